@@ -24,7 +24,7 @@ pub async fn check(fleet: &Fleet, directives: &Directives, result: &Answer) -> a
     let known = Table::ALL.into_iter().find(|known| known.name() == table);
     let known = known.with_context(|| format!("the query's `rows` names no table: `{table}`"))?;
     let owed = owed(fleet, known, condition.as_deref()).await?;
-    // By its text: a fraction is no count of rows.
+    // By its text: a fraction is not a count of rows.
     let rows: ArrayRef = Arc::new(as_texts(&result.columns[result.place(ROWS)?])?);
     let rows = as_whole(&rows)?;
     ensure!(rows.null_count() == 0, "`{ROWS}` is not a number in each row of the result");

@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::{DataType, Int64Type};
 /// A column of whole numbers.
 ///
 /// # Errors
-/// If it is no column of numbers.
+/// If it is not a column of numbers.
 pub fn whole(batch: &RecordBatch, column: usize) -> anyhow::Result<Int64Array> {
     as_whole(batch.columns().get(column).context("a column is missing")?)
 }
@@ -16,7 +16,7 @@ pub fn whole(batch: &RecordBatch, column: usize) -> anyhow::Result<Int64Array> {
 /// Values as whole numbers; null where a text is none.
 ///
 /// # Errors
-/// If it is no column of numbers.
+/// If it is not a column of numbers.
 pub fn as_whole(column: &ArrayRef) -> anyhow::Result<Int64Array> {
     let array = cast(column, &DataType::Int64)?;
     Ok(array.as_primitive_opt::<Int64Type>().context("no column of whole numbers")?.clone())

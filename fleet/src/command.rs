@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// As the exit status says it.
+/// As the exit status shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
     /// 0.

@@ -25,7 +25,7 @@ impl Fleet {
     /// Makes the tables known. Of the files only the footers are read.
     ///
     /// # Errors
-    /// If a place holds no tables or cannot be reached, or a file is none or of another version.
+    /// If a place contains no tables or cannot be reached, or a file is none or of another version.
     pub async fn open(places: &[Place]) -> anyhow::Result<Fleet> {
         let mut config = SessionConfig::new().with_collect_statistics(false);
         config.options_mut().execution.parquet.pushdown_filters = true;

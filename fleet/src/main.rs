@@ -5,7 +5,7 @@
 //!
 //! [`make`] generates a fleet, [`sql`] asks questions, [`why`] accuses, [`report`] shows that.
 //! [`engine`] is the SQL engine within, [`spark`] one that is there already, [`place`] where the
-//! files are, [`tables`] the columns, [`answers`] what holds a result against the files.
+//! files are, [`tables`] the columns, [`answers`] what contains a result against the files.
 
 mod answers;
 mod columns;
@@ -47,7 +47,7 @@ enum Commands {
     Report(report::Report),
     /// Answers a query: one of its own by name, a file, or a statement
     Sql(sql::Sql),
-    /// Generates a fleet of any size, with sick disks among them
+    /// Generates a fleet of any size, with faulty disks among them
     Make(make::Make),
     /// Compares what `why` accuses with what is true of a generated fleet
     Score(score::Score),
@@ -85,6 +85,6 @@ fn run(what: impl Future<Output = anyhow::Result<Status>>) -> anyhow::Result<Sta
 
 /// A line on stderr.
 pub fn say(text: &str) {
-    // Nobody is left to be told if this fails.
+    // Nobody is left to be reported if this fails.
     let _ = writeln!(std::io::stderr(), "iowhy-fleet: {text}");
 }

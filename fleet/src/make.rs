@@ -1,13 +1,13 @@
 //! A generated fleet of any size, so that a verdict can be compared with what is true.
 //!
-//! Disks of twelve models on hosts in racks, loaded by day and night, with a few that are sick,
+//! Disks of twelve models on hosts in racks, loaded by day and night, with a few that are faulty,
 //! three bad firmwares, and disks that are merely asked for much. The same seed gives the same
 //! files. What is true goes into `truth.csv` beside the tables; nothing of it is in them.
 //!
 //! A disk serves requests in parallel channels; how much its latency grows with its load follows
 //! from how busy these are. Latencies of single requests are spread log-normally around it. Nothing
-//! here is known to the judge: neither the shape of that growth, nor the spread, nor how sick disks
-//! behave.
+//! here is known to the judge: neither the shape of that growth, nor the spread, nor how faulty
+//! disks behave.
 
 mod bell;
 mod course;
@@ -42,9 +42,9 @@ pub struct Make {
     /// Add the cells of so many seconds up to one, as the recorder does with what is old
     #[arg(long, value_name = "SECONDS")]
     pub thin: Option<u32>,
-    /// Sick disks, of a thousand
+    /// Faulty disks, of a thousand
     #[arg(long, default_value_t = 2.0)]
-    pub sick: f64,
+    pub faulty: f64,
     /// Firmwares that make all their disks slower
     #[arg(long, default_value_t = 3)]
     pub bad_firmwares: usize,
@@ -94,7 +94,7 @@ impl Make {
             days: 1,
             span: 3600,
             thin: None,
-            sick: 0.0,
+            faulty: 0.0,
             bad_firmwares: 0,
             first_day: 20_773,
             seed: 1,

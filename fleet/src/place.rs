@@ -19,11 +19,11 @@ const S3: &str = "s3://";
 /// A server that does not answer is asked again, so often and for so long.
 const RETRIES: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What is said where a store cannot be reached.
+/// What is reported where a store cannot be reached.
 const HINT: &str = "hint: credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or what the machine is \
                     given), the region from AWS_REGION, a server other than Amazon's from AWS_ENDPOINT_URL";
 
-/// A folder, or `s3://bucket/prefix`; as it was said.
+/// A folder, or `s3://bucket/prefix`; as it was reported.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place(String);
 
@@ -69,7 +69,7 @@ impl Place {
     /// One of its tables, as the engine names it.
     ///
     /// # Errors
-    /// If the place is no name.
+    /// If the place is not a name.
     pub fn table(&self, table: Table) -> anyhow::Result<ListingTableUrl> {
         let path = self.absolute()?.join(table.name());
         Ok(ListingTableUrl::parse(format!("{}/", path.display()))?)
@@ -78,7 +78,7 @@ impl Place {
     /// The object store that it lies in; `None` of a folder.
     ///
     /// # Errors
-    /// If the environment does not say how to reach it.
+    /// If the environment does not show how to reach it.
     pub fn store(&self) -> anyhow::Result<Option<Arc<dyn ObjectStore>>> {
         let Some((bucket, _)) = self.bucket() else { return Ok(None) };
         anyhow::ensure!(!bucket.is_empty(), "`{self}` names no bucket\nhint: `s3://bucket/prefix`");
@@ -94,7 +94,7 @@ impl Place {
         Ok(Some(Arc::new(builder.build().with_context(|| format!("`{self}`"))?)))
     }
 
-    /// What is said where its files cannot be listed.
+    /// What is reported where its files cannot be listed.
     pub fn unreachable(&self) -> String {
         match self.bucket() {
             Some(_) => format!("cannot read `{self}`\n{HINT}"),

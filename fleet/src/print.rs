@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::columns::{as_texts, as_whole, text};
 
-/// The column that says how many rows of a table a row of the result rests on.
+/// The column that shows how many rows of a table a row of the result rests on.
 pub const ROWS: &str = "rows_read";
 
 /// The columns of a result, as an engine gives them.

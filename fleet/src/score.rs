@@ -26,7 +26,7 @@ type Name = (String, String);
 /// What is true.
 #[derive(Default)]
 struct Truth {
-    sick: BTreeSet<Name>,
+    faulty: BTreeSet<Name>,
     hot: BTreeSet<Name>,
     firmwares: BTreeSet<(String, String)>,
 }
@@ -73,7 +73,7 @@ impl Score {
         )?;
         writeln!(out, "| --- | --: | --: | --: | --: | --: | --: |")?;
         let mut line = |way: &str, of: &BTreeSet<Name>, named: &BTreeSet<Name>| {
-            let right = of.intersection(&truth.sick).count();
+            let right = of.intersection(&truth.faulty).count();
             let hot = of.intersection(&truth.hot).count();
             let share = |part: usize, whole: usize| match whole {
                 0 => "-".to_string(),
@@ -84,8 +84,8 @@ impl Score {
                 "| {way} | {} | {right} | {} | {} | {hot} | {:.2} |",
                 of.len(),
                 share(right, of.len()),
-                share(right, truth.sick.len()),
-                1000.0 * named.difference(&truth.sick).count() as f64 / months
+                share(right, truth.faulty.len()),
+                1000.0 * named.difference(&truth.faulty).count() as f64 / months
             )
         };
         line("`iowhy-fleet why`", &ours, &with_others)?;
@@ -99,7 +99,7 @@ impl Score {
              hosts accused, none of which is bad: {others}; their disks count as false accusations, too.",
             disks.disks.len(),
             disks.hours,
-            truth.sick.len(),
+            truth.faulty.len(),
             truth.hot.len(),
             firmwares.len(),
             truth.firmwares.len()
@@ -159,7 +159,7 @@ fn truth(path: &std::path::Path) -> anyhow::Result<Truth> {
         let [host, device, model, firmware, what, ..] = values[..] else { continue };
         let name = (host.to_string(), device.to_string());
         match what {
-            "sick" => drop(truth.sick.insert(name)),
+            "faulty" => drop(truth.faulty.insert(name)),
             "hot" => drop(truth.hot.insert(name)),
             "firmware" => drop(truth.firmwares.insert((model.to_string(), firmware.to_string()))),
             _ => {}

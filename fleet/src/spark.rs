@@ -19,7 +19,7 @@ const LINES: usize = 12;
 /// Runs one statement.
 ///
 /// # Errors
-/// If there is no `spark-submit`, if Spark fails, or if what it gives is no result.
+/// If there is no `spark-submit`, if Spark fails, or if what it gives is not a result.
 pub fn query(
     text: &str,
     places: &[Place],
@@ -46,9 +46,9 @@ pub fn query(
             format!("cannot start `{}`: install Apache Spark, or set SPARK_HOME", submit.display())
         })?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = said.iter().skip(said.len().saturating_sub(LINES));
+        let reported = String::from_utf8_lossy(&output.stderr);
+        let reported: Vec<&str> = reported.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = reported.iter().skip(reported.len().saturating_sub(LINES));
         anyhow::bail!("Spark failed:\n{}", last.copied().collect::<Vec<_>>().join("\n"));
     }
     read(&result)

@@ -40,7 +40,7 @@ pub struct Sql {
     /// $SPARK_HOME/bin
     #[arg(long, value_name = "URL")]
     pub master: Option<String>,
-    /// What Spark is to be told, as `spark-submit --conf` takes it
+    /// What Spark is to be reported, as `spark-submit --conf` takes it
     #[arg(long, value_name = "KEY=VALUE")]
     pub conf: Vec<String>,
     /// Ask so many times, and say on standard error how long each took

@@ -51,21 +51,22 @@ pub async fn rows(context: &SessionContext, url: &ListingTableUrl) -> anyhow::Re
         let (store, cache) = (Arc::clone(&store), Arc::clone(&cache));
         async move {
             let file = file?;
-            let told = |what: String| {
+            let reported = |what: String| {
                 let from = url.object_store();
                 anyhow::anyhow!("`{}{}`: {what}", from.as_str(), file.location)
             };
             let footer = DFParquetMetadata::new(store.as_ref(), &file)
                 .with_metadata_size_hint(Some(FOOTER))
                 .with_file_metadata_cache(Some(cache));
-            let footer = footer.fetch_metadata().await.map_err(|cause| told(cause.to_string()))?;
+            let footer =
+                footer.fetch_metadata().await.map_err(|cause| reported(cause.to_string()))?;
             let about = footer.file_metadata();
             let pairs = about.key_value_metadata();
             let version = pairs
                 .and_then(|pairs| pairs.iter().find(|pair| pair.key == VERSION_KEY)?.value.clone());
             if version.as_deref() != Some(VERSION) {
                 let found = version.unwrap_or_else(|| "none".to_string());
-                return Err(told(format!(
+                return Err(reported(format!(
                     "columns of version {found}, and this program reads {VERSION}: export it anew"
                 )));
             }

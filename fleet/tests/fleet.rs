@@ -20,8 +20,8 @@ fn run(arguments: &[&str]) -> Output {
 
 fn good(arguments: &[&str]) -> String {
     let output = run(arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {said}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {reported}");
     String::from_utf8(output.stdout).expect("text")
 }
 
@@ -149,7 +149,7 @@ fn percentiles_are_those_of_the_counts() {
 #[test]
 fn sick_disks_are_accused_and_hot_ones_are_not() {
     let folder = tempfile::tempdir().unwrap();
-    let more = ["--disks", "480", "--days", "3", "--span", "3600", "--sick", "15", "--seed", "5"];
+    let more = ["--disks", "480", "--days", "3", "--span", "3600", "--faulty", "15", "--seed", "5"];
     let folder = made(folder.path(), &more);
     let truth = std::fs::read_to_string(Path::new(&folder).join("truth.csv")).unwrap();
     let named = |what: &str| -> Vec<String> {
@@ -165,18 +165,21 @@ fn sick_disks_are_accused_and_hot_ones_are_not() {
         .filter(|one| one["kind"] == "disk")
         .map(|one| one["name"].as_str().unwrap().to_string())
         .collect();
-    let (sick, hot) = (named("sick"), named("hot"));
-    assert!(sick.len() >= 4 && hot.len() >= 3, "{truth}");
-    let right = accused.iter().filter(|name| sick.contains(name)).count();
-    assert!(right * 10 >= sick.len() * 7, "found {right} of {sick:?}: {accused:?}");
-    assert!(right * 10 >= accused.len() * 7, "wrong: {accused:?}, sick {sick:?}");
+    let (faulty, hot) = (named("faulty"), named("hot"));
+    assert!(faulty.len() >= 4 && hot.len() >= 3, "{truth}");
+    let right = accused.iter().filter(|name| faulty.contains(name)).count();
+    assert!(right * 10 >= faulty.len() * 7, "found {right} of {faulty:?}: {accused:?}");
+    assert!(right * 10 >= accused.len() * 7, "wrong: {accused:?}, faulty {faulty:?}");
     assert!(!accused.iter().any(|name| hot.contains(name)), "{accused:?}, hot {hot:?}");
-    // Groups, too, say what they rest on, what refutes them and what shows their single requests.
+    // Groups, too, show what they rest on, what refutes them and what shows their single requests.
     let all = report["accused"].as_array().unwrap();
     assert!(all.iter().any(|one| one["kind"] == "firmware"), "{report}");
     for one in all {
-        for said in ["evidence", "refuted_by", "command"] {
-            assert!(one[said].as_str().is_some_and(|said| !said.is_empty()), "{said}: {one}");
+        for reported in ["evidence", "refuted_by", "command"] {
+            assert!(
+                one[reported].as_str().is_some_and(|reported| !reported.is_empty()),
+                "{reported}: {one}"
+            );
         }
         assert!(one["command"].as_str().unwrap().contains("`iowhy why --since"), "{one}");
         assert!(one["risk_hours"].as_f64().is_some_and(|hours| hours > 0.0), "{one}");
@@ -195,7 +198,7 @@ fn minutes_and_the_hours_they_add_up_to_have_one_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let fleet = |name: &str, more: &[&str]| {
         let all = ["--disks", "48", "--per-host", "16", "--days", "2", "--span", "600"];
-        let more = [&all[..], &["--sick", "100", "--bad-firmwares", "0", "--seed", "3"], more];
+        let more = [&all[..], &["--faulty", "100", "--bad-firmwares", "0", "--seed", "3"], more];
         made(&folder.path().join(name), &more.concat())
     };
     let (fine, thin) = (fleet("fine", &[]), fleet("thin", &["--thin", "3600"]));
@@ -219,7 +222,7 @@ fn minutes_and_the_hours_they_add_up_to_have_one_verdict() {
 #[test]
 fn the_report_is_one_page_that_fits_a_phone() {
     let folder = tempfile::tempdir().unwrap();
-    let more = ["--disks", "200", "--days", "2", "--span", "3600", "--sick", "30"];
+    let more = ["--disks", "200", "--days", "2", "--span", "3600", "--faulty", "30"];
     let fleet = made(&folder.path().join("fleet"), &more);
     let page = folder.path().join("fleet.html");
     let name = page.to_str().unwrap();
@@ -316,9 +319,12 @@ fn what_was_read_and_the_footers_must_agree() {
             [&["why", &fleet][..], &["why", &fleet, "--json"], &["score", &fleet], &baseline]
         {
             let output = run(command);
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
-            assert!(said.contains(&format!("`{table}` has")) && output.stdout.is_empty(), "{said}");
+            let reported = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{command:?}: {reported}");
+            assert!(
+                reported.contains(&format!("`{table}` has")) && output.stdout.is_empty(),
+                "{reported}"
+            );
         }
         assert!(!out.exists(), "a baseline of what is not sure");
     }
@@ -352,6 +358,6 @@ fn what_cannot_be_answered_is_said() {
     let (name, bytes) =
         files(Path::new(&made)).into_iter().find(|(name, _)| name.starts_with("cells")).unwrap();
     std::fs::write(Path::new(&made).join(&name), &bytes[..bytes.len() / 2]).unwrap();
-    let said = bad(&["sql", "models", &made]);
-    assert!(said.contains("failed") || said.contains(".parquet"), "{said}");
+    let reported = bad(&["sql", "models", &made]);
+    assert!(reported.contains("failed") || reported.contains(".parquet"), "{reported}");
 }

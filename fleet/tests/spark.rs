@@ -31,7 +31,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// `None`, and a line that says what is needed, where there is no Spark.
+    /// `None`, and a line that shows what is needed, where there is no Spark.
     fn start() -> Option<Cluster> {
         let home = std::env::var_os("SPARK_HOME").map(PathBuf::from).or_else(|| {
             let user = PathBuf::from(std::env::var_os("HOME")?);
@@ -102,7 +102,7 @@ impl Cluster {
         self.processes.push(child);
     }
 
-    /// What a query gives, or what is said instead of it.
+    /// What a query gives, or what is reported instead of it.
     fn query(&self, query: &str, folder: &Path) -> Result<String, String> {
         self.begin(query, folder, |_| {}).end()
     }
@@ -203,7 +203,7 @@ fn spark_gives_the_same_bytes_and_a_lost_worker_no_wrong_ones() {
     }
 }
 
-/// Hadoop's client of S3 and what it needs, where somebody put it; else a line that says how.
+/// Hadoop's client of S3 and what it needs, where somebody put it; else a line that shows how.
 fn client_of_stores() -> Option<String> {
     let folder = PathBuf::from(std::env::var_os("HOME")?).join(".cache/iowhy/spark-jars");
     let jars: Vec<PathBuf> =

@@ -25,8 +25,8 @@ fn run(arguments: &[&str], bucket: &Bucket) -> Output {
 
 fn good(arguments: &[&str], bucket: &Bucket) -> String {
     let output = run(arguments, bucket);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {said}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {reported}");
     String::from_utf8(output.stdout).expect("text")
 }
 
@@ -81,24 +81,24 @@ fn what_an_object_store_lacks_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path().join("some");
     made(&here, &bucket);
-    // A file that is cut short is no table.
+    // A file that is cut short is not a table.
     let cut = here.join("cells/host=h00000/date=2026-11-16/made.parquet");
     let bytes = std::fs::read(&cut).unwrap();
     std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
     let there = bucket.take(&here);
-    let said = bad(&["sql", "heatmap", &there], &bucket);
-    assert!(said.contains("host=h00000/date=2026-11-16/made.parquet"), "{said}");
-    let said = bad(&["why", &format!("{there}/nothing")], &bucket);
-    assert!(said.contains("holds no tables"), "{said}");
-    let said = bad(&["why", "s3://no-such-bucket/all"], &bucket);
+    let reported = bad(&["sql", "heatmap", &there], &bucket);
+    assert!(reported.contains("host=h00000/date=2026-11-16/made.parquet"), "{reported}");
+    let reported = bad(&["why", &format!("{there}/nothing")], &bucket);
+    assert!(reported.contains("holds no tables"), "{reported}");
+    let reported = bad(&["why", "s3://no-such-bucket/all"], &bucket);
     assert!(
-        said.contains("s3://no-such-bucket/all") && said.contains("AWS_ACCESS_KEY_ID"),
-        "{said}"
+        reported.contains("s3://no-such-bucket/all") && reported.contains("AWS_ACCESS_KEY_ID"),
+        "{reported}"
     );
     // Nobody listens there.
     bucket.environment[0].1 = "http://127.0.0.1:1".to_string();
     let begun = Instant::now();
-    let said = bad(&["why", &there], &bucket);
-    assert!(said.contains("AWS_ENDPOINT_URL"), "{said}");
+    let reported = bad(&["why", &there], &bucket);
+    assert!(reported.contains("AWS_ENDPOINT_URL"), "{reported}");
     assert!(begun.elapsed() < Duration::from_secs(60), "it took {:?}", begun.elapsed());
 }

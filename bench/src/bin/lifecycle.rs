@@ -167,7 +167,7 @@ fn held_by_others() -> BTreeSet<(&'static str, u32)> {
     theirs
 }
 
-/// Whether the kernel holds nothing that it did not hold before, after a moment.
+/// Whether the kernel contains nothing that it did not hold before, after a moment.
 fn settled(before: &BTreeSet<(&'static str, u32)>) -> bool {
     (0..PATIENCE).any(|_| {
         std::thread::sleep(Duration::from_millis(20));

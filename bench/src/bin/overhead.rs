@@ -40,7 +40,7 @@ use rig::{Loop, can_run};
 const ROUNDS: u64 = 40;
 /// Length of a slice in ms if none is asked for (docs/METHOD.md, 15 Tracer).
 const SLICE_MS: u64 = 40;
-/// Slices of a setup in its turn, and with nothing attached before and behind it.
+/// Slices of a setup in its turn, and with nothing attached before and after it.
 const SLICES: usize = 6;
 /// Slices of a turn in which the time in BPF is counted.
 const COUNTED: usize = 3;
@@ -119,7 +119,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1).filter_map(|word| word.parse::<u64>().ok());
     let rounds = arguments.next().unwrap_or(ROUNDS);
     let slice = Duration::from_millis(arguments.next().unwrap_or(SLICE_MS));
-    // Never written: reads of holes reach no disk below, so it is as quick as a device gets.
+    // Never written: reads of holes reach no disk below, so it is as fast as a device gets.
     let disk = Loop::new(1024, None);
     let place = Place::asked();
     let _placed = CpuPlacement::new(place);
@@ -530,7 +530,7 @@ fn row(setup: &mut Setup, peer_ns: Option<f64>, peer_ratio: f64) {
     line([name, ns, of_its, cost_bar, iops, ratio, above, rate_bar, sure, spread, switches, turns]);
 }
 
-/// A line of the table, heads or figures.
+/// A line of the table, heads or numbers.
 fn line(cells: [String; 12]) {
     println!("| {} |", cells.join(" | "));
 }

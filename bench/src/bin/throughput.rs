@@ -72,7 +72,7 @@ fn on_cpu() -> f64 {
     text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
 }
 
-/// Reads a file, or merges those of a trace, and tells how much memory that took.
+/// Reads a file, or merges those of a trace, and shows how much memory that took.
 fn measure(names: &[String]) {
     let mut sink = CountingSink::new();
     let begun = on_cpu();

@@ -59,7 +59,7 @@ impl<'a> Bytes<'a> {
         Some(f64::from_le_bytes(bits))
     }
 
-    /// Something that may be unknown, behind a byte that says whether it is there.
+    /// Something that may be unknown, behind a byte that shows whether it is there.
     pub fn maybe<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         match self.byte()? {
             0 => Some(None),

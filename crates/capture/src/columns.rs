@@ -1,5 +1,5 @@
 //! A column of numbers as bits: groups of 128, each as wide as most of its numbers need, and the
-//! few that are wider told apart (the "patched frame of reference" of Zukowski et al., 2006).
+//! few that are wider distinguished (the "patched frame of reference" of Zukowski et al., 2006).
 
 use crate::bytes::{self, Bytes};
 

@@ -1,7 +1,7 @@
 //! The header of a block.
 
 /// How a block begins. The line end makes it a line of its own to whoever reads lines, and the
-/// first byte is no text in any encoding (as in PNG).
+/// first byte is not text in any encoding (as in PNG).
 pub const MAGIC: [u8; 8] = *b"\x89IOWHY\x01\n";
 /// Added to the end mark of a block that repeats.
 const REPEATS: u16 = 1 << 8;
@@ -21,14 +21,14 @@ pub enum End {
     Elsewhere,
 }
 
-/// What a block says of itself before its content.
+/// What a block reports of itself before its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// The version of its content: [`VERSION`], or one before.
     pub version: u16,
     /// What comes after it.
     pub end: End,
-    /// What it holds was said before, in the file before this one.
+    /// What it holds was reported before, in the file before this one.
     pub repeats: bool,
     /// Bytes of its content.
     pub bytes: u32,
@@ -76,16 +76,16 @@ impl Header {
     /// From bytes; `None` if they are none, or damaged.
     pub fn from_bytes(bytes: &[u8]) -> Option<Header> {
         let bytes: &[u8; Header::BYTES] = bytes.get(..Header::BYTES)?.try_into().ok()?;
-        let (said, checksum) = bytes.split_at(Header::BYTES - 4);
-        let sound = crc32fast::hash(said).to_le_bytes() == *checksum;
-        if !sound || !said.starts_with(&MAGIC) {
+        let (reported, checksum) = bytes.split_at(Header::BYTES - 4);
+        let sound = crc32fast::hash(reported).to_le_bytes() == *checksum;
+        if !sound || !reported.starts_with(&MAGIC) {
             return None;
         }
-        let version = u16::from_le_bytes([said[8], said[9]]);
+        let version = u16::from_le_bytes([reported[8], reported[9]]);
         if !(1..=VERSION).contains(&version) {
             return None;
         }
-        let mark = u16::from_le_bytes([said[10], said[11]]);
+        let mark = u16::from_le_bytes([reported[10], reported[11]]);
         let end = match mark & !REPEATS {
             0 => End::More,
             1 => End::Over,

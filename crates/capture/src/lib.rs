@@ -3,7 +3,7 @@
 //! A capture is a chain of blocks. Each begins with a header of [`Header::BYTES`] bytes that has a
 //! checksum of its own, and holds everything needed to read it: its devices, its names, and who
 //! spoke. So a capture may be cut, joined with `cat`, or damaged in one place, and all other blocks
-//! stay readable. The header counts the events before its block, so that a gap tells what it cost.
+//! stay readable. The header counts the events before its block, so that a gap shows what it cost.
 //!
 //! [`Writer`] is a sink; whoever reads captures takes a [`Header`], then a [`Block`].
 //!

@@ -1,4 +1,4 @@
-//! Everything of a listing that is no event, field by field: who spoke, averages, histograms,
+//! Everything of a listing that is not an event, field by field: who spoke, averages, histograms,
 //! facts.
 
 use crate::bytes::{Bytes, maybe, number, real, signed, text};
@@ -80,7 +80,7 @@ pub fn write_interval(interval: &Interval, out: &mut Vec<u8>) {
     measured.for_each(|field| write_field((field.get)(interval), out));
 }
 
-/// The fields about the stretch of time, which stand before the rates, and those behind them.
+/// The fields about the stretch of time, which stand before the rates, and those after them.
 fn interval_fields()
 -> (impl Iterator<Item = &'static Field<Interval>>, impl Iterator<Item = &'static Field<Interval>>)
 {
@@ -202,7 +202,7 @@ pub fn read_distribution(from: &mut Bytes) -> Option<Distribution> {
     Some(of)
 }
 
-/// Counts of the filled buckets, each behind the number of empty ones before it.
+/// Counts of the filled buckets, each after the number of empty ones before it.
 fn read_filled(buckets: usize, from: &mut Bytes) -> Option<Vec<u64>> {
     let mut counts = vec![0; buckets];
     let mut next = 0usize;
@@ -253,7 +253,7 @@ pub fn value_bytes(value: &FactValue) -> usize {
     }
 }
 
-/// A value behind the number of its type; a type keeps its number for ever.
+/// A value after the number of its type; a type keeps its number for ever.
 fn write_value(value: &FactValue, out: &mut Vec<u8>) {
     let mut measured = |kind: u8, value: f64| {
         out.push(kind);

@@ -1,4 +1,4 @@
-//! A sink that writes what is poured into it as blocks.
+//! A sink that writes what is emitted into it as blocks.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ const FACTS_REPEATED: usize = 2000;
 
 /// Writes a recording block by block, holding no more of it than one block.
 ///
-/// A sink cannot say that the disk is full, so an error is kept: ask [`failed`](Writer::failed).
+/// A sink cannot show that the disk is full, so an error is kept: ask [`failed`](Writer::failed).
 /// From then on events are only counted.
 pub struct Writer<W: Write> {
     out: W,
@@ -44,7 +44,7 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// A writer of the recording of that number, which tells it from others in the same file.
+    /// A writer of the recording of that number, which shows it from others in the same file.
     pub fn new(out: W, stream: u64) -> Writer<W> {
         Writer {
             out,
@@ -244,7 +244,7 @@ impl<W: Write> Writer<W> {
             for fact in &mut section.facts {
                 fact.device = fact.device.map(|id| DeviceId::at(devices.place(id.index())));
             }
-            // Who speaks now and then is named where something was said.
+            // Who speaks now and then is named where something was reported.
             if section.source.sampling == Sampling::Thinned && section.is_empty() {
                 continue;
             }

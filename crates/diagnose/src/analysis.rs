@@ -129,7 +129,7 @@ impl<'a> Analysis<'a> {
             .or_else(|| ProbeListing::all(self.recording).find_map(|probed| probed.rpm()))
     }
 
-    /// Requests that a run on a device has in flight at most, where its source states it.
+    /// Requests that a run on a device has in flight at most, where its source reports it.
     pub fn at_once(&self, listing: usize, device: DeviceId) -> Option<f64> {
         self.at_once.get(listing)?.on(device)
     }
@@ -155,7 +155,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Whom the trace of the same disk in the same input blames, if it could be replayed: averages
-    /// say nothing that single I/Os contradict.
+    /// show nothing that single I/Os contradict.
     pub fn traced_side(&self, row: &IntervalSample) -> Option<Side> {
         self.traces
             .iter()
@@ -183,7 +183,7 @@ impl<'a> Samples<'a> {
         let (mut traces, mut intervals, mut histograms) = (Vec::new(), Vec::new(), Vec::new());
         for (place, listing) in devices.recording.listings.iter().enumerate() {
             // Past its budget a listing may keep the slowest only: what is left is then no sample.
-            // A thinned one has no order: its shape is that of all, events and histograms together.
+            // A sampled one has no order: its shape is that of all, events and histograms together.
             if listing.is_in_sequence() {
                 traces.extend(device_trace::traces(&mut times, place, listing));
             }
@@ -216,7 +216,7 @@ fn lost_times<'a>(devices: &Devices<'a>, samples: &Samples) -> Vec<(&'a str, Str
         .iter()
         .map(|trace| (trace.listing, &trace.disk, trace.lost_ns() / trace.span_ns()));
     let averaged = samples.intervals.iter().map(|row| (row.listing, &row.disk, row.lost()));
-    // A histogram does not tell how long was watched: of the time waited, what is excess.
+    // A histogram does not show how long was watched: of the time waited, what is excess.
     let counted = samples.histograms.iter().filter(|sample| sample.known.layer == Layer::Block);
     let counted = counted.filter_map(|sample| {
         let (mean_ns, _) = sample.known.histogram.mean_ns().filter(|(mean, _)| *mean > 0.0)?;

@@ -180,7 +180,7 @@ fn resampled_median(values: &[f64], random: &mut Random) -> Option<f64> {
     Some(*median)
 }
 
-/// Corrects the chances for their number (Holm) and says what differs; how many were tested.
+/// Corrects the chances for their number (Holm) and shows what differs; how many were tested.
 fn correct(differences: &mut [Difference]) -> usize {
     let mut order: Vec<usize> =
         (0..differences.len()).filter(|at| differences[*at].p.is_some()).collect();
@@ -226,21 +226,21 @@ fn explained(sides: &[ComparedSide; 2], differences: &[Difference]) -> Explanati
     if !differences.iter().any(|one| one.differs) {
         return Explanation::Nothing;
     }
-    let accuses = |said: &ComparedVerdict| {
-        said.stands
+    let accuses = |reported: &ComparedVerdict| {
+        reported.stands
             && !matches!(
-                said.verdict,
+                reported.verdict,
                 Verdict::Healthy | Verdict::Insufficient | Verdict::ReportInconsistent
             )
     };
     let stands_on = |side: usize, verdict: Verdict| {
-        sides[side].verdicts.iter().any(|said| said.verdict == verdict && accuses(said))
+        sides[side].verdicts.iter().any(|reported| reported.verdict == verdict && accuses(reported))
     };
     let mut best: Option<(usize, usize, f64)> = None;
     for (side, compared) in sides.iter().enumerate() {
-        for (place, said) in compared.verdicts.iter().enumerate() {
-            let weight = said.confidence * said.explained_share;
-            let only_here = accuses(said) && !stands_on(1 - side, said.verdict);
+        for (place, reported) in compared.verdicts.iter().enumerate() {
+            let weight = reported.confidence * reported.explained_share;
+            let only_here = accuses(reported) && !stands_on(1 - side, reported.verdict);
             if only_here && best.is_none_or(|(_, _, most)| weight > most) {
                 best = Some((side, place, weight));
             }
@@ -249,8 +249,8 @@ fn explained(sides: &[ComparedSide; 2], differences: &[Difference]) -> Explanati
     if let Some((side, place, _)) = best {
         return Explanation::One(side, place);
     }
-    let shared = sides[0].verdicts.iter().find(|said| accuses(said));
-    shared.map_or(Explanation::Unknown, |said| Explanation::Same(said.verdict))
+    let shared = sides[0].verdicts.iter().find(|reported| accuses(reported));
+    shared.map_or(Explanation::Unknown, |reported| Explanation::Same(reported.verdict))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use iowhy_model::{Finding, Level, Verdict};
 
 use crate::analysis::Analysis;
 
-/// A detector of the list in `detectors.rs`: states one accusation.
+/// A detector of the list in `detectors.rs`: reports one accusation.
 #[derive(Clone, Copy)]
 pub struct Detector {
     /// The verdict it states, such as `device.retry`.
@@ -24,7 +24,7 @@ pub struct Detector {
 /// How a detector comes to its findings.
 #[derive(Clone, Copy)]
 pub enum Rule {
-    /// It looks at the analysis and states what it finds; nothing if there is nothing.
+    /// It looks at the analysis and reports what it finds; nothing if there is nothing.
     Detect(fn(&Analysis) -> Vec<Finding>),
     /// It speaks of the disks that no finding blames, once all others are ranked: who clears a disk
     /// must know that nothing stands against it.

@@ -1,5 +1,5 @@
 //! What findings are built from: candidates of a fault, groups of peers, runs of load generators,
-//! freezes, forecasts. Detectors share these; none of them states a verdict by itself.
+//! freezes, forecasts. Detectors share these; none of them reports a verdict by itself.
 
 pub mod adapters;
 pub mod arrays;
@@ -10,7 +10,6 @@ pub mod candidates;
 pub mod ceilings;
 pub mod clean_bills;
 pub mod committers;
-pub mod complaint;
 pub mod confidence;
 pub mod controllers;
 pub mod counted;
@@ -25,6 +24,7 @@ pub mod peer_families;
 pub mod programs;
 pub mod quick_programs;
 pub mod recorded;
+pub mod reported_problem;
 pub mod requesters;
 pub mod round_trips;
 pub mod runs;

@@ -33,7 +33,7 @@ pub struct Facts<'a> {
     /// Limits of control groups, whatever their kind.
     limits: BTreeMap<String, Vec<FactReading<'a>>>,
     log: Vec<LogLine<'a>>,
-    /// Complaints from long before this machine was watched.
+    /// Log events from long before this machine was watched.
     old_log: Vec<LogLine<'a>>,
     /// Messages that are of no known kind, by their words: the first of each.
     unknown: Vec<LogLine<'a>>,
@@ -68,7 +68,7 @@ impl<'a> Facts<'a> {
                 let name = name.map(|name| aliases.get(&name).cloned().unwrap_or(name));
                 let unnamed = name.is_none() && fact.key.is_under("smart");
                 let named = match &name {
-                    // One disk and one nameless document: they belong together.
+                    // One disk and one unnamed document: they belong together.
                     None if unnamed && disks.len() == 1 => {
                         disks.first().cloned().into_iter().collect()
                     }
@@ -105,7 +105,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The disks of which anything was said, sorted.
+    /// The disks of which anything was reported, sorted.
     pub fn disks(&self) -> impl Iterator<Item = &str> {
         let logged = self.log.iter().chain(&self.old_log);
         let logged = logged.filter_map(|line| line.disk.as_deref());
@@ -118,31 +118,31 @@ impl<'a> Facts<'a> {
         About { facts: self, input, disk }
     }
 
-    /// All complaints.
+    /// All log events.
     pub fn log(&self) -> impl Iterator<Item = &LogLine<'a>> {
         self.log.iter()
     }
 
-    /// Complaints about a port or controller whose disk nobody names.
-    pub fn nameless(&self) -> impl Iterator<Item = &LogLine<'a>> {
+    /// Log events about a port or controller whose disk nobody names.
+    pub fn unnamed(&self) -> impl Iterator<Item = &LogLine<'a>> {
         self.log.iter().filter(|line| line.disk.is_none() && line.reading.fact.device.is_some())
     }
 
-    /// All complaints of an input, whomever they name.
-    pub fn complaints<'s>(&'s self, input: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
+    /// All log events of an input, whomever they name.
+    pub fn log_events<'s>(&'s self, input: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
         self.log.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
     }
 
-    /// Messages of an input that are of no known kind and tell of trouble by their words.
-    pub fn unknown_complaints<'s>(
+    /// Messages of an input that are of no known kind and report trouble by their words.
+    pub fn unknown_log_events<'s>(
         &'s self,
         input: &'s str,
     ) -> impl Iterator<Item = &'s LogLine<'a>> {
         self.unknown.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
     }
 
-    /// Complaints of an input from long before it was watched.
-    pub fn old_complaints<'s>(&'s self, input: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
+    /// Log events of an input from long before it was watched.
+    pub fn old_log_events<'s>(&'s self, input: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
         self.old_log.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
     }
 
@@ -159,7 +159,7 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Under which hypervisor the machine runs that wrote these lines, if its log says so.
+    /// Under which hypervisor the machine runs that wrote these lines, if its log shows it.
     pub fn hypervisor(&self, lines: &[&LogLine]) -> Option<FactReading<'a>> {
         let of_log = |reading: &&FactReading| {
             lines.iter().any(|line| line.reading.listing == reading.listing)
@@ -251,7 +251,7 @@ impl<'s, 'a> About<'s, 'a> {
         })
     }
 
-    /// The array or pool that it is a member of, and what states it.
+    /// The array or pool that it is a member of, and what reports it.
     pub fn array(self) -> Option<(&'a str, FactReading<'a>)> {
         let recording = self.facts.recording;
         self.facts.by_disk.values().flatten().find_map(|(key, readings)| {
@@ -313,7 +313,7 @@ impl<'s, 'a> About<'s, 'a> {
         Some((reading.number()?, reading))
     }
 
-    /// The kernel's complaints about the disk.
+    /// The kernel's log events about the disk.
     pub fn log(self) -> impl Iterator<Item = &'s LogLine<'a>> {
         self.own(&self.facts.log)
     }
@@ -355,14 +355,14 @@ impl<'s, 'a> About<'s, 'a> {
     }
 
     /// What the kernel takes it for. It is believed only of names that real disks have: virtual
-    /// ones say 1 by default, whatever lies behind them.
+    /// ones say 1 by default, whatever lies after them.
     fn by_queue(self) -> Option<(Medium, FactReading<'a>)> {
         let reading = self.last(key::QUEUE_ROTATIONAL)?;
         let real = ["sd", "hd", "nvme"].contains(&disk_names::kind(self.disk));
         let is_virtual = |model: FactReading| disk_models::is_virtual(model.text());
         // What does not turn is flash or a volume of a network: its model tells.
-        let nameless = self.model().is_none() && reading.fact.value == FactValue::Flag(false);
-        if !real || nameless || self.model().is_some_and(is_virtual) {
+        let unnamed = self.model().is_none() && reading.fact.value == FactValue::Flag(false);
+        if !real || unnamed || self.model().is_some_and(is_virtual) {
             return None;
         }
         let medium = match (&reading.fact.value, disk_names::kind(self.disk)) {
@@ -374,7 +374,7 @@ impl<'s, 'a> About<'s, 'a> {
         Some((medium, reading))
     }
 
-    /// Whether the kernel says that no platter turns in it.
+    /// Whether the kernel shows that no platter turns in it.
     pub fn does_not_rotate(self) -> bool {
         self.last(key::QUEUE_ROTATIONAL)
             .is_some_and(|reading| reading.fact.value == FactValue::Flag(false))

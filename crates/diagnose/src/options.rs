@@ -8,11 +8,11 @@ use crate::facts::disk_names;
 /// What the user asked of the judge.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// The spindle speed, if the user states it, in revolutions per minute.
+    /// The spindle speed, if the user reports it, in revolutions per minute.
     pub rpm: Option<f64>,
-    /// What devices are made of, if the user states it; a later one overrides an earlier one.
+    /// What devices are made of, if the user reports it; a later one overrides an earlier one.
     pub media: Vec<StatedMedium>,
-    /// The healthy service time of every device, if the user states it, in ms.
+    /// The healthy service time of every device, if the user reports it, in ms.
     pub healthy_ms: Option<f64>,
     /// Where it comes from otherwise.
     pub healthy_origin: HealthyOrigin,
@@ -50,7 +50,7 @@ pub enum Calibration {
     No,
     /// Each finding for itself.
     Each,
-    /// And what is said first once more, as the first: what a confidence is worth in the
+    /// And what is reported first once more, as the first: what a confidence is worth in the
     /// laboratory.
     First,
     /// And bounded by what an input can carry in the field, which the laboratory does not show

@@ -36,13 +36,13 @@ const NO_SURER: &str = "no verdict is more certain";
 /// or few requests: a choice.
 const AVERAGES: f64 = 0.90;
 const ONE_ROW: f64 = 0.80;
-/// The same where the columns were told by their number and by what fits together (a choice: above
-/// a headline, below all that names its columns).
+/// The same where the columns were reported by their number and by what fits together (a choice:
+/// above a headline, below all that names its columns).
 const INFERRED: f64 = 0.70;
 /// Requests that are few.
 const FEW: u64 = 30;
 /// Families whose cost does not stand in the latencies of the device (and `cap.cgroup`): programs
-/// wait above it, or nobody waits and a figure is wrong.
+/// wait above it, or nobody waits and a number is wrong.
 const ABOVE: [Family; 3] = [Family::Cfg, Family::Layer, Family::Report];
 /// What a finding that nobody feels is worth at most: below the bar of a verdict.
 const REMARK: f64 = 0.25;
@@ -52,13 +52,13 @@ const EXPLAINS_AWAY: f64 = 0.7;
 const AGREES: f64 = 0.5;
 /// What puts a fault before any shape: weights end at one.
 const OUTRANKS: f64 = 1.0;
-/// A device that lost less than a tenth of what another lost is not what is complained of.
+/// A device that lost less than a tenth of what another lost is not the reported problem.
 const MATTERS_LITTLE: f64 = 0.1;
 /// Share of the time with something in flight below which a disk is not what is waited for (a
 /// choice).
 const IDLE: f64 = 0.1;
-/// What a clean bill for the disks beside the one that lost time is worth: less than any answer
-/// about that one.
+/// What a HEALTHY verdict for the disks beside the one that lost time is worth: less than any
+/// answer about that one.
 const BESIDE: f64 = 100.0;
 /// What an opinion on the other side of a vote is worth keeping for.
 const MENTION: f64 = 0.02;
@@ -74,7 +74,7 @@ fn is_fault(finding: &Finding) -> bool {
 }
 
 /// Ranks what the detectors found: how sure the input makes each, which are one, which explains
-/// which, what holds one back, who comes first; then concludes about the disks that are left.
+/// which, what contains one back, who comes first; then concludes about the disks that are left.
 /// `poorer` judges the averages of what was traced, and is asked only where what was traced gives
 /// no answer.
 pub fn rank(
@@ -135,7 +135,7 @@ fn conclude(analysis: &Analysis, detectors: &[Detector], findings: &[Finding]) -
             let ranked = RankedFindings { findings: &all, detectors, surely };
             merged(analysis, conclude(analysis, &ranked)).into_iter()
         };
-        let (mut said, withdrawn): (Vec<Finding>, Vec<Finding>) =
+        let (mut reported, withdrawn): (Vec<Finding>, Vec<Finding>) =
             concluded(false).partition(|known| is_worth_saying(analysis, known));
         // One disk that is hardly known does not withdraw the word on all beside it.
         if !withdrawn.is_empty() {
@@ -143,9 +143,9 @@ fn conclude(analysis: &Analysis, detectors: &[Detector], findings: &[Finding]) -
                 withdrawn.iter().any(|other| subjects::same_input(analysis, known, other))
                     && is_worth_saying(analysis, known)
             };
-            said.extend(concluded(true).filter(of_withdrawn));
+            reported.extend(concluded(true).filter(of_withdrawn));
         }
-        all.extend(said);
+        all.extend(reported);
     }
     all.split_off(findings.len())
 }
@@ -171,7 +171,7 @@ fn order(analysis: &Analysis, findings: &mut [Finding]) {
     let most_lost = analysis.lost.iter().map(|(_, _, lost)| *lost).fold(0.0, f64::max);
     let weight = |finding: &Finding| {
         let known = lost(analysis, finding);
-        // A fault outranks a shape; one of a disk that nobody measured says nothing of what was
+        // A fault outranks a shape; one of a disk that nobody measured shows nothing of what was
         // felt.
         let fault = is_fault(finding) && (known.is_some() || analysis.lost.is_empty());
         let weight = finding.weight() + if fault { OUTRANKS } else { 0.0 };
@@ -199,7 +199,7 @@ fn is_of_what_is_shared(analysis: &Analysis, finding: &Finding) -> bool {
     finding.subject.devices.len() > 1 || finding.subject.device.is_some_and(named)
 }
 
-/// Whether a clean bill leaves out a disk of its input that waits or is full: it then answers
+/// Whether a HEALTHY verdict leaves out a disk of its input that waits or is full: it then answers
 /// nobody, and leads no page.
 fn clears_others(analysis: &Analysis, finding: &Finding) -> bool {
     let Some(place) =
@@ -249,16 +249,16 @@ fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
         Calibration::No => STANDS,
         _ => calibration::of_first(closing.verdict, level, closing.confidence()),
     };
-    // Of an open class both readings are said, and neither is a headline.
+    // Of an open class both readings are reported, and neither is a headline.
     closing.confidence() >= CLEARS
         && (as_first >= STANDS || medium_readings::is_open(analysis, closing))
 }
 
-/// Multiplies by what the richest listing behind it can carry (docs/METHOD.md, 11 Confidence). A
+/// Multiplies by what the richest listing after it can carry (docs/METHOD.md, 11 Confidence). A
 /// contradiction in a report is in the report itself and needs no richer input.
 fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
     let level = analysis.level(&finding.subject.listings);
-    // Nor does what was seen to happen once, and says no more than that.
+    // Nor does what was seen to happen once, and shows no more than that.
     let believed = finding.confidence();
     if finding.verdict.family() != Family::Report && finding.verdict != Verdict::DeviceHang {
         let (why, factor) = carried_by(level);
@@ -279,8 +279,8 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
     finding
 }
 
-/// Whether the laboratory counted how often such findings are right: of clean bills only those of
-/// measured devices.
+/// Whether the laboratory counted how often such findings are right: of HEALTHY verdicts only those
+/// of measured devices.
 fn is_counted(finding: &Finding) -> bool {
     finding.verdict != Verdict::Healthy || !finding.share_is_assumed
 }
@@ -296,8 +296,8 @@ fn carried_by(level: Level) -> (&'static str, f64) {
     }
 }
 
-/// What a clean bill so sure would be worth from a poorer input: whoever saw each request saw its
-/// averages too, and clears a disk no less surely by them.
+/// What a HEALTHY verdict so sure would be worth from a poorer input: whoever saw each request saw
+/// its averages too, and clears a disk no less surely by them.
 fn cleared_by_less(level: Level, believed: f64) -> f64 {
     let poorer = [Level::A, Level::B, Level::C, Level::D].into_iter().filter(|of| *of < level);
     let worth = poorer.filter(|of| calibration::has_curve(Verdict::Healthy, *of));
@@ -305,7 +305,7 @@ fn cleared_by_less(level: Level, believed: f64) -> f64 {
     worth.fold(0.0, f64::max)
 }
 
-/// What is said first is worth what the first is worth in the laboratory. The order stays.
+/// What is reported first is worth what the first is worth in the laboratory. The order stays.
 fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
     let Some(first) = findings.first_mut().filter(|first| is_counted(first)) else { return };
     if matches!(analysis.options.calibration, Calibration::First | Calibration::Field) {
@@ -426,7 +426,7 @@ fn join(known: &mut Finding, other: Finding) {
     if other.confidence() < AGREES * known.confidence() {
         return;
     }
-    // What one of them tells apart is told apart.
+    // What one of them tells apart is distinguished.
     known.blame = known.blame.filter(|blame| Some(*blame) == other.blame);
     known.raise("another listing of the same disk", other.confidence());
     for listing in other.subject.listings {

@@ -11,6 +11,7 @@
 
 mod baselines;
 mod claims;
+mod emitted;
 mod faults;
 mod kernel_lines;
 mod limits_layers;
@@ -20,7 +21,6 @@ mod made;
 mod margins;
 mod metamorphic;
 mod no_culprit;
-mod poured;
 mod published;
 mod seeds;
 mod slowdowns;

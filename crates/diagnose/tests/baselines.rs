@@ -1,4 +1,4 @@
-//! Where the healthy service time comes from changes what can be said, and is always said.
+//! Where the healthy service time comes from changes what can be reported, and is always said.
 
 use iowhy_diagnose::{Baseline, HealthyOrigin, Options};
 use iowhy_model::{Finding, Medium, Op};
@@ -51,7 +51,7 @@ fn a_disk_is_held_against_its_own_history() {
     // Nothing is learned of it now.
     let (learned, refused) = Baseline::learned(&capture.recording, &by_history, "tuesday.txt");
     assert!(learned.is_empty() && refused == ["sda"], "{learned:?}");
-    // Near miss: as quick as ever.
+    // Near miss: as fast as ever.
     let (_, findings) = disk(6.6, &known);
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
 }

@@ -1,4 +1,4 @@
-//! What findings claim of their numbers: all of the input counts, and no more is said than it
+//! What findings claim of their numbers: all of the input counts, and no more is reported than it
 //! holds.
 
 use iowhy_diagnose::Options;
@@ -83,7 +83,7 @@ fn an_open_bucket_that_both_disks_fill_is_named_by_where_it_begins() {
     assert_eq!((tail.quantity.as_str(), tail.amount.value), ("I/Os of sdb slower than 8 ms", 0.9));
 }
 
-/// Quick sequential reads one after the other, in a listing that watched for so many seconds.
+/// Fast sequential reads one after the other, in a listing that watched for so many seconds.
 fn quick_reads(reads: usize, watched_s: i64, mount: Option<(&str, &str)>) -> Vec<Finding> {
     let mut capture = MadeCapture::traced();
     capture.medium("sda", Medium::Flash);
@@ -166,7 +166,8 @@ fn a_slope_rests_on_all_rows_it_was_fitted_to() {
     assert_eq!(slope.n, 5, "{slope:?}");
 }
 
-/// Sequential reads of 1.7 ms, every third of which loses the revolutions it is told at 7200 rpm.
+/// Sequential reads of 1.7 ms, every third of which loses the revolutions it is reported at 7200
+/// rpm.
 fn retrying(revolutions: impl Fn(usize) -> u32) -> MadeCapture {
     let mut capture = MadeCapture::traced();
     let services: Vec<f64> = (0..90)
@@ -208,7 +209,7 @@ fn one_turn_is_said_in_the_singular() {
 #[test]
 fn a_rich_input_that_decides_nothing_asks_what_the_device_is_made_of() {
     // Random reads of about so many ms, of a device that may be flash, a platter or a network
-    // volume: some are too slow for one and quick for another.
+    // volume: some are too slow for one and fast for another.
     let steps = |mean_ms: f64, medium: Option<Medium>| -> Vec<String> {
         let mut capture = MadeCapture::traced();
         if let Some(medium) = medium {

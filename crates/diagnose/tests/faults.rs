@@ -38,7 +38,7 @@ fn media_by_log_smart_and_failed_requests() {
     assert!(accuses(&findings, "device.media"), "{}", brief(&findings));
     assert_eq!(findings[0].verdict, "device.media", "{}", brief(&findings));
     // One of the port and one of the disk: the disk's two lines are about one command, and what
-    // libata says of the port is counted apart, since nothing in it names the disk's command
+    // libata reports of the port is counted apart, since nothing in it names the disk's command
     // (decision 0085).
     near(cited(media, "medium errors"), 2.0, 0.0);
     near(cited(media, "first sector"), 8_654_860.0, 0.0);

@@ -160,8 +160,8 @@ fn what_old_kernels_report_of_a_surface_a_cable_and_dma() {
     };
     let found = judged(&(dma(34) + &dma(65)));
     assert!(sure(&found, Verdict::DevicePath) > 0.6, "{found:#?}");
-    let said = sentence(&found, Verdict::DevicePath);
-    assert!(said.contains("2 DMA transfers"), "{said}");
+    let reported = sentence(&found, Verdict::DevicePath);
+    assert!(reported.contains("2 DMA transfers"), "{reported}");
     assert!(sure(&judged("hda: lost interrupt\nhda: lost interrupt\n"), Verdict::DevicePath) > 0.6);
     // Once is a suspicion.
     let once = sure(&judged(&dma(34)), Verdict::DevicePath);
@@ -212,8 +212,9 @@ fn a_task_that_waits_in_a_discard_is_one_that_trims() {
         let found = judged(&journal);
         assert!(sure(&found, Verdict::LoadDiscard) < 0.1, "{journal}");
         // The only thing seen is what the answer begins with.
-        let said = found.iter().any(|finding| finding.sentence.contains("commit of the journal"));
-        assert!(said, "{found:#?}");
+        let reported =
+            found.iter().any(|finding| finding.sentence.contains("commit of the journal"));
+        assert!(reported, "{found:#?}");
     }
     // A stack that no task begins, as a warning prints it.
     let warning = "[    1.000001] WARNING: CPU: 1 PID: 7 at fs/x.c:3 \
@@ -284,11 +285,11 @@ fn a_controller_that_does_not_come_back_is_one_group_with_its_slot() {
 
 #[test]
 fn what_a_card_and_its_host_report_is_open() {
-    for said in
+    for reported in
         ["Timeout waiting for hardware interrupt.", "Timeout waiting for hardware cmd interrupt."]
     {
         let log = format!(
-            "[  542.490457] mmc0: {said}\n[  542.490460] mmc0: sdhci: ===== REGISTER DUMP\n"
+            "[  542.490457] mmc0: {reported}\n[  542.490460] mmc0: sdhci: ===== REGISTER DUMP\n"
         );
         let found = judged(&log);
         let path = sure(&found, Verdict::DevicePath);

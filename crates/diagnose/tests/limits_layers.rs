@@ -1,10 +1,10 @@
 //! Verdicts on limits, configuration and layers: a capture that each accuses, near misses that it
-//! leaves alone, and every cited number recomputed from what was poured in.
+//! leaves alone, and every cited number recomputed from what was emitted in.
 
 use iowhy_model::{Event, Finding, Layer, Level, Medium, Nanos, Op, Sink, Source, key};
 
+use crate::emitted::{Io, cited, emit, fact, median, near, ns, row, traced};
 use crate::made::{MadeCapture, accuses, blames_a_device, brief, of};
-use crate::poured::{Io, cited, fact, median, near, ns, pour, row, traced};
 
 /// Sixty seconds of a volume: so many per second, then so many, and the number in flight.
 fn course(capture: &mut MadeCapture, device: &str, rates: [f64; 2], queues: [f64; 2], noise: f64) {
@@ -53,7 +53,7 @@ fn steady(capture: &mut MadeCapture, device: &str, per_s: u32) {
             Io::new(Op::Write, u64::from(k) * 8, 4096, at, 0.2)
         })
         .collect();
-    pour(capture, device, ios);
+    emit(capture, device, ios);
 }
 
 /// Random reads, so many in flight for ever, of which one completes every so many ms.
@@ -87,8 +87,8 @@ fn cap_volume_of_a_device_made_of_others() {
         let findings = capture.judge();
         assert_eq!(findings[0].verdict, "cap.volume", "{}", brief(&findings));
         assert!(!blames_a_device(&findings), "{}", brief(&findings));
-        let told = cited(&findings, "cap.volume", "throughput");
-        assert!((told / rate - 1.0).abs() < 0.002, "{told} is not {rate}");
+        let reported = cited(&findings, "cap.volume", "throughput");
+        assert!((reported / rate - 1.0).abs() < 0.002, "{reported} is not {rate}");
     }
     // Near misses: a device that is merely full wobbles; and a local platter has no seller.
     let mut capture = traced(Level::D);
@@ -140,7 +140,7 @@ fn cap_cgroup_by_the_wait_of_bios() {
                 io
             })
             .collect();
-        pour(&mut capture, "sdb", ios);
+        emit(&mut capture, "sdb", ios);
         fact(
             &mut capture,
             Some("sdb"),
@@ -177,7 +177,7 @@ fn waiting(capture: &mut MadeCapture, device: &str, wait_ms: f64, device_ms: f64
             io
         })
         .collect();
-    pour(capture, device, ios);
+    emit(capture, device, ios);
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn offset_writes(capture: &mut MadeCapture, off_ms: f64) {
             Io::new(Op::Write, sector, 4096, f64::from(k) * 12.0, took)
         })
         .collect();
-    pour(capture, "sda", ios);
+    emit(capture, "sda", ios);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn touches(capture: &mut MadeCapture, device: &str, first_ms: f64) {
             Io::new(Op::Read, u64::from(place) * 8192, 4096, f64::from(k) * 30.0, took)
         })
         .collect();
-    pour(capture, device, ios);
+    emit(capture, device, ios);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn above(block_ms: f64, call_ms: f64) -> Vec<Finding> {
             Io::new(Op::Read, u64::from(k * 7919 % 9973) * 8, 4096, f64::from(k) * 25.0, block_ms)
         })
         .collect();
-    pour(&mut capture, "sda", reads);
+    emit(&mut capture, "sda", reads);
     capture.judge()
 }
 
@@ -399,11 +399,11 @@ fn layer_above_where_many_wait_above_flash_that_has_few() {
 }
 
 /// A mapped device that answers in so many ms what the disk below does in half a millisecond.
-fn mapped(above_ms: f64, below_ms: f64, told: bool) -> Vec<Finding> {
+fn mapped(above_ms: f64, below_ms: f64, reported: bool) -> Vec<Finding> {
     let mut capture = MadeCapture::new();
     capture.listing("block-trace", Level::D);
     capture.medium("sda", Medium::Flash);
-    if told {
+    if reported {
         fact(&mut capture, Some("dm-0"), key::DEVICE_SLAVES, "sda", "/sys/block/dm-0/slaves");
     }
     for (disk, latency) in [("dm-0", above_ms), ("sda", below_ms)] {
@@ -411,7 +411,7 @@ fn mapped(above_ms: f64, below_ms: f64, told: bool) -> Vec<Finding> {
             let sector = u64::from(k * 7919 % 9973) * 8;
             Io::new(Op::Read, sector, 4096, f64::from(k) * 60.0, latency)
         });
-        pour(&mut capture, disk, reads.collect());
+        emit(&mut capture, disk, reads.collect());
     }
     capture.judge()
 }

@@ -1,10 +1,10 @@
 //! Verdicts on loads: a capture that each accuses, near misses that it leaves alone,
-//! and every cited number recomputed from what was poured in.
+//! and every cited number recomputed from what was emitted in.
 
 use iowhy_model::{Interval, Layer, Level, Medium, Op, Rates, Sink};
 
+use crate::emitted::{Io, cited, emit, median, near, row, traced};
 use crate::made::{MadeCapture, accuses, blames_a_device, brief, of};
-use crate::poured::{Io, cited, median, near, pour, row, traced};
 
 /// A commit every 20 ms: a plain write, then a flush of so many ms.
 fn commits(capture: &mut MadeCapture, flush_ms: f64, plain_ms: f64) -> Vec<f64> {
@@ -17,7 +17,7 @@ fn commits(capture: &mut MadeCapture, flush_ms: f64, plain_ms: f64) -> Vec<f64> 
         flushes.push(took);
         ios.push(Io::new(Op::Flush, 0, 0, at + plain_ms, took));
     }
-    pour(capture, "sda", ios);
+    emit(capture, "sda", ios);
     flushes
 }
 
@@ -73,7 +73,7 @@ fn load_flush_from_averages() {
 
 #[test]
 fn of_places_that_write_and_flush_the_slowest_is_named_with_its_own_mean() {
-    // Bricks of a volume; then ways to flush one disk, which no write stands beside: the quickest
+    // Bricks of a volume; then ways to flush one disk, which no write stands beside: the fastest
     // is what the disk can do.
     let judged = |with_writes: bool| {
         let mut capture = MadeCapture::new();
@@ -118,7 +118,7 @@ fn trimmed(capture: &mut MadeCapture, beside_ms: f64) -> (Vec<f64>, Vec<f64>) {
         }
         ios.push(Io::new(Op::Read, u64::from(k) * 7919 % 100_000 * 8, 4096, at, took.min(1.9)));
     }
-    pour(capture, "nvme0n1", ios);
+    emit(capture, "nvme0n1", ios);
     (met, free)
 }
 
@@ -170,7 +170,7 @@ fn load_discard_is_not_the_writes_that_deletions_bring() {
             }
         }
     }
-    pour(&mut capture, "sda", ios);
+    emit(&mut capture, "sda", ios);
     let findings = capture.judge();
     assert!(of(&findings, "load.discard").is_empty(), "{}", brief(&findings));
 }
@@ -197,7 +197,7 @@ fn mixed(
             ios.push(Io::new(Op::Read, place(k + 9), 4096, at, alone_ms * spread));
         }
     }
-    pour(capture, device, ios);
+    emit(capture, device, ios);
     (met, free)
 }
 
@@ -252,16 +252,16 @@ fn a_device_that_completes_in_bunches_at_an_even_rate_is_saturated_not_slow() {
         [(128, 8.0, 0.35), (128, 4.0, 0.5), (64, 5.0, 0.4), (32, 4.0, 0.9)]
     {
         let mut capture = traced(Level::D);
-        pour(&mut capture, "loop2", bunched(in_flight, 400.0, late_ms, late_share));
+        emit(&mut capture, "loop2", bunched(in_flight, 400.0, late_ms, late_share));
         let findings = capture.judge();
         assert!(accuses(&findings, "load.saturated"), "{in_flight}: {}", brief(&findings));
         assert!(!blames_a_device(&findings), "{in_flight}: {}", brief(&findings));
         let depth = cited(&findings, "load.saturated", "requests in flight");
         assert!((depth / in_flight as f64 - 1.0).abs() < 0.1, "{depth}");
     }
-    // Near miss: the same with little in flight is no queue.
+    // Near miss: the same with little in flight is not a queue.
     let mut capture = traced(Level::D);
-    pour(&mut capture, "loop2", bunched(2, 400.0, 0.3, 0.3));
+    emit(&mut capture, "loop2", bunched(2, 400.0, 0.3, 0.3));
     let findings = capture.judge();
     assert!(of(&findings, "load.saturated").is_empty(), "{}", brief(&findings));
 }
@@ -288,7 +288,7 @@ fn a_flush_among_writes_that_are_as_slow_is_not_to_blame() {
     }
     for device in ["loop0", "sda", "nvme0n1"] {
         let mut capture = traced(Level::D);
-        pour(&mut capture, device, ios.clone());
+        emit(&mut capture, device, ios.clone());
         let findings = capture.judge();
         assert!(of(&findings, "load.flush").is_empty(), "{device}: {}", brief(&findings));
         assert!(accuses(&findings, "load.saturated"), "{device}: {}", brief(&findings));

@@ -94,7 +94,7 @@ fn one_request_in_a_thousand_that_may_be_the_whole_mean_is_no_queue() {
     assert!(accuses(&findings, "load.saturated"), "{}", brief(&findings));
 }
 
-/// Quick random reads, and so many times two that hang for 8 s each.
+/// Fast random reads, and so many times two that hang for 8 s each.
 fn hangs_in_pairs(times: usize) -> Vec<iowhy_model::Finding> {
     let mut capture = MadeCapture::traced();
     let (mut at, mut sector) = (0.0, 0);

@@ -1,4 +1,4 @@
-//! The verdicts that accuse nobody: nothing is wrong, or the evidence does not say what is.
+//! The verdicts that accuse nobody: nothing is wrong, or the evidence does not show what is.
 
 use iowhy_model::{
     Distribution, Edges, Fact, FactValue, Histogram, Interval, Layer, Level, Medium, Message,
@@ -77,12 +77,12 @@ fn who_saw_no_time_before_the_request_clears_a_disk_with_less_confidence() {
         }
         let findings = capture.judge();
         assert_eq!(findings[0].verdict, "healthy", "{}", brief(&findings));
-        let said = findings[0].refuted_by.iter().any(|line| line.contains("D2C only"));
-        (findings[0].confidence(), said)
+        let reported = findings[0].refuted_by.iter().any(|line| line.contains("D2C only"));
+        (findings[0].confidence(), reported)
     };
-    let ((seen, silent), (unseen, said)) = (judged(true), judged(false));
+    let ((seen, silent), (unseen, reported)) = (judged(true), judged(false));
     assert!(seen > 0.90 && !silent, "{seen}");
-    assert!(unseen <= 0.90 && said, "{unseen}");
+    assert!(unseen <= 0.90 && reported, "{unseen}");
 }
 
 #[test]
@@ -154,14 +154,17 @@ fn many_ios_that_fit_no_cause_are_not_called_too_few() {
         assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
         (findings[0].sentence.clone(), findings[0].next_step.join("; "))
     };
-    let (said, next) = judged(2000);
-    assert!(said.starts_with("no known cause fits sda: 2000 individual I/Os were seen"), "{said}");
+    let (reported, next) = judged(2000);
+    assert!(
+        reported.starts_with("no known cause fits sda: 2000 individual I/Os were seen"),
+        "{reported}"
+    );
     assert!(next.contains("adds a longer capture"), "{next}");
-    let (said, next) = judged(900);
+    let (reported, next) = judged(900);
     let wanted = "too little data about sda to judge: 900 I/Os, with ";
     assert!(
-        said.starts_with(wanted) && said.ends_with("; 1000 individual I/Os are enough"),
-        "{said}"
+        reported.starts_with(wanted) && reported.ends_with("; 1000 individual I/Os are enough"),
+        "{reported}"
     );
     assert!(next.contains("adds the latency of each I/O"), "{next}");
 }

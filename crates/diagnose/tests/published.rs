@@ -154,8 +154,8 @@ nvme1n1 0.93 0.83 0.05 0.00 0.27 0.00 22.22 0.00 1.57 0.00 0.00 54.07 4.80 0.04 
 ",
     );
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
-    let told = findings.iter().any(|f| f.sentence.contains("285 requests outstanding"));
-    assert!(told, "{}", brief(&findings));
+    let reported = findings.iter().any(|f| f.sentence.contains("285 requests outstanding"));
+    assert!(reported, "{}", brief(&findings));
 }
 
 /// Eight disks: six are read from, two are written to, as fast as they go.
@@ -256,7 +256,7 @@ fn a_counter_that_wrapped_is_named() {
         assert!(accuses(&findings, "report.inconsistent"), "{bad}: {}", brief(&findings));
         assert!(of(&findings, "healthy").is_empty(), "{bad}: {}", brief(&findings));
     }
-    // A device that hung for a minute and came back is no counter.
+    // A device that hung for a minute and came back is not a counter.
     let hung = "sda 20 0.5 200 400 0 0 0 0 0.50 60000.0 30.0 10 13.33 0.50 100.0";
     let findings = judged(&format!("{NEW}\n{good}\n{hung}\n{good}\n"));
     assert!(
@@ -289,7 +289,7 @@ fn equal_peers_exonerate_a_single_disk() {
     assert!(blames_a_device(&one), "{}", brief(&one));
 }
 
-/// What smartctl says of a drive of that model with so many CRC errors.
+/// What smartctl reports of a drive of that model with so many CRC errors.
 fn smartctl(disk: &str, model: &str, crc: u64) -> String {
     format!(
         "# smartctl -a /dev/{disk}

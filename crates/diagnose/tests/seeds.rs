@@ -65,7 +65,7 @@ fn near(evidence: &Evidence, value: f64, by: f64) {
     assert!((evidence.amount.value - value).abs() <= by, "{evidence:?}");
 }
 
-/// Every bound that is cited holds, every line says where it was read and on how much it rests.
+/// Every bound that is cited holds, every line shows where it was read and on how much it rests.
 fn is_honest(findings: &[Finding]) {
     for finding in findings {
         assert!(!finding.evidence.is_empty(), "{}", finding.verdict);

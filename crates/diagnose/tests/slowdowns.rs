@@ -7,7 +7,7 @@ use iowhy_model::{Fact, Medium, Op, Sink, key};
 use crate::made::beside::{cited, near, near_ms, nvme, read, with_long_ones};
 use crate::made::{MadeCapture, Row, accuses, brief, confidence, of};
 
-/// Flash writes of 1 MiB: `mib` of them quick, then as many seconds slow, `cycles` times.
+/// Flash writes of 1 MiB: `mib` of them fast, then as many seconds slow, `cycles` times.
 fn cliffs(cycles: usize, mib: impl Fn(usize) -> usize) -> MadeCapture {
     let mut capture = MadeCapture::traced();
     capture.medium("nvme0n1", Medium::Nvme);
@@ -98,7 +98,7 @@ fn heat_needs_signs_of_heat_and_slowness() {
     near(cited(thermal, "light throttling"), 5.0, 0.0);
     near(cited(thermal, "slow/fast state"), 3.0, 0.1);
     near_ms(thermal.forecast.as_ref().unwrap().mean.ms(), 0.5, 0.02);
-    // The counters stand still; it is warm but quick; it is slow but nobody knows how warm.
+    // The counters stand still; it is warm but fast; it is slow but nobody knows how warm.
     let mut static_count = warming(1.5);
     records(&mut static_count, 9, 9);
     let mut quick = warming(0.5);
@@ -159,7 +159,7 @@ fn shingles_are_accused_with_their_model_and_suspected_without() {
     assert!(of(&findings, "device.smr").is_empty(), "{}", brief(&findings));
 }
 
-/// Bursts of quick reads, pauses of 1.5 s between, the first read after each as it is told.
+/// Bursts of fast reads, pauses of 1.5 s between, the first read after each as it is reported.
 fn sleeping(disk: &str, medium: Medium, first_ms: impl Fn(&mut MadeCapture) -> f64) -> MadeCapture {
     let mut capture = MadeCapture::traced();
     capture.medium(disk, medium);

@@ -58,7 +58,7 @@ fn device_retry_is_not_a_scheduler_of_250_hz() {
     ticking(&mut capture);
     let findings = capture.judge();
     assert!(of(&findings, "device.retry").is_empty(), "{}", brief(&findings));
-    // If the drive itself says that it turns, at that speed, it is believed.
+    // If the drive itself shows that it turns, at that speed, it is believed.
     let mut capture = MadeCapture::traced();
     capture.medium("sdb", Medium::Rotational);
     ticking(&mut capture);
@@ -68,7 +68,7 @@ fn device_retry_is_not_a_scheduler_of_250_hz() {
 
 #[test]
 fn device_slow() {
-    // One read at a time, each 60 ms on a device that says it is flash.
+    // One read at a time, each 60 ms on a device that shows it is flash.
     let mut capture = MadeCapture::traced();
     capture.medium("sda", Medium::Flash);
     let services: Vec<f64> = (0..50).map(|_| 60.0 * capture.about(0.2)).collect();
@@ -118,7 +118,7 @@ fn load_saturated() {
     assert!(accuses(&findings, "healthy"), "{}", brief(&findings));
 }
 
-/// Quick reads one after the other; those at `stalls` (ms) wait until the stall is over, with all
+/// Fast reads one after the other; those at `stalls` (ms) wait until the stall is over, with all
 /// that came meanwhile.
 fn stalling(capture: &mut MadeCapture, device: &str, episodes: usize) {
     for k in 0..2000 {

@@ -232,8 +232,8 @@ fn pressure_on_processors_is_a_note_beside_disks_that_answer_well() {
                 );
                 read(&mut capture, "capture.txt", &text);
                 let findings = capture.judge();
-                let said = confidence(&findings, "layer.cpu");
-                assert!(said < STANDS, "{ms} ms, {pressure} %: {}", brief(&findings));
+                let reported = confidence(&findings, "layer.cpu");
+                assert!(reported < STANDS, "{ms} ms, {pressure} %: {}", brief(&findings));
                 assert_ne!(findings[0].verdict, "layer.cpu", "{}", brief(&findings));
             }
         }

@@ -42,7 +42,7 @@ impl Baselines {
         self.learn.as_deref().map(Path::new)
     }
 
-    /// Keeps what was learned, if asked to, and says so.
+    /// Keeps what was learned, if asked to, and shows it.
     pub fn learn(&self, recording: &Recording, findings: &[Finding]) -> anyhow::Result<()> {
         let Some(file) = self.learn.as_deref() else { return Ok(()) };
         let wrong = |why: std::io::Error| {

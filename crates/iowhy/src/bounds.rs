@@ -1,10 +1,10 @@
-//! What a verdict leaves out of a crowd of devices or listings is said beside what was read.
+//! What a verdict leaves out of a crowd of devices or listings is reported beside what was read.
 
 use iowhy_diagnose::JudgedShare;
 use iowhy_model::{Note, Recording};
 
 /// Notes how much of a recording is judged; whether anything is left out.
-pub fn said(recording: &mut Recording) -> bool {
+pub fn reported(recording: &mut Recording) -> bool {
     let Some(judged) = JudgedShare::of(recording) else { return false };
     if let Some(listing) = recording.listings.first_mut() {
         let note = Note { line: 0, text: String::new(), reason: judged.words() };

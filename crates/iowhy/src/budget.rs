@@ -81,7 +81,7 @@ impl Budget {
     }
 }
 
-/// An error that says which bound was reached.
+/// An error that shows which bound was reached.
 fn exceeded(why: String) -> io::Error {
     let text = format!("{why}; unpack it and name the captures individually");
     io::Error::new(ErrorKind::InvalidData, text)

@@ -47,7 +47,7 @@ impl PacedCollector {
 pub struct LiveCollectors {
     /// The devices at the start that were asked for.
     watched: Vec<BlockDevice>,
-    /// In the order in which they are polled: counters first, for reading them is quick, and their
+    /// In the order in which they are polled: counters first, for reading them is fast, and their
     /// interval should not hold our own work.
     paced: Vec<PacedCollector>,
     tended: Instant,
@@ -56,7 +56,7 @@ pub struct LiveCollectors {
 
 impl LiveCollectors {
     /// Begins the collectors that a plan asks for. Without the right to trace, sampling goes on
-    /// alone, and what it cannot know is said on stderr.
+    /// alone, and what it cannot know is reported on stderr.
     ///
     /// # Errors
     /// If a named device does not exist, or if nothing at all can be watched.
@@ -332,8 +332,9 @@ fn fall_back(error: &iowhy_live::Error) {
 fn explain_stacks(known: &[BlockDevice], plan: &Plan, sink: &mut dyn Sink) {
     let watched = |one: &&BlockDevice| plan.devices.is_empty() || plan.devices.contains(&one.name);
     // Whoever watches a disk alone wants to know what it is part of; of all, what they are made of.
-    let told = |one: &&BlockDevice| !plan.devices.is_empty() || !one.slaves.is_empty();
-    for reason in known.iter().filter(watched).filter(told).filter_map(BlockDevice::stack_words) {
+    let reported = |one: &&BlockDevice| !plan.devices.is_empty() || !one.slaves.is_empty();
+    for reason in known.iter().filter(watched).filter(reported).filter_map(BlockDevice::stack_words)
+    {
         sink.note(Note { line: 0, text: String::new(), reason });
     }
 }

@@ -101,7 +101,7 @@ mod tests {
                 }
                 let short = arg.get_short().map_or(String::new(), |short| short.to_string());
                 let shape = format!("-{short} {}", values.join(" "));
-                let (told, seen, whose) = known.entry(long.to_string()).or_insert((
+                let (reported, seen, whose) = known.entry(long.to_string()).or_insert((
                     help.clone(),
                     shape.clone(),
                     name.to_string(),
@@ -110,11 +110,11 @@ mod tests {
                     complaints
                         .push(format!("`--{long}` is `{seen}` in {whose} and `{shape}` in {name}"));
                 }
-                if *told != help {
+                if *reported != help {
                     differ.insert(long.to_string());
                     if !DIFFER.iter().any(|(known, _)| *known == long) {
                         complaints
-                            .push(format!("`--{long}` of {whose}: {told}; of {name}: {help}"));
+                            .push(format!("`--{long}` of {whose}: {reported}; of {name}: {help}"));
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! Do the kernel's counters and the trace say the same? Where not, it is said, and why.
+//! Do the kernel's counters and the trace say the same? Where not, it is reported, and why.
 
 use std::collections::HashSet;
 
@@ -20,10 +20,10 @@ const STEP_NS: f64 = 1e6;
 /// carries one, and the flush), and apart from both in the trace.
 const OPS: [Op; 2] = [Op::Read, Op::Write];
 
-/// What was said already; each device and operation is spoken of once.
+/// What was reported already; each device and operation is spoken of once.
 #[derive(Debug, Default)]
 pub struct CrossCheck {
-    said: HashSet<(DeviceId, Op, bool)>,
+    reported: HashSet<(DeviceId, Op, bool)>,
 }
 
 /// Requests, their summed wait (Q2C or await) and how long was watched.
@@ -62,12 +62,12 @@ impl CrossCheck {
                 let (Some(traced), Some(counted)) = (traced, counted) else { continue };
                 let lost = lost(recording, device, op);
                 if let Some(words) = numbers(traced, counted, lost)
-                    && self.said.insert((device, op, false))
+                    && self.reported.insert((device, op, false))
                 {
                     notes.push(format!("{name} {}: {words}", op.name()));
                 }
                 if let Some(words) = means(traced, counted, plug_clock)
-                    && self.said.insert((device, op, true))
+                    && self.reported.insert((device, op, true))
                 {
                     notes.push(format!("{name} {}: {words}", op.name()));
                 }
@@ -91,7 +91,7 @@ fn is_trace(listing: &Listing) -> bool {
     listing.source.level != Level::A && listing.source.format == "block-trace"
 }
 
-/// What the trace measured; `None` if it holds no such I/O.
+/// What the trace measured; `None` if it contains no such I/O.
 fn traced(recording: &Recording, device: DeviceId, op: Op) -> Option<Sum> {
     let mut sum = Sum::default();
     for listing in recording.listings.iter().filter(|listing| is_trace(listing)) {
@@ -225,7 +225,7 @@ mod tests {
         recording
     }
 
-    fn said(mut recording: Recording) -> Vec<String> {
+    fn reported(mut recording: Recording) -> Vec<String> {
         let mut crosscheck = CrossCheck::default();
         crosscheck.state(&mut recording, true);
         crosscheck.state(&mut recording, true);
@@ -234,10 +234,10 @@ mod tests {
 
     #[test]
     fn what_agrees_within_the_edges_is_not_spoken_of() {
-        assert!(said(recording(10_000, 200, 10_000.0, 201.0)).is_empty());
+        assert!(reported(recording(10_000, 200, 10_000.0, 201.0)).is_empty());
         // 8 in flight at the edges, 200 in the 20 ms between the readings, and 2.
-        assert!(said(recording(9_791, 200, 10_000.0, 200.0)).is_empty());
-        assert!(said(recording(50, 200, 50.0, 400.0)).is_empty());
+        assert!(reported(recording(9_791, 200, 10_000.0, 200.0)).is_empty());
+        assert!(reported(recording(50, 200, 50.0, 400.0)).is_empty());
         // Eleven in a stretch that is as short as the readings are apart.
         let short = Sum { seconds: 0.02, ..Sum::default() };
         assert_eq!(numbers(Sum { count: 11.0, ..short }, short, 0.0), None);
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn each_disagreement_is_said_once_with_its_reason() {
-        let notes = said(recording(10_000, 200, 10_000.0, 250.0));
+        let notes = reported(recording(10_000, 200, 10_000.0, 250.0));
         assert_eq!(notes.len(), 1);
         assert!(
             notes[0].contains(
@@ -261,18 +261,18 @@ mod tests {
             "{notes:?}"
         );
         assert!(notes[0].contains("once per batch"), "{notes:?}");
-        let notes = said(recording(5_000, 200, 10_000.0, 200.0));
+        let notes = reported(recording(5_000, 200, 10_000.0, 200.0));
         assert!(notes[0].contains("counts 10000; 5000 were traced"), "{notes:?}");
     }
 
     #[test]
     fn what_is_known_to_be_lost_explains_what_is_missing() {
         let mut lossy = recording(9_000, 200, 10_000.0, 200.0);
-        assert_eq!(said(lossy.clone()).len(), 1);
+        assert_eq!(reported(lossy.clone()).len(), 1);
         lossy.resume(0);
         lossy.lost_of("sda", Op::Write, "dropped", 900);
-        assert_eq!(said(lossy.clone()).len(), 1);
+        assert_eq!(reported(lossy.clone()).len(), 1);
         lossy.lost_of("sda", Op::Read, "dropped", 900);
-        assert_eq!(said(lossy).len(), 0);
+        assert_eq!(reported(lossy).len(), 0);
     }
 }

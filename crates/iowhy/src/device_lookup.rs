@@ -140,7 +140,7 @@ fn one(given: &str, known: &[BlockDevice], table: &NameTable) -> Vec<NamedTarget
     by_number.or_else(by_link).unwrap_or_default()
 }
 
-/// What is said where a partition is asked for.
+/// What is reported where a partition is asked for.
 pub fn of_whole_disk(given: &str, partition: &str, disk: &str) -> String {
     let named = if given.trim_start_matches("/dev/") == partition {
         format!("`{given}`")

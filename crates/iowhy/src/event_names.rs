@@ -11,7 +11,7 @@ use iowhy_model::{
 
 use crate::arguments::Selection;
 
-/// What an I/O is told apart by.
+/// What an I/O is distinguished by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NameKey {
     /// Where the file system on its device or partition is mounted.
@@ -46,7 +46,7 @@ impl NameKey {
         ("pod", NameKey::Pod),
     ];
 
-    /// Whether it is told by the control group.
+    /// Whether it is reported by the control group.
     pub fn is_of_cgroup(self) -> bool {
         !matches!(self, NameKey::Mount | NameKey::Volume)
     }
@@ -187,7 +187,7 @@ pub struct NamedEvents<S> {
     selection: Selection,
     wanted: Option<Vec<String>>,
     /// Whether any I/O told what the key asks for.
-    pub told: bool,
+    pub reported: bool,
 }
 
 impl<S: Sink> NamedEvents<S> {
@@ -199,7 +199,7 @@ impl<S: Sink> NamedEvents<S> {
         selection: Selection,
     ) -> NamedEvents<S> {
         let (names, wanted) = (None, None);
-        NamedEvents { inner, keys: keys.to_vec(), names, known, selection, wanted, told: false }
+        NamedEvents { inner, keys: keys.to_vec(), names, known, selection, wanted, reported: false }
     }
 }
 
@@ -214,7 +214,7 @@ impl<S: Sink> Sink for NamedEvents<S> {
             return;
         }
         let keys = self.keys.iter();
-        self.told |= event.cgroup.is_some() || !keys.copied().any(NameKey::is_of_cgroup);
+        self.reported |= event.cgroup.is_some() || !keys.copied().any(NameKey::is_of_cgroup);
         let names = self.names.get_or_insert_with(|| EventNames::of(recording));
         let name = names.texts(&self.keys, &event, recording);
         event.device = self.inner.device(&name);

@@ -28,7 +28,7 @@ const DEPTH: usize = 16;
 const LARGEST: u64 = 1 << 30;
 /// Packed archives inside of each other.
 const NESTED: usize = 3;
-/// A file whose first bytes hold a zero is no text (blktrace's own files are known by their name).
+/// A file whose first bytes hold a zero is not text (blktrace's own files are known by their name).
 const LOOKED_AT: usize = 4096;
 
 /// Files that could not be read, or in which nothing was recognised, and that are named.
@@ -60,11 +60,11 @@ pub struct Outcome {
     pub prose: Vec<(String, u64)>,
 }
 
-/// Reads a folder and says how much of it was used.
+/// Reads a folder and shows how much of it was used.
 ///
 /// # Errors
 /// If the folder cannot be read, or nothing in it was recognised.
-pub fn pour(folder: &Path, known: Formats, sink: &mut dyn Sink) -> anyhow::Result<Outcome> {
+pub fn emit(folder: &Path, known: Formats, sink: &mut dyn Sink) -> anyhow::Result<Outcome> {
     let root = Root::of(folder)?;
     let mut outcome = Outcome::default();
     let mut files = Vec::new();
@@ -113,7 +113,7 @@ fn words(folder: &Path, outcome: &Outcome) -> String {
     let mut text = format!("`{}`: {known} read", folder.display());
     if *passed > 0 {
         text.push_str(&format!(", {passed} in no known format"));
-        // Of a handful they are named; a folder of thousands is no list of captures.
+        // Of a handful they are named; a folder of thousands is not a list of captures.
         let inside = |name: &String| {
             let inside = name.strip_prefix(&folder.display().to_string()).unwrap_or(name);
             format!("`{}`", inside.trim_start_matches(['/', ':']))
@@ -281,9 +281,9 @@ fn read_files(
             traces.entry(trace.to_string()).or_default().push(opened);
             continue;
         }
-        let told =
+        let reported =
             ProgressReader::new(opened.take(LARGEST), file.display().to_string(), Some(size));
-        let reader = BufReader::with_capacity(1 << 18, budget.metered(told));
+        let reader = BufReader::with_capacity(1 << 18, budget.metered(reported));
         read_one(Box::new(reader), &name, 0, known, sink, outcome);
     }
     for (trace, parts) in traces {
@@ -300,8 +300,8 @@ fn read_files(
     }
 }
 
-/// The mounts of a process, of which an archive holds one copy for each: those of the machine stand
-/// in `proc/mounts`.
+/// The mounts of a process, of which an archive contains one copy for each: those of the machine
+/// stand in `proc/mounts`.
 fn is_of_a_process(file: &Path) -> bool {
     let mut parts = file.iter().rev();
     let named = |part: Option<&std::ffi::OsStr>, what: &str| part.is_some_and(|part| part == what);
@@ -323,7 +323,7 @@ fn read_one(
     match unpacked(reader, Budget::of_this_run()) {
         Ok(InputBody::Archive(_)) if inside >= NESTED => outcome.left_out += 1,
         Ok(InputBody::Archive(mut archive)) => {
-            pour_archive(&mut *archive, name, inside, known, sink, outcome);
+            emit_archive(&mut *archive, name, inside, known, sink, outcome);
         }
         Ok(InputBody::Capture(mut reader)) => {
             let head = match reader.fill_buf() {
@@ -361,7 +361,7 @@ fn is_read_though_binary(head: &[u8]) -> bool {
 
 /// Reads each file of an archive as one of a folder. Where it cannot be read on, all that follows
 /// is one that could not be read.
-fn pour_archive(
+fn emit_archive(
     archive: &mut dyn BufRead,
     name: &str,
     nested: usize,
@@ -402,27 +402,27 @@ fn pour_archive(
     }
 }
 
-/// Reads an archive that was named, and says how much of it was used.
+/// Reads an archive that was named, and shows how much of it was used.
 ///
 /// # Errors
 /// If nothing in it was recognised.
-pub fn pour_named_archive(
+pub fn emit_named_archive(
     archive: &mut dyn BufRead,
     name: &str,
     known: Formats,
     sink: &mut dyn Sink,
 ) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::default();
-    pour_archive(archive, name, 0, known, sink, &mut outcome);
-    let said = words(Path::new(name), &outcome);
+    emit_archive(archive, name, 0, known, sink, &mut outcome);
+    let message = words(Path::new(name), &outcome);
     if outcome.read == 0 {
         return Err(HintedError::error(
-            format!("no known format in the archive: {said}"),
+            format!("no known format in the archive: {message}"),
             "unpack it and name the capture itself; `iowhy explain formats` lists the known \
              formats",
         ));
     }
-    messages::warn(&said, None);
+    messages::warn(&message, None);
     Ok(outcome)
 }
 
@@ -437,7 +437,8 @@ fn system_folders(files: &[PathBuf], folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// States what a copy of /sys says of its disks; what a link would take from outside is left out.
+/// States what a copy of /sys reports of its disks; what a link would take from outside is left
+/// out.
 fn state_block(sys: &Path, root: &Path, sink: &mut dyn Sink) -> usize {
     let inside = |path: &str| fs::canonicalize(path).is_ok_and(|real| real.starts_with(root));
     let mut facts: Vec<(String, FactKey, String, String)> = Vec::new();
@@ -520,13 +521,13 @@ mod tests {
         archive.write("notes.txt", "it is slow since Monday\n");
         archive.write("writer.txt", "step took 2411.220145ms\nstep took 1988.145510ms\n");
         let mut recording = Recording::new();
-        let outcome = pour(&archive.0, Formats::default(), &mut recording).unwrap();
+        let outcome = emit(&archive.0, Formats::default(), &mut recording).unwrap();
         let unread: Vec<_> = recording.unread.iter().map(|one| &one.input[..]).collect();
         assert_eq!(unread, [archive.0.join("writer.txt").display().to_string()]);
-        let said = words(&archive.0, &outcome);
+        let message = words(&archive.0, &outcome);
         assert!(
-            said.ends_with("1 file read, 2 in no known format (`notes.txt`, `writer.txt`)"),
-            "{said}"
+            message.ends_with("1 file read, 2 in no known format (`notes.txt`, `writer.txt`)"),
+            "{message}"
         );
     }
 
@@ -555,7 +556,7 @@ mod tests {
         link(archive.0.clone(), archive.0.join("host/loop")).unwrap();
 
         let mut recording = Recording::new();
-        let outcome = pour(&archive.0, Formats::default(), &mut recording).unwrap();
+        let outcome = emit(&archive.0, Formats::default(), &mut recording).unwrap();
         assert_eq!((outcome.read, outcome.passed, outcome.left_out), (2, 2, 3), "{outcome:?}");
         let facts: Vec<_> = recording.listings.iter().flat_map(|known| &known.facts).collect();
         assert!(facts.iter().any(
@@ -573,9 +574,9 @@ mod tests {
     #[test]
     fn an_empty_folder_is_an_error() {
         let empty = Archive::new("folder-empty");
-        // What was left out is said also where nothing is recognised.
+        // What was left out is reported also where nothing is recognised.
         std::os::unix::fs::symlink("/etc/hostname", empty.0.join("out")).unwrap();
-        let error = pour(&empty.0, Formats::default(), &mut Recording::new())
+        let error = emit(&empty.0, Formats::default(), &mut Recording::new())
             .err()
             .map(|why| why.to_string());
         assert!(error.as_ref().is_some_and(|why| why.contains("1 were skipped")), "{error:?}");
@@ -608,11 +609,11 @@ mod tests {
         large.set_len(1300 << 20).unwrap();
 
         let mut recording = Recording::new();
-        let outcome = pour(&archive.0, Formats::default(), &mut recording).unwrap();
+        let outcome = emit(&archive.0, Formats::default(), &mut recording).unwrap();
         // The two beside the tree, and in it a FIFO, a link to a device and a setting of 1300 MB.
         assert_eq!((outcome.read, outcome.passed, outcome.left_out), (3, 1, 5), "{outcome:?}");
         assert!(!outcome.is_whole());
-        assert!(pour(Path::new("/proc"), Formats::default(), &mut recording).is_err());
-        assert!(pour(Path::new("/"), Formats::default(), &mut recording).is_err());
+        assert!(emit(Path::new("/proc"), Formats::default(), &mut recording).is_err());
+        assert!(emit(Path::new("/"), Formats::default(), &mut recording).is_err());
     }
 }

@@ -52,7 +52,7 @@ pub fn key(text: &str) -> Result<Key, String> {
 }
 
 impl Key {
-    /// Whether an I/O tells it.
+    /// Whether an I/O shows it.
     pub fn is_in(self, event: &Event) -> bool {
         match self {
             Key::Process => event.comm.is_some(),
@@ -63,7 +63,7 @@ impl Key {
         }
     }
 
-    /// Whether the control group tells it.
+    /// Whether the control group shows it.
     pub fn needs_cgroup(self) -> bool {
         match self {
             Key::Cgroup => true,
@@ -163,7 +163,7 @@ impl Groups {
         }
     }
 
-    /// Leaves the devices that pass, counted together unless these keys tell them apart.
+    /// Leaves the devices that pass, counted together unless these keys distinguishes them.
     pub fn narrow(&mut self, filter: &Filter, keys: &[Key]) {
         let apart = keys.is_empty() || keys.contains(&Key::Device);
         let passes = |device: &DeviceId| filter.device(*device);
@@ -183,7 +183,7 @@ impl Groups {
         *seen = ([seen.0, from].into_iter().flatten().min(), seen.1.max(to));
     }
 
-    /// Puts the groups into the first listing of a recording that holds nothing else.
+    /// Puts the groups into the first listing of a recording that contains nothing else.
     pub fn put(&self, recording: &mut Recording) {
         let all = recording.device("all devices");
         let start = self.stretches.values().filter_map(|(start, _)| *start).min();
@@ -316,14 +316,14 @@ impl Groups {
 /// A sink that counts single I/Os into groups as they come, of captures of any length; the rest is
 /// kept.
 pub struct GroupSink {
-    /// What is known beside the I/Os, and histograms of those that no single one tells of.
+    /// What is known beside the I/Os, and histograms of those that no single one reports.
     pub tally: Tally,
     /// What was counted, each device by itself.
     pub groups: Groups,
     /// What is counted.
     filter: Filter,
     /// Whether any I/O told all that the keys ask for.
-    pub told: bool,
+    pub reported: bool,
 }
 
 impl GroupSink {
@@ -334,7 +334,7 @@ impl GroupSink {
             if keys.is_empty() || keys.contains(&Key::Device) { None } else { Some(Key::Device) };
         let mut groups = Groups::new(keys);
         groups.keys.extend(apart);
-        GroupSink { tally, groups, filter, told: false }
+        GroupSink { tally, groups, filter, reported: false }
     }
 }
 
@@ -344,7 +344,7 @@ impl Sink for GroupSink {
     fn event(&mut self, event: Event) {
         self.tally.source().records += 1;
         if self.filter.event(&event) {
-            self.told |= self.groups.keys.iter().all(|key| key.is_in(&event));
+            self.reported |= self.groups.keys.iter().all(|key| key.is_in(&event));
             self.groups.count(&event, self.tally.known());
         }
     }

@@ -57,17 +57,17 @@ impl Files {
     }
 
     /// Reads every input in a fixed amount of memory, however long they are; what one of them lacks
-    /// is said at once and does not stop the others. Single I/Os beyond so many are only counted,
-    /// histograms beyond many are added up with their neighbours.
+    /// is reported at once and does not stop the others. Single I/Os beyond so many are only
+    /// counted, histograms beyond many are added up with their neighbours.
     pub fn read_counting(&self, mut tally: Tally) -> anyhow::Result<InputSet> {
-        let (failed, prose) = self.pour(&mut tally)?;
+        let (failed, prose) = self.emit(&mut tally)?;
         let mut recording = tally.recording();
         recording.prose = prose;
         Ok(InputSet { recording, failed })
     }
 
     /// Pours every input into a sink: how many failed, and the lines of prose of the others.
-    pub fn pour(&self, sink: &mut dyn Sink) -> anyhow::Result<(usize, Vec<(String, u64)>)> {
+    pub fn emit(&self, sink: &mut dyn Sink) -> anyhow::Result<(usize, Vec<(String, u64)>)> {
         let known = self.read_as.known()?;
         let (mut failed, mut prose) = (0, Vec::new());
         for (input, files) in self.grouped() {
@@ -76,13 +76,13 @@ impl Files {
                 && (folder.is_dir() || is_past(folder) && !folder.exists())
             {
                 if Store::is_one(folder) || is_past(folder) {
-                    if let Err(error) = store_input::pour(folder, &self.past, self.cells, sink) {
+                    if let Err(error) = store_input::emit(folder, &self.past, self.cells, sink) {
                         failed += 1;
                         messages::error(&error);
                     }
                     continue;
                 }
-                match folder::pour(folder, known, sink) {
+                match folder::emit(folder, known, sink) {
                     Ok(outcome) => {
                         failed += usize::from(!outcome.is_whole());
                         prose.extend(outcome.prose);
@@ -94,7 +94,7 @@ impl Files {
                 }
                 continue;
             }
-            match pour_one(&input, &files, known, sink) {
+            match emit_one(&input, &files, known, sink) {
                 Ok(InputKind::Capture(scan)) => prose.push((input, scan.prose)),
                 Ok(InputKind::Archive(outcome)) => {
                     failed += usize::from(!outcome.is_whole());
@@ -151,9 +151,9 @@ impl Files {
     }
 }
 
-/// An input that the user named and that was not read: nobody knows what it says of the disks of
-/// the others (0040). One that is empty says nothing, and of one that its scan told to be unread
-/// all is said.
+/// An input that the user named and that was not read: nobody knows what it reports of the disks of
+/// the others (0040). One that is empty shows nothing, and of one that its scan told to be unread
+/// all is reported.
 fn as_unread(input: String, error: &anyhow::Error) -> Option<Unread> {
     let (lines, reason) = match error.downcast_ref::<iowhy_read::Error>() {
         Some(iowhy_read::Error::Empty { .. } | iowhy_read::Error::Nothing { stated: true, .. }) => {
@@ -173,7 +173,7 @@ enum InputKind {
 }
 
 /// Reads one input, of several files if it is a blktrace.
-fn pour_one(
+fn emit_one(
     input: &str,
     files: &[PathBuf],
     known: Formats,
@@ -189,7 +189,7 @@ fn pour_one(
     };
     Ok(match unpacked(open_packed(file)?, Budget::of_this_run()).map_err(cannot)? {
         InputBody::Archive(mut archive) => {
-            InputKind::Archive(folder::pour_named_archive(&mut *archive, input, known, sink)?)
+            InputKind::Archive(folder::emit_named_archive(&mut *archive, input, known, sink)?)
         }
         InputBody::Capture(mut one) => {
             InputKind::Capture(iowhy_read::scan(input, &mut one, known, sink)?)
@@ -216,8 +216,8 @@ fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
 fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     let budget = Budget::of_this_run();
     if file == Path::new("-") {
-        let told = ProgressReader::new(std::io::stdin(), "standard input".to_string(), None);
-        return Ok(Box::new(BufReader::with_capacity(BUFFER, budget.metered(told))));
+        let reported = ProgressReader::new(std::io::stdin(), "standard input".to_string(), None);
+        return Ok(Box::new(BufReader::with_capacity(BUFFER, budget.metered(reported))));
     }
     let shown = file.display();
     let cannot = |cause: std::io::Error| {
@@ -243,9 +243,9 @@ fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
             format!("to watch it live: `iowhy why --device {shown}`"),
         ));
     }
-    let told =
+    let reported =
         ProgressReader::new(opened, shown.to_string(), kind.is_file().then_some(known.len()));
-    Ok(Box::new(BufReader::with_capacity(BUFFER, budget.metered(told))))
+    Ok(Box::new(BufReader::with_capacity(BUFFER, budget.metered(reported))))
 }
 
 /// Whether somebody pipes a capture in, so that `biosnoop | iowhy` reads it.

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     let line = arguments::with_default_command(line);
     let matches = match command::line().try_get_matches_from(line) {
         Ok(matches) => matches,
-        Err(told) => return messages::of_the_command_line(&told).into(),
+        Err(reported) => return messages::of_the_command_line(&reported).into(),
     };
     when::settle(matches.get_flag(command::UTC));
     let Some((name, given)) = matches.subcommand() else { return Status::Failed.into() };

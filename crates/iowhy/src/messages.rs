@@ -1,4 +1,4 @@
-//! What is said on stderr: errors with their hints, warnings, progress. stdout is data only.
+//! What is reported on stderr: errors with their hints, warnings, progress. stdout is data only.
 
 use std::io::{IsTerminal, Read, Write};
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ pub fn error(error: &anyhow::Error) {
             .or_else(|| cause.downcast_ref::<iowhy_live::Error>().map(|e| e.hint().to_string()))
             .or_else(|| cause.downcast_ref::<iowhy_probe::Error>().map(|e| e.hint().to_string()))
     });
-    // Whoever opens a file says its name; what says nothing more than this was written to stdout.
+    // Whoever opens a file says its name; what shows nothing more than this was written to stdout.
     let full = error.downcast_ref::<std::io::Error>();
     let full = full.is_some_and(|cause| cause.kind() == std::io::ErrorKind::StorageFull);
     let place = if full { "cannot write to standard output: " } else { "" };
@@ -29,9 +29,9 @@ pub fn error(error: &anyhow::Error) {
 
 /// Prints what was asked for (`--help`, `--version`), or what is wrong with the command line. Names
 /// of files stand in it, which a shell may have put there.
-pub fn of_the_command_line(told: &clap::Error) -> Status {
-    let text = told.render();
-    if told.use_stderr() {
+pub fn of_the_command_line(reported: &clap::Error) -> Status {
+    let text = reported.render();
+    if reported.use_stderr() {
         // Nothing can be done if stderr is gone.
         let _ = write!(std::io::stderr().lock(), "{}", sanitised::text(&text.to_string()));
         return Status::Failed;
@@ -98,7 +98,7 @@ impl std::error::Error for HintedError {}
 
 /// Whether a line of progress stands on the terminal.
 static DRAWN: AtomicBool = AtomicBool::new(false);
-/// What takes less is not told.
+/// What takes less is not reported.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often a line of progress is drawn anew.
 const REDRAWN: Duration = Duration::from_millis(200);
@@ -210,7 +210,7 @@ impl Drop for ProgressMessage {
     fn drop(&mut self) {
         drop(self.done.take());
         if let Some(ticker) = self.ticker.take() {
-            // It only tells; if it could not, nothing is lost.
+            // It only shows; if it could not, nothing is lost.
             let _ = ticker.join();
         }
     }

@@ -152,12 +152,12 @@ impl Output {
         kept.map_err(|cause| self.cannot(cause))
     }
 
-    /// Why it could not be written. A reader that went away is no error of ours.
+    /// Why it could not be written. A reader that went away is not an error of ours.
     pub fn cannot(&self, cause: io::Error) -> anyhow::Error {
         cannot(&self.shown, cause)
     }
 
-    /// What tells it from any other file that may stand under its name later.
+    /// What shows it from any other file that may stand under its name later.
     pub fn made(&self) -> Option<WrittenFile> {
         let there = fstat(&self.place.as_ref()?.file).ok()?;
         Some(WrittenFile { path: self.shown.clone(), device: there.st_dev, inode: there.st_ino })
@@ -654,8 +654,8 @@ mod tests {
                 (&folder.0, "a directory"),
                 (&folder.file("no/such"), "No such file"),
             ] {
-                let said = refusal(path, force, &inputs);
-                assert!(said.contains(why), "{}: {said}", path.display());
+                let reported = refusal(path, force, &inputs);
+                assert!(reported.contains(why), "{}: {reported}", path.display());
             }
         }
         assert_eq!(std::fs::read_to_string(&input).unwrap(), "input");

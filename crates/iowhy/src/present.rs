@@ -82,14 +82,14 @@ impl View {
         let filter = rest.filter(&mut tally);
         tally.only(filter);
         let mut sink = NamedEvents::new(tally, keys, Tally::known, selection.clone());
-        let (failed, prose) = files.pour(&mut sink)?;
-        let told = sink.told;
+        let (failed, prose) = files.emit(&mut sink)?;
+        let reported = sink.reported;
         let mut recording = sink.inner.recording();
         recording.prose = prose;
         if recording.listings.is_empty() || !knows_devices(&recording, selection) {
             return Ok(Status::Failed);
         }
-        if !told {
+        if !reported {
             return Err(HintedError::error(
                 "the capture does not contain the field for `--by` of each I/O",
                 "`iowhy record --cgroups` records the control group of each I/O",
@@ -124,7 +124,7 @@ impl View {
         };
         let style = styled(Filter::default());
         let mut rows = Rows::new(out, selection, style, Box::new(move |_| Ok(view)));
-        let (failed, prose) = files.pour(&mut rows)?;
+        let (failed, prose) = files.emit(&mut rows)?;
         let (recording, incomplete) = match rows.finish(prose)? {
             RowsOutcome::Parts { recording, incomplete, .. } => (recording, incomplete),
             RowsOutcome::Whole(mut recording) => {
@@ -133,12 +133,12 @@ impl View {
                 }
                 let filter = selection.known_in(&recording).filter(&mut recording);
                 let incomplete = recording.is_incomplete();
-                let told = !how.timestamp
+                let reported = !how.timestamp
                     || recording.listings.iter().any(|one| clock::zero(one).is_some());
                 let report = Report { recording, findings: Vec::new() };
                 self.write(&report, &styled(filter), out)?;
                 out.flush()?;
-                if !told {
+                if !reported {
                     no_time_of_day();
                 }
                 return Ok(Status::incomplete(failed > 0 || incomplete));
@@ -161,8 +161,8 @@ pub struct RowStyle {
     pub pattern: bool,
     /// Of which file.
     pub files: bool,
-    /// At what time of day: it is told wherever it is known, so this asks to be told where it is
-    /// not.
+    /// At what time of day: it is reported wherever it is known, so this asks to be reported where
+    /// it is not.
     pub timestamp: bool,
 }
 
@@ -174,7 +174,7 @@ fn no_time_of_day() {
 /// From when to when captures reach, by the time of day.
 ///
 /// # Errors
-/// If none of them says it.
+/// If none of them shows it.
 pub fn when(recording: &Recording) -> anyhow::Result<String> {
     Reach::of(recording).and_then(|reach| reach.words(when::zone())).ok_or_else(|| {
         HintedError::error(
@@ -186,7 +186,7 @@ pub fn when(recording: &Recording) -> anyhow::Result<String> {
 
 /// What captures of any length hold, counted as it comes for views that draw no single I/Os: what
 /// of it is wanted, and whether anything was lost; `None` if nothing was recognised, which has then
-/// been said. Over time `stage` is counted, or the longest of each.
+/// been reported. Over time `stage` is counted, or the longest of each.
 pub fn counted(
     files: &Files,
     selection: &Selection,

@@ -127,7 +127,7 @@ fn given_names(names: &Value) -> Vec<String> {
 /// The text of an incident's verdict.
 ///
 /// # Errors
-/// If it is no regular file, or cannot be read.
+/// If it is not a regular file, or cannot be read.
 pub fn verdict(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     iowhy_store::open_plain(path)?.take(LONGEST_VERDICT).read_to_string(&mut text)?;
@@ -178,7 +178,7 @@ fn is_written_since(incident: &Incident, moment_ns: i64) -> bool {
     since_1970.is_some_and(|at| at.as_nanos() as i64 >= moment_ns)
 }
 
-/// Since when the recorder has known what a verdict says of a device, and how often it was so in
+/// Since when the recorder has known what a verdict reports of a device, and how often it was so in
 /// the last day.
 pub fn history(rows: &[IncidentRow], device: &str, verdict: &str, now_ns: i64) -> Option<String> {
     let same: Vec<&IncidentRow> =
@@ -235,9 +235,9 @@ pub fn beside_usual(
     let hour = u8::try_from(now_ns.rem_euclid(24 * HOUR_NS) / HOUR_NS).ok()?;
     let (from, to) = learned.median_ns(&recording.device_of(device).name, op, hour)?;
     let median = now.histogram.quantile(0.5).filter(|_| n >= FEW)?;
-    let said = |ns: u64| numbers::duration(ns as f64);
+    let reported = |ns: u64| numbers::duration(ns as f64);
     let median_ns = median.high_ns;
-    let (usual, now) = (format!("{} to {}", said(from), said(to)), said(median_ns));
+    let (usual, now) = (format!("{} to {}", reported(from), reported(to)), reported(median_ns));
     let compared = if median_ns > to {
         format!("{:.1} times the usual {usual} at this hour", median_ns as f64 / to as f64)
     } else if median_ns < from {
@@ -263,7 +263,7 @@ mod tests {
             histogram
         };
         learned.learn("sdb", Op::Read, 10, &of(300_000, 5000));
-        let said = |ns: u64, n: u64, hour: i64| {
+        let reported = |ns: u64, n: u64, hour: i64| {
             let mut recording = Recording::new();
             recording.begin(Source::new("block-trace", "live", Level::D));
             let device = recording.device("sdb");
@@ -275,11 +275,11 @@ mod tests {
         let words = |text: &str| Some(text.to_string());
         let usual = "usual 256 µs to 512 µs at this hour";
         let normal = "median read 300 µs, normal for this hour (256 µs to 512 µs)";
-        assert_eq!(said(300_000, 40, 34), words(normal));
-        let slow = said(30_000_000, 40, 34).unwrap();
+        assert_eq!(reported(300_000, 40, 34), words(normal));
+        let slow = reported(30_000_000, 40, 34).unwrap();
         assert!(slow.ends_with(&format!("times the {usual}")), "{slow}");
-        assert!(said(9_000, 40, 34).unwrap().ends_with(&format!("below the {usual}")));
-        assert_eq!((said(300_000, 9, 34), said(300_000, 40, 35)), (None, None));
+        assert!(reported(9_000, 40, 34).unwrap().ends_with(&format!("below the {usual}")));
+        assert_eq!((reported(300_000, 9, 34), reported(300_000, 40, 35)), (None, None));
     }
 
     #[test]

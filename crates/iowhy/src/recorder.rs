@@ -11,7 +11,7 @@
 //! - [`exposed`] exposes: metrics that are served ([`metrics`]) and pushed ([`otlp`]), and what the
 //!   recorder itself took.
 //!
-//! One thread writes ([`writer`]), one judges ([`verdicts`]), one tells of it ([`announce`]), a few
+//! One thread writes ([`writer`]), one judges ([`verdicts`]), one reports it ([`announce`]), a few
 //! answer scrapes or push. Between them are bounded queues; what finds one full is given up and
 //! counted.
 

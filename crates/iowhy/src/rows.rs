@@ -268,7 +268,7 @@ impl<'a> Rows<'a> {
         } else {
             let offset = listing.facts.iter().filter(|fact| fact.key == key::CLOCK_OFFSET);
             part.facts = offset.cloned().collect();
-            // All losses are told once, in the end.
+            // All losses are reported once, in the end.
             part.source.skipped = 0;
             part.source.losses.clear();
             part.source.notes.clear();
@@ -320,7 +320,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Each line names what it says: another heading would say nothing.
+/// Each line names what it says: another heading would show nothing.
 fn part_is_json(view: Option<&View>) -> bool {
     is_one_of(view, &[views::events_json::VIEW, views::events_csv::VIEW, views::fio_hist_log::VIEW])
 }

@@ -1,5 +1,5 @@
-//! Whose latency is told beside a verdict. The judge sees all that a device did: of a part of its
-//! requests the waits for the others would look like its own slowness.
+//! Whose latency is reported beside a verdict. The judge sees all that a device did: of a part of
+//! its requests the waits for the others would look like its own slowness.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use iowhy_model::{
 
 use crate::selection::Selection;
 
-/// Leaves out the devices that were not asked for. What else the filter asks is told at each
+/// Leaves out the devices that were not asked for. What else the filter asks is reported at each
 /// listing, and takes nothing away; how many I/Os that concerns, if it asks anything else.
 pub fn narrow(recording: &mut Recording, filter: &Filter, selection: &Selection) -> Option<usize> {
     let devices = Filter { devices: filter.devices.clone(), ..Filter::default() };
@@ -95,7 +95,7 @@ impl Scope {
         keep(recording, |id| held.get(id.index()).copied().unwrap_or(true));
     }
 
-    /// Whether a name is within it; one that is no disk's (a port, a pool) always is.
+    /// Whether a name is within it; one that is not a disk's (a port, a pool) always is.
     pub fn holds(&self, name: &str) -> bool {
         self.is_near(name) || !is_kernel_name(name)
     }

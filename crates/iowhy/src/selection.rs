@@ -129,7 +129,7 @@ impl Selection {
             || !self.flag.is_empty()
     }
 
-    /// What the tracer is told, so that what is not asked for never leaves the kernel.
+    /// What the tracer is reported, so that what is not asked for never leaves the kernel.
     ///
     /// # Errors
     /// If the control group is not there.
@@ -213,7 +213,7 @@ impl Selection {
 }
 
 /// The device of a recording by its name or by what tables print of it: with the star of averages
-/// since boot, a comma or colon behind it, or shortened in the middle or at an end.
+/// since boot, a comma or colon after it, or shortened in the middle or at an end.
 fn found<'a>(recording: &'a Recording, given: &str) -> Option<&'a str> {
     let names = || recording.devices().iter().map(|device| device.name.as_str());
     let bare = given.trim_end_matches(['*', ',', ':']);

@@ -20,7 +20,7 @@ pub struct StatedDisks {
 
 impl StatedDisks {
     /// What the judge is asked about a recording, with what was stated. A device that the recording
-    /// does not have is said.
+    /// does not have is reported.
     pub fn options(&self, recording: &Recording) -> Options {
         let table = NameTable::of(recording);
         let mut media = Vec::new();

@@ -15,7 +15,7 @@ use crate::when;
 
 /// Where the recorder keeps its store unless told (systemd's StateDirectory).
 pub const FOLDER: &str = "/var/lib/iowhy";
-/// `--at` is a moment with so much time around it, ns; where it tells no seconds, a minute with the
+/// `--at` is a moment with so much time around it, ns; where it shows no seconds, a minute with the
 /// half of that.
 const AROUND_NS: i64 = 60 * SECOND_NS;
 
@@ -62,7 +62,7 @@ impl StoreInput {
         StoreInput { at: vec![at.to_string()], ..self.clone() }
     }
 
-    /// What a time names: a moment, or a minute where it tells no seconds.
+    /// What a time names: a moment, or a minute where it shows no seconds.
     fn named(text: &str) -> anyhow::Result<Span> {
         let from_ns = when::asked(text, &when::now())?;
         let minute = if when::names_a_minute(text) { 60 * SECOND_NS - 1 } else { 0 };
@@ -134,8 +134,8 @@ pub fn open(folder: &Path) -> anyhow::Result<Store> {
 /// there are any, else histograms and averages. Lines of prose, for the listings of inputs: none.
 ///
 /// # Errors
-/// If it cannot be read, or holds nothing of that time.
-pub fn pour(
+/// If it cannot be read, or contains nothing of that time.
+pub fn emit(
     folder: &Path,
     past: &StoreInput,
     cells: bool,
@@ -150,7 +150,7 @@ pub fn pour(
     if !cells && span != Span::ALL {
         let moment = past.moment()?;
         let incidents = recorded::incidents(&store, span).map_err(cannot)?;
-        let mut poured = 0;
+        let mut emitted = 0;
         let with_capture = incidents.iter().filter(|one| one.files.capture.is_some());
         let mut touched: Vec<&RecordedIncident> =
             with_capture.filter(|one| holds(one, moment.unwrap_or(span))).collect();
@@ -161,9 +161,9 @@ pub fn pour(
             let file = iowhy_store::open_plain(capture).map_err(cannot)?.take(LONGEST_CAPTURE);
             let input = capture.display().to_string();
             iowhy_read::scan(&input, &mut BufReader::with_capacity(1 << 18, file), None, sink)?;
-            poured += 1;
+            emitted += 1;
         }
-        if poured > 0 {
+        if emitted > 0 {
             return Ok(());
         }
     }
@@ -172,29 +172,29 @@ pub fn pour(
     {
         return Err(nothing(&store, folder, true));
     }
-    let (poured, damage, coverage) = store.pour(span, sink).map_err(cannot)?;
+    let (emitted, damage, coverage) = store.emit(span, sink).map_err(cannot)?;
     if damage.any() {
         let reason = format!(
             "the store is damaged: {} blocks (a second each, unless older) and {} bytes are lost",
             damage.blocks, damage.bytes
         );
-        if poured.cells > 0 {
+        if emitted.cells > 0 {
             sink.skip(Note { line: 0, text: folder.display().to_string(), reason });
         } else {
             crate::messages::warn(&reason, None);
         }
     }
-    if poured.cells + poured.facts == 0 {
+    if emitted.cells + emitted.facts == 0 {
         return Err(nothing(&store, folder, !coverage.touches(span)));
     }
     report_gaps(&coverage.gaps());
-    if poured.cells == 0 {
+    if emitted.cells == 0 {
         crate::messages::warn("the recorder was running at that time, but there was no I/O", None);
     }
     Ok(())
 }
 
-/// Gaps that are told one by one.
+/// Gaps that are reported one by one.
 const GAPS_LISTED: usize = 3;
 
 /// Says when nothing was recorded: what is shown does not cover it.
@@ -294,7 +294,8 @@ fn report_other_incidents(
     crate::messages::warn(&text, Some(&format!("use `--at '{first}'` to see it")));
 }
 
-/// Bytes of an incident's capture at most, as of any file: what is cut has no end, which is said.
+/// Bytes of an incident's capture at most, as of any file: what is cut has no end, which is
+/// reported.
 pub const LONGEST_CAPTURE: u64 = 1 << 30;
 
 /// Those of the stretch that is asked for, as they are listed; none if no past is asked for or none
@@ -329,7 +330,7 @@ pub fn learned() -> LearnedHistograms {
     recorded::learned(Path::new(FOLDER))
 }
 
-/// Says what a store that holds nothing of a time does hold; whether nobody watched then, or
+/// Says what a store that contains nothing of a time does hold; whether nobody watched then, or
 /// nothing was done.
 pub fn nothing(store: &Store, folder: &Path, unwatched: bool) -> anyhow::Error {
     let segments = store.segments().unwrap_or_default();

@@ -4,7 +4,7 @@
 //! One rule for all packings: every frame is read (`cat a.zst b.zst`, pigz, pbzip2, pzstd), every
 //! checksum verified, and bytes after the last frame are an error. What is unpacked comes from
 //! strangers: it is bounded by the [`Budget`] of the run, in depth and in the memory a decoder may
-//! ask for. What goes past a bound is an error of the input that says so; what came before it has
+//! ask for. What goes past a bound is an error of the input that shows it; what came before it has
 //! been read.
 
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
@@ -43,7 +43,7 @@ pub enum InputBody<'a> {
 /// Takes off what an input is packed in.
 ///
 /// # Errors
-/// What the input says when it cannot be read, and that it is packed too deep.
+/// What the input shows when it cannot be read, and that it is packed too deep.
 pub fn unpacked<'a>(
     mut reader: Box<dyn BufRead + 'a>,
     budget: &'a Budget,
@@ -262,10 +262,10 @@ impl Member {
 }
 
 /// Gives every ordinary file of an archive to `take`: its name, its size and its bytes. How many
-/// members were left out because they hold what is no text: devices, FIFOs, files with holes.
+/// members were left out because they hold what is not text: devices, FIFOs, files with holes.
 ///
 /// # Errors
-/// What the input says when it cannot be read on, or where it is no archive any more.
+/// What the input shows when it cannot be read on, or where it is not an archive any more.
 pub fn members(
     archive: &mut dyn BufRead,
     take: &mut dyn FnMut(&str, u64, &mut dyn BufRead) -> io::Result<()>,
@@ -439,10 +439,10 @@ mod tests {
                     let mut flipped = both.clone();
                     flipped[place] ^= 1 << bit;
                     let (text, outcome) = read(&flipped);
-                    // What is no content, such as the time in a head of gzip, may change.
+                    // What is not content, such as the time in a head of gzip, may change.
                     let same = text == twice && outcome.is_ok();
-                    let said = text.starts_with(once) && outcome.is_err();
-                    assert!(same || said, "{name}: bit {bit} of byte {place} flipped");
+                    let reported = text.starts_with(once) && outcome.is_err();
+                    assert!(same || reported, "{name}: bit {bit} of byte {place} flipped");
                 }
             }
         }

@@ -22,7 +22,7 @@ use crate::watch_time::RunningCommand;
 /// The longest sleep: a request to stop and a dead pipe are seen that soon.
 const NAP: Duration = Duration::from_millis(200);
 
-/// Collectors at work, and where they pour.
+/// Collectors at work, and where they emit.
 pub struct Watch<S = Recording> {
     /// What they gave so far.
     pub sink: S,
@@ -38,7 +38,7 @@ pub struct Watch<S = Recording> {
     cpu_before: Duration,
     progress: Progress,
     /// What the line of progress says.
-    told: String,
+    reported: String,
 }
 
 impl<S: Sink> Watch<S> {
@@ -56,7 +56,7 @@ impl<S: Sink> Watch<S> {
             until: Duration::ZERO,
             cpu_before: cpu_time(),
             progress: Progress::new(plan.progress),
-            told: String::new(),
+            reported: String::new(),
         }
     }
 
@@ -99,8 +99,8 @@ impl<S: Sink> Watch<S> {
     }
 
     /// The loop: watches for a stretch of this length, and no longer than it goes on. Between two
-    /// polls `wait` waits, at most as long as it is told, and ends the stretch by `true`. At the
-    /// end all are polled that belong to a stretch of this length.
+    /// polls `wait` waits, at most as long as it is reported, and ends the stretch by `true`. At
+    /// the end all are polled that belong to a stretch of this length.
     ///
     /// # Errors
     /// If a source broke, or what `wait` says.
@@ -110,7 +110,7 @@ impl<S: Sink> Watch<S> {
         mut wait: impl FnMut(&mut Watch<S>, Duration) -> anyhow::Result<bool>,
     ) -> anyhow::Result<()> {
         // Stretches follow each other without a gap, but for one in which nothing was polled: the
-        // machine slept, or this process was not let run.
+        // machine was suspended, or this process was not let run.
         let (next, now) = (self.until.saturating_add(length), self.elapsed());
         let next = if next > now { next } else { now.saturating_add(length) };
         self.until = next.min(self.length);
@@ -143,9 +143,9 @@ impl<S: Sink> Watch<S> {
 
     /// Says on a terminal what is done.
     pub fn tell(&mut self, text: String) {
-        if text != self.told {
+        if text != self.reported {
             self.progress.update(&text);
-            self.told = text;
+            self.reported = text;
         }
     }
 
@@ -222,7 +222,7 @@ impl Watch {
         })
     }
 
-    /// Ends the watch; says what it cost, if that was asked for, and which devices went away.
+    /// Ends the watch; shows what it cost, if that was asked for, and which devices went away.
     ///
     /// # Errors
     /// If a source broke.
@@ -277,7 +277,7 @@ impl Stretches {
             }
         }
         watch.quiet();
-        // The end tells what never completed: it belongs to the last stretch.
+        // The end shows what never completed: it belongs to the last stretch.
         let plug_clock = watch.plug_clock();
         let mut recording = if left == 0 || watch.stopped() {
             watch.end()?
@@ -294,7 +294,7 @@ impl Stretches {
     }
 }
 
-/// What is said of a device that is gone.
+/// What is reported of a device that is gone.
 pub fn went_away(name: &str) -> String {
     format!("`{name}` disappeared while being watched; its earlier I/O is kept")
 }
@@ -311,7 +311,7 @@ pub fn vanished(collectors: &LiveCollectors) -> anyhow::Result<Vec<String>> {
     Ok(had.filter(|name| !now.contains(name.as_str())).collect())
 }
 
-/// Adds what sysfs says of the devices that did something to the open listing.
+/// Adds what sysfs reports of the devices that did something to the open listing.
 pub fn state_facts(recording: &mut Recording) -> anyhow::Result<()> {
     for device in known_devices()? {
         let Some(id) = recording.find_device(&device.name) else { continue };

@@ -38,7 +38,7 @@ impl WatchTime {
         Ok(!files.named() && (self.watch_for.is_some() || self.given.is_some()))
     }
 
-    /// The longest time, if nothing else was said: until the command ends, or a default.
+    /// The longest time, if nothing else was reported: until the command ends, or a default.
     pub fn longest(&self, default: Duration) -> Duration {
         let unbounded = if self.given.is_some() { Duration::MAX } else { default };
         self.watch_for.unwrap_or(unbounded)

@@ -56,17 +56,17 @@ pub fn parse(text: &str, now: &Zoned) -> Result<i64, String> {
     moment(text, now).and_then(|at| i64::try_from(at.as_nanosecond()).ok()).ok_or_else(wrong)
 }
 
-/// Whether a time of day tells no seconds, and so names a minute.
+/// Whether a time of day shows no seconds, and so names a minute.
 pub fn names_a_minute(text: &str) -> bool {
     let Some((_, after)) = text.split_once(':') else { return false };
     // Two digits of minutes; what follows an offset from UTC does not matter.
     after.as_bytes().get(2) != Some(&b':')
 }
 
-/// The same of an argument: what is no moment is an error that shows the forms.
+/// The same of an argument: what is not a moment is an error that shows the forms.
 ///
 /// # Errors
-/// If the text is no moment.
+/// If the text is not a moment.
 pub fn asked(text: &str, now: &Zoned) -> anyhow::Result<i64> {
     parse(text, now).map_err(|why| HintedError::error(why, FORMS))
 }
@@ -74,13 +74,13 @@ pub fn asked(text: &str, now: &Zoned) -> anyhow::Result<i64> {
 /// The zone of this run, once it is settled.
 static ZONE: OnceLock<TimeZone> = OnceLock::new();
 
-/// Settles in which zone times are told: UTC if that is asked for, else the local one. Done before
-/// files are shut off.
+/// Settles in which zone times are reported: UTC if that is asked for, else the local one. Done
+/// before files are shut off.
 pub fn settle(utc: bool) {
     _ = ZONE.set(if utc { TimeZone::UTC } else { local() });
 }
 
-/// The zone in which times are told and read.
+/// The zone in which times are reported and read.
 pub fn zone() -> &'static TimeZone {
     ZONE.get_or_init(local)
 }
@@ -116,7 +116,7 @@ pub fn now_ns() -> i64 {
     i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
-/// Now, in the zone in which times are told.
+/// Now, in the zone in which times are reported.
 pub fn now() -> Zoned {
     Zoned::now().with_time_zone(zone().clone())
 }
@@ -293,9 +293,12 @@ mod tests {
         for text in
             ["", "soon", "25:00", "3", "03:12:99", "yesterday noon", "2026-13-01", "-2", "@x"]
         {
-            let said = at(text, "2026-11-22T09:00:00Z", "UTC0");
+            let reported = at(text, "2026-11-22T09:00:00Z", "UTC0");
             // A bare number is a length in seconds.
-            assert!(text == "-2" || said == format!("`{text}` is not a time"), "{text}: {said}");
+            assert!(
+                text == "-2" || reported == format!("`{text}` is not a time"),
+                "{text}: {reported}"
+            );
         }
         assert_eq!(long_duration("7d").map(|d| d.as_secs()), Ok(7 * 86_400));
         assert_eq!(long_duration("2w").map(|d| d.as_secs()), Ok(14 * 86_400));

@@ -380,7 +380,7 @@ fn rows_tell_the_time_that_the_capture_prints() {
 #[test]
 fn a_producer_that_is_silent_for_long_and_then_dies_is_an_error() {
     use std::io::{BufRead, BufReader, Read, Write};
-    for (word, told) in
+    for (word, reported) in
         [(&b""[..], "ended without any data"), (b"late\n", "data on standard input came too late")]
     {
         let mut child = Command::new(env!("CARGO_BIN_EXE_iowhy"))
@@ -392,16 +392,16 @@ fn a_producer_that_is_silent_for_long_and_then_dies_is_an_error() {
             .unwrap();
         let mut pipe = child.stdin.take().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
-        let mut said = String::new();
-        while !said.contains("no data on standard input") {
-            assert!(err.read_line(&mut said).unwrap() > 0, "it ended: {said}");
+        let mut message = String::new();
+        while !message.contains("no data on standard input") {
+            assert!(err.read_line(&mut message).unwrap() > 0, "it ended: {message}");
         }
         pipe.write_all(word).unwrap();
         drop(pipe);
-        err.read_to_string(&mut said).unwrap();
+        err.read_to_string(&mut message).unwrap();
         let (status, out, _) = parts(&child.wait_with_output().unwrap());
-        assert_eq!((status, out.as_str()), (2, ""), "{said}");
-        assert!(said.contains(told) && said.contains("hint: "), "{said}");
+        assert_eq!((status, out.as_str()), (2, ""), "{message}");
+        assert!(message.contains(reported) && message.contains("hint: "), "{message}");
     }
 }
 
@@ -411,7 +411,7 @@ fn the_list_that_a_loop_reads_is_left_to_it() {
     let folder = Folder::new("loop");
     let path = folder.file("list.txt", b"one\ntwo\nthree\n");
     let mut list = std::fs::File::open(path).unwrap();
-    // As `read` leaves it behind the first line.
+    // As `read` leaves it after the first line.
     list.seek(std::io::SeekFrom::Start(4)).unwrap();
     let mut counters = std::path::PathBuf::from(&folder.0);
     counters.push("sys/block/sdx");

@@ -81,7 +81,10 @@ fn a_baseline_that_is_none_is_refused() {
     for file in ["monday.txt", "nosuch"] {
         let output = iowhy(at, &["why", "--baseline", file, "monday.txt"]);
         assert_eq!(output.status.code(), Some(2));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.starts_with("iowhy: cannot use") && said.contains("hint:"), "{said}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            reported.starts_with("iowhy: cannot use") && reported.contains("hint:"),
+            "{reported}"
+        );
     }
 }

@@ -46,11 +46,11 @@ fn ended(child: Child) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// What it tells when it is stopped.
+/// What it shows when it is stopped.
 fn object(child: Child) -> Value {
     rig::run("kill", &["-INT", &child.id().to_string()]);
-    let (_, text, said) = ended(child);
-    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"))
+    let (_, text, message) = ended(child);
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {message}"))
 }
 
 /// A name of this run alone, for files and for processes: others may run the same test meanwhile.
@@ -71,7 +71,7 @@ fn count(call: &Value) -> u64 {
     call["count"].as_u64().unwrap()
 }
 
-/// Every key that is written is told of in the manual of the schemas.
+/// Every key that is written is reported of in the manual of the schemas.
 fn is_in_the_manual(value: &Value) {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/JSON.md");
     let manual = std::fs::read_to_string(page).unwrap();
@@ -99,22 +99,22 @@ fn every_system_call_of_dd_is_counted_and_the_disk_has_its_part() {
         dd.to_str().unwrap(),
         &["if=/dev/zero", &to, "bs=4k", "count=300", "oflag=direct", "conv=fsync"],
     );
-    let told = object(watching);
+    let reported = object(watching);
     std::fs::remove_file(&dd).unwrap();
-    is_in_the_manual(&told);
-    let calls = told["calls"].as_array().unwrap();
+    is_in_the_manual(&reported);
+    let calls = reported["calls"].as_array().unwrap();
     let one = |call: &str, file: &str| {
         calls
             .iter()
             .find(|one| one["call"] == call && one["file"] == file)
-            .unwrap_or_else(|| panic!("no {call} on a {file}: {told}"))
+            .unwrap_or_else(|| panic!("no {call} on a {file}: {reported}"))
     };
     assert_eq!(count(one("write", "block device")), 300);
     assert_eq!(one("write", "block device")["bytes"], 300 * 4096);
     assert_eq!(count(one("read", "character device")), 300);
     assert_eq!(count(one("fsync", "block device")), 1);
-    let of_dd = &told["disk"].as_array().unwrap()[0];
-    let lost = told["disk_lost"].as_u64().unwrap();
+    let of_dd = &reported["disk"].as_array().unwrap()[0];
+    let lost = reported["disk_lost"].as_u64().unwrap();
     let ios = of_dd["ios"].as_u64().unwrap();
     // Losses are those of the whole machine.
     assert!(ios <= 310 && ios + lost >= 300, "{of_dd}, {lost} lost");
@@ -141,14 +141,14 @@ fn requests_of_io_uring_are_counted_one_by_one() {
     let job = ["--name=load", "--filename", &disk.path, "--direct=1", "--bs=4k", "--rw=randread"];
     let how = ["--ioengine=io_uring", "--iodepth=8", "--number_ios=5000", "--size=64m"];
     rig::run(fio.to_str().unwrap(), &[&job[..], &how[..]].concat());
-    let told = object(watching);
+    let reported = object(watching);
     std::fs::remove_file(&fio).unwrap();
-    let calls = told["calls"].as_array().unwrap();
+    let calls = reported["calls"].as_array().unwrap();
     let mut ring = calls.iter().filter(|one| one["call"] == "io_uring read").map(count);
     if calls.iter().all(|one| one["call"] != "io_uring read") {
         return println!("skipped: this kernel has no io_uring_submit_req (Linux 6.4)");
     }
-    assert_eq!((ring.next(), ring.next()), (Some(5000), None), "{told}");
+    assert_eq!((ring.next(), ring.next()), (Some(5000), None), "{reported}");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn every_call_of_a_function_is_timed_also_of_one_that_calls_itself() {
     let calls = nap["calls"].as_array().unwrap();
     assert_eq!(calls.iter().map(count).collect::<Vec<_>>(), [100], "{nap}");
     let (least, sum) = (calls[0]["min_ns"].as_u64().unwrap(), calls[0]["sum_ns"].as_f64().unwrap());
-    // usleep(3) sleeps at least as long as it is told.
+    // usleep(3) sleeps at least as long as it is reported.
     assert!(least >= 2_000_000 && sum < 100.0 * 20e6, "{nap}");
     let deep = object(deep);
     assert_eq!(deep["calls"].as_array().unwrap().iter().map(count).sum::<u64>(), 50, "{deep}");
@@ -198,18 +198,18 @@ fn what_cannot_be_watched_is_said_with_the_reason() {
         (&["uprobe", "/proc/self/exe", "main", "--latency", "rsi"], "arg1 to arg6"),
         (&["syscalls", "--pid", "4194305"], "no process"),
     ] {
-        let (status, _, said) = ended(iowhy(words));
-        assert!(status == 2 && said.contains(reason), "{words:?}: {said}");
+        let (status, _, message) = ended(iowhy(words));
+        assert!(status == 2 && message.contains(reason), "{words:?}: {message}");
     }
     if !can_run(&[]) {
         return;
     }
     let me = std::env::current_exe().unwrap();
     let me = me.to_str().unwrap();
-    let (status, _, said) = ended(iowhy(&["uprobe", me, "no_such_function"]));
-    assert!(status == 2 && said.contains("no function `no_such_function`"), "{said}");
-    let (status, _, said) = ended(iowhy(&["uprobe", me, "+0x7fffffffffff"]));
-    assert!(status == 2 && said.contains("no code at"), "{said}");
+    let (status, _, message) = ended(iowhy(&["uprobe", me, "no_such_function"]));
+    assert!(status == 2 && message.contains("no function `no_such_function`"), "{message}");
+    let (status, _, message) = ended(iowhy(&["uprobe", me, "+0x7fffffffffff"]));
+    assert!(status == 2 && message.contains("no code at"), "{message}");
 }
 
 #[test]
@@ -219,8 +219,8 @@ fn a_call_that_is_not_counted_is_refused_by_name() {
         Command::new(env!("CARGO_BIN_EXE_iowhy")).args(words).stdin(Stdio::null()).output()
     };
     let ended = run("typo").expect("iowhy");
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.code(), Some(2), "{said}");
-    assert!(said.contains("unsupported call `typo`"), "{said}");
-    assert!(said.contains("pread64") && said.contains("io_uring read"), "{said}");
+    let message = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{message}");
+    assert!(message.contains("unsupported call `typo`"), "{message}");
+    assert!(message.contains("pread64") && message.contains("io_uring read"), "{message}");
 }

@@ -1,7 +1,7 @@
 //! Runs every story under `tests/cases/`: input, command, expected verdict; each is a test of its
 //! own.
 //!
-//! A `case.md` tells the story, then names the command under `## Command` and what must come out
+//! A `case.md` shows the story, then names the command under `## Command` and what must come out
 //! under `## Expected`, one statement a line:
 //!
 //! - `first VERDICT DEVICE`: the best finding (`-`: no device or any unnamed one, `*`: any);
@@ -10,7 +10,7 @@
 //!   more specific one explains it;
 //! - `confidence VERDICT AT-LEAST`;
 //! - `evidence VERDICT UNIT LOW HIGH`: some evidence in that unit lies between the two;
-//! - `says VERDICT PATTERN`: the sentence holds one of the alternatives (`a|b`);
+//! - `says VERDICT PATTERN`: the sentence contains one of the alternatives (`a|b`);
 //! - `silent VERDICT PATTERN`: no sentence of that verdict holds any of them;
 //! - `status N`: the exit status;
 //! - `explains SIDE VERDICT`: of a comparison, the side (`a`, `b`, `both`) whose verdict explains

@@ -30,20 +30,20 @@ impl Drop for Folder {
 }
 
 /// What a command prints in a zone, with what it says on stderr.
-fn said(zone: &str, words: &[&str]) -> String {
+fn reported(zone: &str, words: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iowhy"));
     let output = command.env("TZ", zone).args(words).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() < Some(2), "{words:?}: {said}");
-    text + &said
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() < Some(2), "{words:?}: {reported}");
+    text + &reported
 }
 
 /// The same in St John's, and there in UTC.
 fn both(words: &[&str]) -> [String; 2] {
     let mut utc = words.to_vec();
     utc.push("--utc");
-    [said("America/St_Johns", words), said("America/St_Johns", &utc)]
+    [reported("America/St_Johns", words), reported("America/St_Johns", &utc)]
 }
 
 /// A store with one incident, from ten seconds before the clocks are set ahead to ten seconds
@@ -72,13 +72,13 @@ fn incidents_are_listed_and_asked_for_in_local_time() {
     let [local, utc] = both(&["incidents", "--store", folder.path()]);
     assert!(local.contains("2026-03-08 01:59:50 -03:30  03:00:10    20 s  sdb"), "{local}");
     assert!(utc.contains("2026-03-08 05:29:50 UTC  05:30:10    20 s  sdb"), "{utc}");
-    let text = said("America/St_Johns", &["incidents", "--json", "--store", folder.path()]);
+    let text = reported("America/St_Johns", &["incidents", "--json", "--store", folder.path()]);
     let row: Value = serde_json::from_str::<Value>(&text).unwrap()["incidents"][0].clone();
     assert_eq!(row["began"], "2026-03-08 01:59:50 -03:30");
     assert_eq!(row["began_ns"], 1_772_947_790_000_000_000i64);
     assert_eq!(row["at"], "2026-03-08 01:59:55 -03:30", "not the recorder's zone");
     assert_eq!(row["until"], "2026-03-08 03:00:10 -02:30");
-    // What is printed can be typed, and a bare time is of the zone that is told.
+    // What is printed can be typed, and a bare time is of the zone that is reported.
     for (since, until, more, found) in [
         ("2026-03-08 01:59:50 -03:30", "2026-03-08 03:00:10 -02:30", None, true),
         ("2026-03-08 01:59", "2026-03-08 03:01", None, true),
@@ -90,7 +90,7 @@ fn incidents_are_listed_and_asked_for_in_local_time() {
         let mut words = vec!["incidents", "--store", folder.path(), "--since", since];
         words.extend(["--until", until]);
         words.extend(more);
-        let text = said("America/St_Johns", &words);
+        let text = reported("America/St_Johns", &words);
         assert_eq!(text.contains("device.retry"), found, "{words:?}: {text}");
     }
 }
@@ -132,7 +132,7 @@ fn a_capture_that_knows_when_it_was_is_told_in_local_time() {
     let apart = (axis(&utc) - axis(&local) + 900.0).rem_euclid(1800.0) - 900.0;
     assert!(apart.abs() < 1e-3, "{apart}");
     // A zone may be a rule, and one that nobody knows is UTC, as for date(1).
-    let of = |zone| when(&said(zone, &["hist", sample, "--timestamp"]));
+    let of = |zone| when(&reported(zone, &["hist", sample, "--timestamp"]));
     assert_eq!(of("NST3:30NDT,M3.2.0,M11.1.0"), local_reach);
     assert_eq!(of(":America/St_Johns"), local_reach);
     assert_eq!(of("No/Where"), utc_reach);

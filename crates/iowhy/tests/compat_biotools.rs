@@ -53,10 +53,10 @@ fn every_command_of_the_page_does_what_it_says() {
             for (command, run) in some.iter().zip(runs) {
                 let output = run.join().expect("it ran");
                 let text = String::from_utf8_lossy(&output.stdout);
-                let said = String::from_utf8_lossy(&output.stderr);
+                let reported = String::from_utf8_lossy(&output.stderr);
                 println!("iowhy {command}: {} bytes", text.len());
                 // 1: something was lost, as this kernel now and then hides a completion.
-                assert!(matches!(output.status.code(), Some(0 | 1)), "iowhy {command}: {said}");
+                assert!(matches!(output.status.code(), Some(0 | 1)), "iowhy {command}: {reported}");
                 assert!(tells(command, &text), "iowhy {command}: {text}");
             }
         }
@@ -73,7 +73,7 @@ fn is_of_now(line: &str) -> bool {
     (now - hours * 3600.0 - minutes * 60.0 - seconds).rem_euclid(86_400.0) < 300.0
 }
 
-/// Whether the output holds what only this command gives.
+/// Whether the output contains what only this command gives.
 fn tells(command: &str, text: &str) -> bool {
     let has = |words: &[&str]| words.iter().all(|word| text.contains(word));
     let lines = || text.lines().filter(|line| line.contains(" fio "));

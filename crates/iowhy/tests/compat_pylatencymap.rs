@@ -1,6 +1,6 @@
 //! `iowhy map --compat pylatencymap` beside the original: whole runs, byte by byte.
 //!
-//! The original comes from the package index; without python3 and pip the test says so and
+//! The original comes from the package index; without python3 and pip the test shows it and
 //! passes. What the original gets wrong is held beside what we say of the same records.
 
 #![expect(clippy::print_stderr, reason = "a test may")]
@@ -50,29 +50,29 @@ fn whole_runs_are_the_originals_to_the_byte() {
             .args(&options)
             .env("PYTHONPATH", &folder)
             .env("PYTHONIOENCODING", "utf-8");
-        let theirs = said(&mut theirs, &records);
+        let theirs = message(&mut theirs, &records);
         let mut ours = iowhy();
         ours.args(["map", "-", "--compat", "pylatencymap"]).args(&options);
-        let ours = said(&mut ours, &records);
+        let ours = message(&mut ours, &records);
         // Where counts fall, the original ends within a frame; what it drew before is the same.
         let died = !theirs.status.success();
         let same = ours.stdout == theirs.stdout || died && ours.stdout.starts_with(&theirs.stdout);
         assert!(same, "the pictures differ with {options:?}: {}", first_difference(&ours, &theirs));
         // A record that is cut off is a loss, which the original does not tell.
-        let told = matches!(ours.status.code(), Some(0 | 1));
-        assert!(told || died, "{options:?}");
+        let reported = matches!(ours.status.code(), Some(0 | 1));
+        assert!(reported || died, "{options:?}");
         deaths += usize::from(died);
     }
     assert!(deaths < 5, "the original ended {deaths} runs with an error");
 }
 
-/// The figures that the original's last frame shows of its own sample files, and what they are
+/// The numbers that the original's last frame shows of its own sample files, and what they are
 /// where it takes Oracle's upper bounds for lower ones.
 #[test]
 fn the_published_samples_give_the_published_figures() {
     let last_frame = |records: &str| {
         let mut ours = iowhy();
-        let ours = said(ours.args(["map", "-", "--compat", "pylatencymap"]), records);
+        let ours = message(ours.args(["map", "-", "--compat", "pylatencymap"]), records);
         assert!(ours.status.success());
         let frames = String::from_utf8_lossy(&ours.stdout).into_owned();
         frames.rsplit("\x1b[2J").next().unwrap_or_default().to_string()
@@ -90,7 +90,7 @@ fn the_published_samples_give_the_published_figures() {
         }
     }
     // Weighted by what was counted, not by interval.
-    let right = said(iowhy().args(["hist", "-"]), &oracle);
+    let right = message(iowhy().args(["hist", "-"]), &oracle);
     let right = String::from_utf8_lossy(&right.stdout).into_owned();
     assert!(right.contains("mean 11.2 ms") && right.contains("1,237,243 I/Os"), "{right}");
 }
@@ -101,7 +101,7 @@ fn what_ends_the_original_is_left_out_and_said() {
                    <begin record>\n1,2\n<end record>\n<begin record>\n";
     let mut ours = iowhy();
     ours.args(["map", "--compat", "pylatencymap", "-"]);
-    let ours = said(&mut ours, records);
+    let ours = message(&mut ours, records);
     assert_eq!(ours.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&ours.stderr).contains("3 lines were left out"));
     assert!(String::from_utf8_lossy(&ours.stdout).contains("Sample num: 2."));
@@ -118,10 +118,10 @@ fn where_the_original_errs_our_own_map_is_right() {
     // does not say so: 300 a second of twice the latency to the original.
     let records = record(86_399_000_000, 1000) + &record(2_000_000, 1300);
     let mut compat = iowhy();
-    let theirs = said(compat.args(["map", "--compat", "pylatencymap"]), &records);
+    let theirs = message(compat.args(["map", "--compat", "pylatencymap"]), &records);
     let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
     assert!(theirs.contains("....300") && theirs.contains("Average latency: 384 microsec"));
-    let ours = said(iowhy().args(["map", "-", "--csv"]), &records);
+    let ours = message(iowhy().args(["map", "-", "--csv"]), &records);
     let ours = String::from_utf8_lossy(&ours.stdout).into_owned();
     assert_eq!(ours.lines().nth(1), Some(",Q2C,86399,3,128000,256000,300,100,0.0192,0"));
 }
@@ -130,7 +130,7 @@ fn where_the_original_errs_our_own_map_is_right() {
 fn other_input_is_told_the_way_there() {
     let mut ours = iowhy();
     ours.args(["map", "--compat", "pylatencymap", "-"]);
-    let ours = said(&mut ours, "TIME(s) COMM\n");
+    let ours = message(&mut ours, "TIME(s) COMM\n");
     assert_eq!(ours.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&ours.stderr).contains("iowhy convert - - --to pylatencymap"));
     assert!(ours.stdout.is_empty());
@@ -149,7 +149,7 @@ fn iowhy() -> Command {
     Command::new(env!("CARGO_BIN_EXE_iowhy"))
 }
 
-fn said(command: &mut Command, input: &str) -> Output {
+fn message(command: &mut Command, input: &str) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -201,7 +201,7 @@ fn published(name: &str) -> String {
 /// DTrace's tables as records; the original needs a connector for that.
 fn records_of_dtrace() -> String {
     let tables = published("test_DTrace_data.txt");
-    let records = said(iowhy().args(["convert", "-", "-", "--to", "pylatencymap"]), &tables);
+    let records = message(iowhy().args(["convert", "-", "-", "--to", "pylatencymap"]), &tables);
     assert!(records.status.success());
     String::from_utf8(records.stdout).expect("text")
 }

@@ -90,8 +90,8 @@ fn a_pipe_of_the_shell_is_a_capture() {
         println!("skipped: a pipe of the shell: needs `bash`");
         return;
     };
-    let said = String::from_utf8_lossy(&run.stderr);
-    assert_eq!(run.status.code(), Some(0), "{said}");
+    let reported = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(0), "{reported}");
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn what_root_alone_may_read_is_read_and_a_link_out_of_what_was_named_is_not() {
     let (file, whole) = (run(&named), run(&folder));
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::remove_file(&secret).unwrap();
-    let said = String::from_utf8_lossy(&file.stderr);
-    assert_eq!(file.status.code(), Some(0), "{said}");
+    let reported = String::from_utf8_lossy(&file.stderr);
+    assert_eq!(file.status.code(), Some(0), "{reported}");
     let text = String::from_utf8_lossy(&whole.stdout);
     assert!(text.contains("named") && !text.contains("secret"), "{text}");
 }

@@ -82,11 +82,11 @@ fn every_field_of_an_io_goes_out_and_comes_back_or_is_said_to_be_left_out() {
     };
     // What Parquet holds is read back in crates/lab/tests/parquet.rs, with the crate of that name.
     assert_eq!(left_out("parquet"), "");
-    let said = left_out("biosnoop");
+    let reported = left_out("biosnoop");
     for title in ["a queue depth", "an error", "a time of arrival", "a control group", "a file"] {
-        assert!(said.contains(title), "{title} is not in: {said}");
+        assert!(reported.contains(title), "{title} is not in: {reported}");
     }
-    assert!(!said.contains("a sector"), "{said}");
+    assert!(!reported.contains("a sector"), "{reported}");
     for target in ["fio-hist-log", "pylatencymap"] {
         assert!(left_out(target).contains("left out: "), "{target}");
     }
@@ -174,8 +174,9 @@ fn fio_replays_its_log() {
         println!("skipped: a replay by fio: needs fio");
         return;
     };
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let object: Value = serde_json::from_str(&said[said.find('{').expect("JSON")..]).expect(&said);
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    let object: Value =
+        serde_json::from_str(&reported[reported.find('{').expect("JSON")..]).expect(&reported);
     let job = &object["jobs"][0];
     let bytes = |op: &str| {
         let of = lines.iter().filter(|line| line.split(' ').nth(2) == Some(op));
@@ -185,7 +186,7 @@ fn fio_replays_its_log() {
     for op in ["read", "write"] {
         let done = (job[op]["total_ios"].as_u64(), job[op]["io_bytes"].as_u64());
         let (ios, sum) = bytes(op);
-        assert_eq!(done, (Some(ios), Some(sum)), "{op}: {said}");
+        assert_eq!(done, (Some(ios), Some(sum)), "{op}: {reported}");
     }
     // And at its time: 196 ms from the first to the last.
     let ms = job["job_runtime"].as_u64().expect("a time");
@@ -197,7 +198,7 @@ fn averages_survive_json_and_the_iowhy_capture() {
     let folder = Folder::new();
     let lines = |file: &Path| {
         let output = iowhy(&["stat", &file.display().to_string(), "--json"]);
-        // What was read in part is no measure of what is carried.
+        // What was read in part is not a measure of what is carried.
         let whole = Some(output.stdout).filter(|_| output.status.success());
         let text = String::from_utf8(whole.unwrap_or_default()).expect("text");
         let values = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
@@ -228,10 +229,10 @@ fn what_cannot_be_carried_is_refused_with_the_reason() {
         ("biosnoop", "orc", "unknown output format"),
     ] {
         let output = iowhy(&["convert", &any_sample(input), "-", "--to", target]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{input} to {target}: {said}");
-        assert!(said.contains(reason), "{said}");
-        assert!(said.contains("\nhint: "), "{said}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{input} to {target}: {reported}");
+        assert!(reported.contains(reason), "{reported}");
+        assert!(reported.contains("\nhint: "), "{reported}");
         assert!(output.stdout.is_empty());
     }
 }
@@ -304,8 +305,8 @@ fn no_command_writes_over_what_is_there() {
                     continue;
                 }
                 let output = iowhy(&[&words[..], more].concat());
-                let said = String::from_utf8_lossy(&output.stderr);
-                assert_eq!(output.status.code(), Some(2), "{words:?} {more:?}: {said}");
+                let reported = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.code(), Some(2), "{words:?} {more:?}: {reported}");
             }
         }
     }
@@ -379,8 +380,8 @@ fn converted(folder: &Folder, input: &Path, target: &str) -> PathBuf {
     let file = folder.0.join(format!("converted.{target}"));
     let (from, to) = (input.display().to_string(), file.display().to_string());
     let output = iowhy(&["convert", &from, &to, "--to", target, "--force"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{target}: {said}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{target}: {reported}");
     file
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use iowhy_model::Recording;
 use iowhy_read::{FORMATS, scan};
 
-/// Bytes flipped in each sample until one is found that can be told: most digits of a text can
+/// Bytes flipped in each sample until one is found that can be reported: most digits of a text can
 /// become another digit, and nobody will ever know.
 const TRIED: usize = 200;
 
@@ -106,7 +106,7 @@ const DAMAGES: [(&str, Damage, &[i32]); 4] = [
     ("magic", magic, &[1, 2]),
 ];
 
-/// Why a cut within the last line is no loss.
+/// Why a cut within the last line is not a loss.
 const UNENDED: &str = "a row of known shape that lacks its line end is whole (decision 0088)";
 
 /// Where a kind answers otherwise than most: kind, damage, status, why.

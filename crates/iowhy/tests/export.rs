@@ -46,7 +46,7 @@ fn iowhy(arguments: &[&str]) -> Output {
     Command::new(command).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn reported(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -142,7 +142,7 @@ fn a_capture_becomes_files_whose_names_follow_from_it() {
         iowhy(&all)
     };
     let done = export(&["--host", "web-17", "--label", "rack=r7", &input]);
-    assert!(done.status.success(), "{}", said(&done));
+    assert!(done.status.success(), "{}", reported(&done));
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(text.starts_with("web-17, 2026-11-22: 500 I/Os in "), "{text}");
     assert!(text.contains("500 single I/Os"), "{text}");
@@ -158,7 +158,7 @@ fn a_capture_becomes_files_whose_names_follow_from_it() {
     let moved = folder.at("moved");
     std::fs::rename(&input, &moved).unwrap();
     let again = export(&["--host", "web-17", "--label", "rack=r7", &moved]);
-    assert!(again.status.success(), "{}", said(&again));
+    assert!(again.status.success(), "{}", reported(&again));
     assert!(files(Path::new(&out)) == first, "another export wrote something else");
     // A capture that went on is the same one.
     capture(&moved, 900);
@@ -197,9 +197,9 @@ fn what_is_not_known_is_asked_for() {
         all.extend(more);
         iowhy(&all)
     };
-    let nameless = export(&[&input]);
-    assert_eq!(nameless.status.code(), Some(2));
-    assert!(said(&nameless).contains("--host NAME"), "{}", said(&nameless));
+    let unnamed = export(&[&input]);
+    assert_eq!(unnamed.status.code(), Some(2));
+    assert!(reported(&unnamed).contains("--host NAME"), "{}", reported(&unnamed));
     let text = "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n\
                 0.000000    dd             77     sdb     R 2048       4096      1.00\n\
                 0.361565    dd             77     sdb     R 4096       4096    218.24\n";
@@ -207,9 +207,9 @@ fn what_is_not_known_is_asked_for() {
     std::fs::write(&undated, text).unwrap();
     let refused = export(&["--host", "a", &undated]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(said(&refused).contains("--began"), "{}", said(&refused));
+    assert!(reported(&refused).contains("--began"), "{}", reported(&refused));
     let began = export(&["--host", "a", "--began", "2026-11-22 23:59:59.9 UTC", &undated]);
-    assert!(began.status.success(), "{}", said(&began));
+    assert!(began.status.success(), "{}", reported(&began));
     let names = files(Path::new(&out));
     for date in ["2026-11-22", "2026-11-23"] {
         let folder = format!("events/host=a/date={date}/");
@@ -224,8 +224,8 @@ fn what_is_not_known_is_asked_for() {
     let averages = folder.at("iostat.txt");
     std::fs::write(&averages, iostat).unwrap();
     let zoneless = export(&[&averages]);
-    assert!(zoneless.status.success(), "{}", said(&zoneless));
-    assert!(said(&zoneless).contains("UTC is assumed"), "{}", said(&zoneless));
+    assert!(zoneless.status.success(), "{}", reported(&zoneless));
+    assert!(reported(&zoneless).contains("UTC is assumed"), "{}", reported(&zoneless));
     let facts = files(Path::new(&out));
     assert!(facts.keys().any(|name| name.starts_with("facts/host=web-17/date=2026-11-22/iostat-")));
     for (arguments, what) in [
@@ -235,7 +235,7 @@ fn what_is_not_known_is_asked_for() {
     ] {
         let refused = export(arguments);
         assert_eq!(refused.status.code(), Some(2));
-        assert!(said(&refused).contains(what), "{}", said(&refused));
+        assert!(reported(&refused).contains(what), "{}", reported(&refused));
     }
 }
 
@@ -246,7 +246,7 @@ fn no_host_no_link_and_no_input_leads_out_of_the_folder() {
     capture(&input, 50);
     for host in ["../../x", "..", "/etc", "a/b\\c=d%2F\n", "é…"] {
         let done = iowhy(&["export", "--parquet", &out, "--host", host, &input]);
-        assert!(done.status.success(), "{host}: {}", said(&done));
+        assert!(done.status.success(), "{host}: {}", reported(&done));
     }
     let kept: Vec<String> =
         files(&folder.0).into_keys().filter(|name| name != "io.iowhy").collect();
@@ -259,7 +259,7 @@ fn no_host_no_link_and_no_input_leads_out_of_the_folder() {
     std::os::unix::fs::symlink(&elsewhere, Path::new(&other).join("cells/host=a")).unwrap();
     let refused = iowhy(&["export", "--parquet", &other, "--host", "a", &input]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(said(&refused).contains("not followed"), "{}", said(&refused));
+    assert!(reported(&refused).contains("not followed"), "{}", reported(&refused));
     std::fs::remove_file(Path::new(&other).join("cells/host=a")).unwrap();
     assert!(iowhy(&["export", "--parquet", &other, "--host", "a", &input]).status.success());
     let cells =
@@ -269,10 +269,10 @@ fn no_host_no_link_and_no_input_leads_out_of_the_folder() {
     std::fs::remove_file(&cells).unwrap();
     std::os::unix::fs::symlink(&victim, &cells).unwrap();
     let refused = iowhy(&["export", "--parquet", &other, "--host", "a", &input]);
-    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(2), "{}", reported(&refused));
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
     assert_eq!(files(&elsewhere).len(), 1);
-    // A store is no folder for tables.
+    // A store is not a folder for tables.
     let recorded = folder.0.join("store");
     store(&recorded);
     let refused = iowhy(&["export", "--parquet", &recorded.display().to_string(), &input]);
@@ -291,8 +291,8 @@ fn a_full_disk_leaves_no_half_file() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    assert_eq!(command.status.code(), Some(2), "{}", said(&command));
-    assert!(said(&command).contains("cannot write into"), "{}", said(&command));
+    assert_eq!(command.status.code(), Some(2), "{}", reported(&command));
+    assert!(reported(&command).contains("cannot write into"), "{}", reported(&command));
     assert!(files(Path::new(&out)).is_empty(), "{:?}", files(Path::new(&out)).keys());
 }
 
@@ -307,11 +307,11 @@ fn a_store_becomes_hours_and_a_finer_one_is_never_replaced() {
         all.extend(more);
         iowhy(&all)
     };
-    let nameless = export(&[]);
-    assert_eq!(nameless.status.code(), Some(2));
-    assert!(said(&nameless).contains("--host NAME"), "{}", said(&nameless));
+    let unnamed = export(&[]);
+    assert_eq!(unnamed.status.code(), Some(2));
+    assert!(reported(&unnamed).contains("--host NAME"), "{}", reported(&unnamed));
     let done = export(&["--host", "web-17"]);
-    assert!(done.status.success(), "{}", said(&done));
+    assert!(done.status.success(), "{}", reported(&done));
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(text.contains("36,000 I/Os in 360 cells, 300 single I/Os"), "{text}");
     // As many as the histograms of the store.
@@ -341,11 +341,11 @@ fn a_store_becomes_hours_and_a_finer_one_is_never_replaced() {
     assert!(first.contains_key(incident), "{:?}", first.keys());
     assert!(export(&["--host", "web-17"]).status.success());
     assert!(files(Path::new(&out)) == first, "another export wrote something else");
-    // The store grows older: all but what is around the incident is thinned, the oldest goes.
+    // The store grows older: all but what is around the incident is sampled, the oldest goes.
     let old = Bounds { seconds: Duration::from_secs(3600), ..Bounds::default() };
     kept.tend(5 * 3600, 0, &old).unwrap();
     let thinned = export(&["--host", "web-17"]);
-    assert!(thinned.status.success(), "{}", said(&thinned));
+    assert!(thinned.status.success(), "{}", reported(&thinned));
     assert!(String::from_utf8_lossy(&thinned.stdout).contains("3 hours unchanged"));
     assert!(files(Path::new(&out)) == first, "finer cells gave way to coarser ones");
     // Into another folder they go as they are, and one hour alone.
@@ -463,7 +463,7 @@ fn tables(folder: &Folder) -> String {
     let recorded = recorded.display().to_string();
     let arguments = ["export", "--parquet", &out, "--store", &recorded, "--host", "web-17"];
     let done = iowhy(&[&arguments[..], &["--label", "rack=r7"]].concat());
-    assert!(done.status.success(), "{}", said(&done));
+    assert!(done.status.success(), "{}", reported(&done));
     out
 }
 
@@ -472,7 +472,7 @@ fn duckdb_and_pyarrow_read_what_was_written() {
     let Some(python) = python("fleet-py", "duckdb, pyarrow") else { return };
     let folder = Folder::new("engines");
     let read = Command::new(&python).args(["-c", ENGINES, &tables(&folder)]).output().unwrap();
-    assert!(read.status.success(), "{}", said(&read));
+    assert!(read.status.success(), "{}", reported(&read));
     let text = String::from_utf8(read.stdout).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("36000 36000000000 360 "), "{text}");
@@ -493,7 +493,7 @@ fn datafusion_and_spark_read_the_same() {
     {
         let Some(python) = python(venv, modules) else { continue };
         let read = Command::new(&python).args(["-c", script, &out]).output().unwrap();
-        assert!(read.status.success(), "{modules}: {}", said(&read));
+        assert!(read.status.success(), "{modules}: {}", reported(&read));
         let text = String::from_utf8(read.stdout).unwrap();
         assert_eq!(text.trim(), "36000 36000000000 360 300", "{modules}");
     }

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 /// What `why` prints of a capture, its words with single blanks between them.
 fn screen(capture: &str, more: &[&str]) -> String {
-    let said = why(capture, more);
-    said.split_whitespace().filter(|word| *word != "▌").collect::<Vec<_>>().join(" ")
+    let message = why(capture, more);
+    message.split_whitespace().filter(|word| *word != "▌").collect::<Vec<_>>().join(" ")
 }
 
 fn why(capture: &str, more: &[&str]) -> String {
@@ -70,8 +70,8 @@ fn time_waited_per_second_is_the_mean_and_the_worst_is_called_so() {
         near("waited_s_per_s", mean);
         near("worst_waited_s_per_s", worst);
         let screen = screen(&capture, &[]);
-        let said = screen.contains("in the worst interval");
-        assert_eq!(said, worst >= 2.0 * mean, "{rows:?}\n{screen}");
+        let message = screen.contains("in the worst interval");
+        assert_eq!(message, worst >= 2.0 * mean, "{rows:?}\n{screen}");
     }
 }
 
@@ -163,7 +163,7 @@ fn io_is_counted_once_in_whatever_lines_fio_tells_it() {
 #[test]
 fn what_was_seen_is_on_the_long_page_too() {
     let cases = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let mut told = 0;
+    let mut reported = 0;
     for entry in std::fs::read_dir(cases).unwrap().flatten() {
         let Ok(capture) = std::fs::read_to_string(entry.path().join("capture.txt")) else {
             continue;
@@ -175,7 +175,7 @@ fn what_was_seen_is_on_the_long_page_too() {
         if seen.is_empty() {
             continue;
         }
-        told += 1;
+        reported += 1;
         let page = screen(&capture, &["-v"]);
         for one in seen {
             let what = one["evidence"]["quantity"].as_str().unwrap();
@@ -184,7 +184,7 @@ fn what_was_seen_is_on_the_long_page_too() {
             assert!(both, "{}: {what}: {means}\n{page}", entry.path().display());
         }
     }
-    assert!(told > 10, "{told} cases with something seen");
+    assert!(reported > 10, "{reported} cases with something seen");
 }
 
 #[test]

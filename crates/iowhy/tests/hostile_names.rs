@@ -234,9 +234,9 @@ fn a_full_disk_is_said_also_by_help_and_version() {
             .stderr(Stdio::piped())
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {reported}");
         let full = "cannot write to standard output: No space left";
-        assert!(said.contains(full), "{words:?}: {said}");
+        assert!(reported.contains(full), "{words:?}: {reported}");
     }
 }

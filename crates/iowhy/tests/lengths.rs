@@ -74,8 +74,8 @@ fn lines(words: &[&str], wanted: impl Fn(&str) -> bool) -> u64 {
 
 fn text(words: &[&str]) -> String {
     let run = Command::new(program()).args(words).stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&run.stderr);
-    assert_eq!(run.status.code(), Some(0), "{words:?}: {said}");
+    let reported = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(0), "{words:?}: {reported}");
     String::from_utf8(run.stdout).unwrap()
 }
 
@@ -178,7 +178,7 @@ fn holds(total: u64) {
     assert!(std::fs::metadata(&parquet).unwrap().len() > total / 8);
     // A part of a capture and the whole of it are one and the same load.
     let part = format!("{file}@0-{}s", total / 2000);
-    // Past what is judged one by one the rest is folded: that is said, and status 1.
+    // Past what is judged one by one the rest is folded: that is reported, and status 1.
     let judged = |words: &[&str]| -> Value {
         let run = Command::new(program()).args(words).stdin(Stdio::null()).output().unwrap();
         assert_eq!(run.status.code(), Some(i32::from(total >= JUDGED)), "{words:?}");

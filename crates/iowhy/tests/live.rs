@@ -26,8 +26,8 @@ fn iowhy(words: &[&str]) -> Child {
 /// Its exit status and what it printed.
 fn ended(child: Child) -> (i32, String) {
     let output = child.wait_with_output().expect("its end");
-    let said = String::from_utf8_lossy(&output.stderr);
-    let status = output.status.code().unwrap_or_else(|| panic!("ended by a signal: {said}"));
+    let message = String::from_utf8_lossy(&output.stderr);
+    let status = output.status.code().unwrap_or_else(|| panic!("ended by a signal: {message}"));
     (status, String::from_utf8(output.stdout).expect("UTF-8"))
 }
 
@@ -84,8 +84,8 @@ fn hist_counts_what_the_kernel_counts() {
         lost == 0 && counts <= kernel && kernel - counts < kernel / 100,
         "{counts} of {kernel}"
     );
-    let said = refused(&["hist", "--clock", "kernel", "--by", "process", "1", "1"]);
-    assert!(said.contains("omit `--clock kernel`"), "{said}");
+    let message = refused(&["hist", "--clock", "kernel", "--by", "process", "1", "1"]);
+    assert!(message.contains("omit `--clock kernel`"), "{message}");
 }
 
 /// Reads that `hist` counted and lost, and the kernel's count of them.
@@ -106,7 +106,7 @@ fn reads_of_hist(disk: &Loop, clock: &str) -> (u64, u64, u64) {
         .expect("reads");
     let counts: u64 = total["counts"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum();
     let lost = total["lost"].as_u64().unwrap();
-    // This kernel now and then hides a completion from all probes: said, and the status says it.
+    // This kernel now and then hides a completion from all probes: said, and the status shows it.
     assert_eq!(status, i32::from(lost > 0), "{lost} lost");
     assert!(total["sum_ns"].as_f64().unwrap() > 0.0);
     assert!(total["min_ns"].as_u64().unwrap() <= total["max_ns"].as_u64().unwrap());
@@ -135,7 +135,7 @@ fn snoop_keeps_every_event_and_why_reads_it_back() {
     }
 }
 
-/// What `why` says of the inputs that `snoop` wrote beside a load, and the reads that the kernel
+/// What `why` reports of the inputs that `snoop` wrote beside a load, and the reads that the kernel
 /// counted.
 fn snooped(disk: &Loop) -> (Vec<Value>, u64) {
     let before = disk.counters();
@@ -185,8 +185,8 @@ fn stat_prints_what_iostat_prints() {
         let texts = (output(iostat, 0), output(ours, 0));
         within.then_some((texts.0, texts.1, seconds))
     };
-    let told = [8, 16, 32, 64].into_iter().find_map(both);
-    let (theirs, text, asked_s) = told.expect("a load that ends within a minute");
+    let reported = [8, 16, 32, 64].into_iter().find_map(both);
+    let (theirs, text, asked_s) = reported.expect("a load that ends within a minute");
     let theirs: Value = serde_json::from_str(&theirs).expect("iostat's JSON");
     let theirs = &theirs["sysstat"]["hosts"][0]["statistics"][0]["disk"][0];
     let ours = text
@@ -232,8 +232,8 @@ fn a_disk_that_goes_away_ends_nothing_but_its_own_rows() {
     disk.detach();
     stop(&watching);
     let ended = watching.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert!(said.contains(&format!("`{name}` disappeared while being watched")), "{said}");
+    let message = String::from_utf8_lossy(&ended.stderr);
+    assert!(message.contains(&format!("`{name}` disappeared while being watched")), "{message}");
     let report: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
     let status = ended.status.code().unwrap();
     let inputs = report["inputs"].as_array().unwrap();
@@ -270,9 +270,9 @@ fn a_process_has_the_number_of_its_own_namespace() {
 /// What a command that fails says.
 fn refused(words: &[&str]) -> String {
     let ended = iowhy(words).wait_with_output().expect("its end");
-    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert_eq!(ended.status.code(), Some(2), "{words:?}: {said}");
-    said
+    let message = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(2), "{words:?}: {message}");
+    message
 }
 
 #[test]
@@ -311,9 +311,9 @@ fn a_device_is_known_by_its_file_and_its_mount_point() {
     rig::run("umount", &[&point]);
     std::fs::remove_dir(&point).expect("nobody needs it");
     std::fs::remove_file(&capture).expect("nobody needs it");
-    for said in [nearly, below] {
-        assert!(said.contains("no device or mount point `"), "{said}");
-        assert!(said.contains(&format!("did you mean `{point}`?")), "{said}");
+    for message in [nearly, below] {
+        assert!(message.contains("no device or mount point `"), "{message}");
+        assert!(message.contains(&format!("did you mean `{point}`?")), "{message}");
     }
 }
 
@@ -345,9 +345,12 @@ fn a_partition_is_traced_by_its_sectors() {
         let seen = all.iter().filter(|line| line["schema"] == "iowhy.event/1").count() as u64;
         assert!(status < 2 && seen <= ios && seen + lost >= ios, "{seen} and {lost} of {ios}");
     }
-    let said = iowhy(&["stat", "-d", &part(2), "0.1", "1"]).wait_with_output().expect("its end");
-    let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(said.contains(&format!("`{}` is a partition of `{}`", part(2), disk.name)), "{said}");
+    let message = iowhy(&["stat", "-d", &part(2), "0.1", "1"]).wait_with_output().expect("its end");
+    let message = String::from_utf8_lossy(&message.stderr).into_owned();
+    assert!(
+        message.contains(&format!("`{}` is a partition of `{}`", part(2), disk.name)),
+        "{message}"
+    );
 }
 
 #[test]
@@ -405,15 +408,15 @@ fn without_the_right_to_trace_counters_are_sampled_and_the_gap_is_named() {
     let why = String::from_utf8_lossy(&refused.stderr);
     assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{why}");
     assert!(why.contains("cannot trace") && why.contains("hint: "), "{why}");
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert!(said.contains("sampling /proc/diskstats instead"), "{said}");
-    assert!(said.contains("hint: "), "{said}");
+    let message = String::from_utf8_lossy(&ended.stderr);
+    assert!(message.contains("sampling /proc/diskstats instead"), "{message}");
+    assert!(message.contains("hint: "), "{message}");
     let report: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
     let formats: Vec<&Value> =
         report["inputs"].as_array().unwrap().iter().map(|input| &input["format"]).collect();
     assert!(formats.iter().any(|format| *format == "diskstats"), "{formats:?}");
     assert!(!formats.iter().any(|format| *format == "block-trace"), "{formats:?}");
-    assert_eq!(ended.status.code(), Some(0), "{said}");
+    assert_eq!(ended.status.code(), Some(0), "{message}");
 }
 
 #[test]
@@ -592,9 +595,9 @@ fn every_live_command_says_what_its_tracing_cost() {
         .collect();
     for (words, run) in commands.iter().zip(runs) {
         let output = run.wait_with_output().expect("its end");
-        let said = String::from_utf8_lossy(&output.stderr);
-        let line = said.lines().find(|line| line.starts_with("iowhy: overhead: "));
-        let line = line.unwrap_or_else(|| panic!("{words:?}: {said}"));
+        let message = String::from_utf8_lossy(&output.stderr);
+        let line = message.lines().find(|line| line.starts_with("iowhy: overhead: "));
+        let line = line.unwrap_or_else(|| panic!("{words:?}: {message}"));
         println!("{}: {line}", words[0]);
         let number = line["iowhy: overhead: ".len()..].split(' ').next();
         let ns: f64 = number.and_then(|n| n.parse().ok()).expect("ns per I/O");
@@ -624,7 +627,7 @@ fn a_limit_of_version_1_of_control_groups_is_found_live() {
     if !can_run(&["fio"]) {
         return;
     }
-    // So few that a second holds one more or one less than the limit, and names as people choose
+    // So few that a second contains one more or one less than the limit, and names as people choose
     // them.
     for (name, iops, seconds) in [("iowhy-test", 50, "5s"), ("iowhy test 8:0 x", 7, "10s")] {
         let Some(group) = Group::new(name) else {
@@ -662,7 +665,7 @@ fn limited_to(group: &Group, iops: u32, seconds: &str) {
     assert!(others.iter().any(|other| findings[0]["verdict"] == *other), "{text}");
     let first = findings.iter().find(|finding| finding["verdict"] == "cap.cgroup");
     let first = first.unwrap_or_else(|| panic!("{text}"));
-    // What waits above was not measured: a quick disk below makes it no trifle. The command is the
+    // What waits above was not measured: a fast disk below makes it no trifle. The command is the
     // one of this version of control groups.
     assert_ne!(first["severity"], "none", "{first}");
     // Where it is hardly sure, beside a busy machine, a probe comes first.
@@ -679,7 +682,7 @@ fn requests_at_the_edges_of_a_watch_are_no_losses() {
     }
     let disk = loaded();
     // Large enough that many are in flight although few are issued per second: a reader that gets
-    // no processor for a moment must not lose events to a full ring, which would be said, too.
+    // no processor for a moment must not lose events to a full ring, which would be reported, too.
     let how = ["--rw=randread", "--bs=256k", "--size=64m", "--ioengine=io_uring"];
     for depth in ["--iodepth=1", "--iodepth=32"] {
         let _load = disk.under_load(&[&how[..], &[depth]].concat());
@@ -696,7 +699,7 @@ fn requests_at_the_edges_of_a_watch_are_no_losses() {
     }
 }
 
-/// A capture is read back from its folder, and says who waited.
+/// A capture is read back from its folder, and shows who waited.
 #[test]
 fn a_folder_of_captures_is_judged_and_who_waited_is_named() {
     if !can_run(&["fio"]) {
@@ -713,10 +716,10 @@ fn a_folder_of_captures_is_judged_and_who_waited_is_named() {
     disk.fio(&[&paced[..], &["--time_based", "--runtime=3"]].concat());
     disk.settle();
     stop(&watching);
-    let (recorded, said) = ended(watching);
-    assert!(recorded <= 1, "{said}");
-    // Disks of other tests that are well would be told together with this one, and nobody's name
-    // with them.
+    let (recorded, message) = ended(watching);
+    assert!(recorded <= 1, "{message}");
+    // Disks of other tests that are well would be reported together with this one, and nobody's
+    // name with them.
     let words = ["why", "--json", "--device", &disk.name, folder.to_str().unwrap()];
     let (judged, text) = ended(iowhy(&words));
     assert!(judged <= 1, "{text}");
@@ -758,7 +761,7 @@ fn rates_are_over_the_whole_watch() {
     assert!(seconds >= 3.0, "{heading}");
 }
 
-/// Who has no rights is told so, and the status says that nothing was measured.
+/// Who has no rights is reported so, and the status shows that nothing was measured.
 #[test]
 fn without_rights_nothing_is_measured_and_the_status_says_so() {
     if !can_run(&["setpriv"]) {
@@ -771,9 +774,9 @@ fn without_rights_nothing_is_measured_and_the_status_says_so() {
     let tried = start("setpriv", &[&nobody[..], &["hist", "1", "1"]].concat());
     let tried = tried.wait_with_output().unwrap();
     std::fs::remove_file(&copy).unwrap();
-    let said = String::from_utf8_lossy(&tried.stderr);
-    assert_eq!(tried.status.code(), Some(2), "{said}");
-    assert!(said.contains("CAP_BPF") && said.contains("setcap"), "{said}");
+    let message = String::from_utf8_lossy(&tried.stderr);
+    assert_eq!(tried.status.code(), Some(2), "{message}");
+    assert!(message.contains("CAP_BPF") && message.contains("setcap"), "{message}");
 }
 
 /// The first verdict of each of ten watches of a device, one behind the other; `None`: nothing to
@@ -795,14 +798,14 @@ fn ten_verdicts(disk: &Loop) -> Vec<Option<String>> {
 }
 
 /// Nobody is accused. Other tests take the processors from the device's worker: `layer.cpu` is then
-/// the truth, and slow requests forbid a clean bill. How often the answer changes on a machine that
-/// does nothing else, `bench/peace` counts.
+/// the truth, and slow requests forbid a HEALTHY verdict. How often the answer changes on a machine
+/// that does nothing else, `bench/false-positives` counts.
 fn accuse_nobody(verdicts: &[Option<String>]) {
     println!("{verdicts:?}");
     const BESIDE_OTHERS: [&str; 2] = ["layer.cpu", "insufficient"];
-    let said = verdicts.iter().flatten().map(String::as_str);
-    let mut certain = said.filter(|said| !BESIDE_OTHERS.contains(said));
-    assert!(certain.all(|said| said == "healthy"), "{verdicts:?}");
+    let message = verdicts.iter().flatten().map(String::as_str);
+    let mut certain = message.filter(|message| !BESIDE_OTHERS.contains(message));
+    assert!(certain.all(|message| message == "healthy"), "{verdicts:?}");
 }
 
 #[test]

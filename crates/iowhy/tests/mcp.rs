@@ -239,9 +239,9 @@ fn what_was_not_named_is_not_read() {
             }
         }
     }
-    // Whether it is there is not told.
+    // Whether it is there is not reported.
     assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
-    // A value is no option, and no part of a comparison leads elsewhere.
+    // A value is not an option, and no part of a comparison leads elsewhere.
     let result = client.call("why", json!({"example": "--help"}));
     assert_eq!(result["isError"], true, "{result}");
     for stretch in ["0-30s", "0-30s/../../secret.txt", "x"] {

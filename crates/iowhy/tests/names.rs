@@ -1,5 +1,5 @@
-//! Names on the screen: a fault of a disk below LVM on md in a pod, in a capture that holds what a
-//! copied /sys and /proc say.
+//! Names on the screen: a fault of a disk below LVM on md in a pod, in a capture that contains what
+//! a copied /sys and /proc say.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -86,8 +86,8 @@ fn text(words: &[&str], capture: &Capture) -> String {
     let program = env!("CARGO_BIN_EXE_iowhy");
     let run = Command::new(program).args(words).arg(&capture.0).stdin(Stdio::null()).output();
     let run = run.unwrap();
-    let said = String::from_utf8_lossy(&run.stderr);
-    assert!(run.status.success(), "{words:?}: {said}");
+    let reported = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{words:?}: {reported}");
     String::from_utf8(run.stdout).unwrap()
 }
 

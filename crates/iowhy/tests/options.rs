@@ -80,9 +80,9 @@ fn a_stated_class_decides_between_load_and_disk() {
     let file = &folder.file("iostat.txt", QUEUED.as_bytes());
     let first = |more: &[&str]| {
         let output = run(&with(more, &["why", "--json", file]));
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        (report["findings"][0]["verdict"].as_str().unwrap().to_string(), said)
+        (report["findings"][0]["verdict"].as_str().unwrap().to_string(), reported)
     };
     let verdict = |more: &[&str]| first(more).0;
     assert_eq!(verdict(&[]), "insufficient");
@@ -105,8 +105,8 @@ fn a_stated_class_decides_between_load_and_disk() {
     }
     // One disk before all of them, whatever the order.
     assert_eq!(verdict(&["--class=xvdf=ssd", "--class=hdd"]), "device.slow");
-    let (open, said) = first(&["--class", "sdq=hdd"]);
-    assert!(open == "insufficient" && said.contains("no `sdq` in this capture"), "{said}");
+    let (open, reported) = first(&["--class", "sdq=hdd"]);
+    assert!(open == "insufficient" && reported.contains("no `sdq` in this capture"), "{reported}");
     let wrong = run(&["why", "--class", "tape", file]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("hdd, ssd, nvme, card, network"));
@@ -285,9 +285,9 @@ fn a_listener_that_others_can_reach_is_refused_unasked() {
     let folder = Folder::new("listen");
     let store = folder.0.join("store").display().to_string();
     let output = run(&["watch", "--store", &store, "--listen", "0.0.0.0:0"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("--listen-wide"), "{said}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{reported}");
+    assert!(reported.contains("--listen-wide"), "{reported}");
 }
 
 #[test]
@@ -526,9 +526,9 @@ fn formats_reads_what_a_users_file_describes() {
     let wrong =
         folder.file("wrong.toml", b"[[log]]\nname = \"a\"\n[[log.says]]\nline = \"x {took}\"\n");
     let output = run(&["stat", "--formats", &wrong, &table]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("line 4: `took` is not a kind of placeholder"), "{said}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{reported}");
+    assert!(reported.contains("line 4: `took` is not a kind of placeholder"), "{reported}");
 }
 
 #[test]

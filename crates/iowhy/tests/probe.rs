@@ -54,8 +54,8 @@ fn the_write_tests_text_is_read_back_without_contradiction() {
     let words = ["--count", "40", "--size", "4k", "--size", "16k", "--span", "1m"];
     let (output, text) = probe(&folder, "write-latency", &words);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("writes 1 MiB to fill a new file"), "{said}");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(reported.contains("writes 1 MiB to fill a new file"), "{reported}");
     let mut recording = Recording::new();
     iowhy_read::scan("text", &mut text.as_bytes(), None, &mut recording).unwrap();
     let tests: Vec<_> =
@@ -104,8 +104,8 @@ fn what_it_keeps_every_other_command_reads_and_nothing_is_written_over() {
     assert_eq!(events.lines().filter(|line| line.contains("\"write\"")).count(), 200);
     assert!(iowhy(&["hist", &file]).contains("200 I/Os"), "{}", iowhy(&["hist", &file]));
     let (output, text) = probe(&folder, "write-latency", &words);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(text.is_empty() && said.contains("exists; not overwritten"), "{said}");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.is_empty() && reported.contains("exists; not overwritten"), "{reported}");
     // A probe that is refused leaves none.
     std::fs::remove_file(&file).unwrap();
     let (output, _) = probe(&folder, "surface", &["--keep", &file]);
@@ -225,7 +225,7 @@ fn a_cap_is_named_and_whoever_keeps_a_schedule_sees_his_latency_grow() {
     assert!((190.0..=215.0).contains(&rate), "{object:#}");
     // 2000 were due in 5 s and 1000 served: at the end a read starts 2.5 s late, 256 in flight.
     assert!(max > 2000.0 && unserved > 400.0, "{row:?}");
-    // The verdict is the cap, with the file that holds the limit, and the device is cleared.
+    // The verdict is the cap, with the file that contains the limit, and the device is cleared.
     let verdict = &object["report"]["findings"][0];
     assert_eq!(verdict["verdict"], "cap.cgroup", "{verdict:#}");
     let cited = verdict["evidence"].to_string();
@@ -243,7 +243,7 @@ fn a_cap_is_named_and_whoever_keeps_a_schedule_sees_his_latency_grow() {
     assert!(answer.contains("a control group limits it: riops=200"), "{answer}");
     let verdict = &object["report"]["findings"][0];
     assert_eq!(verdict["verdict"], "cap.cgroup", "{verdict:#}");
-    // What the probe knew is in the capture: whoever judges it later says the same.
+    // What the probe knew is in the capture: whoever judges it later shows the same.
     let later = Command::new(iowhy).args(["why", "--json"]).arg(&kept).output().unwrap();
     let later: Value = serde_json::from_slice(&later.stdout).unwrap();
     let later = &later["findings"][0];
@@ -262,9 +262,9 @@ fn what_cannot_be_is_refused_with_a_hint() {
         ("write-latency", &["--span", "1m", "--size", "2m"], "do not fit"),
     ] {
         let (output, _) = probe(&folder, kind, words);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(why) && said.contains("\nhint: "), "{said}");
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{reported}");
+        assert!(reported.contains(why) && reported.contains("\nhint: "), "{reported}");
     }
     assert!(folder.is_empty());
 }

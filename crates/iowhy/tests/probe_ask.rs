@@ -41,24 +41,27 @@ fn an_open_question_gets_a_command_and_its_answer() {
     let device = Loop::new(&folder, "disk", 16 << 20, "");
     let file = folder.file("biosnoop.txt");
     std::fs::write(&file, capture(&device.device)).unwrap();
-    let (_, out, said) = why(&[&file]);
+    let (_, out, reported) = why(&[&file]);
     let command = format!("`iowhy probe calibrate {}`", device.device);
-    assert!(out.contains(&command), "{out}{said}");
+    assert!(out.contains(&command), "{out}{reported}");
 
     // Nobody is there to ask: nothing is run.
-    let (status, _, said) = why(&[&file, "--ask"]);
-    assert_eq!(status, Some(2), "{said}");
-    assert!(said.contains("stdin is not a terminal") && said.contains(&command), "{said}");
+    let (status, _, reported) = why(&[&file, "--ask"]);
+    assert_eq!(status, Some(2), "{reported}");
+    assert!(
+        reported.contains("stdin is not a terminal") && reported.contains(&command),
+        "{reported}"
+    );
 
     let before = device.checksum();
-    let (_, out, said) = why(&[&file, "--ask", "--yes"]);
-    let (first, rest) = out.split_once("\nprobe calibrate\n").expect(&said);
+    let (_, out, reported) = why(&[&file, "--ask", "--yes"]);
+    let (first, rest) = out.split_once("\nprobe calibrate\n").expect(&reported);
     assert!(first.contains(&command), "{first}");
     assert!(rest.contains("S0 of random reads of 4 KiB is"), "{rest}");
     assert!(rest.contains("2 inputs"), "judged together: {rest}");
     assert_eq!(device.checksum(), before);
-    let (_, out, said) = why(&[&file, "--ask", "--yes", "--json"]);
-    let report: Value = serde_json::from_str(&out).expect(&said);
+    let (_, out, reported) = why(&[&file, "--ask", "--yes", "--json"]);
+    let report: Value = serde_json::from_str(&out).expect(&reported);
     assert!(report["findings"].is_array(), "{out}");
 
     // On a terminal it asks, and takes no for an answer.
@@ -81,7 +84,7 @@ fn a_probe_that_writes_or_is_elsewhere_is_only_named() {
     let folder = Folder::new("ask-elsewhere");
     let file = folder.file("biosnoop.txt");
     std::fs::write(&file, capture("/dev/sdzz9")).unwrap();
-    let (_, _, said) = why(&[&file, "--ask", "--yes"]);
-    assert!(said.contains("no `/dev/sdzz9` on this machine"), "{said}");
-    assert!(said.contains("run it on the machine with that disk: `iowhy probe"), "{said}");
+    let (_, _, reported) = why(&[&file, "--ask", "--yes"]);
+    assert!(reported.contains("no `/dev/sdzz9` on this machine"), "{reported}");
+    assert!(reported.contains("run it on the machine with that disk: `iowhy probe"), "{reported}");
 }

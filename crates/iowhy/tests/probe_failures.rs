@@ -1,5 +1,5 @@
 //! What goes wrong while a probe runs: killed, disk gone, errors in the middle. What was measured
-//! is told, nothing stays behind, and nothing outside the test file changes.
+//! is reported, nothing stays behind, and nothing outside the test file changes.
 
 use std::time::Duration;
 
@@ -27,12 +27,13 @@ fn what_a_killed_probe_had_measured_is_told_by_the_next() {
     let next = || {
         finish(probe(&again).arg("--buffered").env("XDG_RUNTIME_DIR", &runtime.0).spawn().unwrap())
     };
-    let (_, _, said) = next();
+    let (_, _, message) = next();
     assert!(
-        said.contains("an earlier probe was killed; it had measured\nwrite-latency on "),
-        "{said}"
+        message.contains("an earlier probe was killed; it had measured\nwrite-latency on "),
+        "{message}"
     );
-    let line = said.lines().find(|line| line.starts_with("writing 4096 bytes: ")).expect(&said);
+    let line =
+        message.lines().find(|line| line.starts_with("writing 4096 bytes: ")).expect(&message);
     assert!(line.contains(" on average, ") && line.ends_with("when it was killed"), "{line}");
     assert_eq!(books(), 0, "it is told once");
     assert!(!next().2.contains("killed"));
@@ -60,15 +61,15 @@ fn killed_or_interrupted_on_a_device_it_wrote_nowhere_else() {
             written(&std::fs::read(&device.file).unwrap())
         });
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
-        let (_, out, said) = finish(child);
+        let (_, out, message) = finish(child);
         if signal == rustix::process::Signal::INT {
-            let object: Value = serde_json::from_str(&out).expect(&said);
+            let object: Value = serde_json::from_str(&out).expect(&message);
             assert_eq!(object["ended_early"], "you ended it");
         }
         shell("sync");
         let bytes = std::fs::read(&device.file).unwrap();
         assert!(bytes[..edge].iter().chain(&bytes[end..]).all(|byte| *byte == 0), "{signal:?}");
-        assert!(begun && written(&bytes), "{signal:?}: {said}");
+        assert!(begun && written(&bytes), "{signal:?}: {message}");
     }
 }
 
@@ -83,8 +84,8 @@ fn an_error_in_the_middle_keeps_what_was_measured_before() {
     std::fs::write(&device.file, vec![7u8; 4 << 20]).unwrap();
     let words = ["read-latency", &device.device, "--size", "4k", "--order", "sequential"];
     let words = [&words[..], &["--count", "2048", "--json"]].concat();
-    let (status, out, said) = finish(probe(&words).spawn().unwrap());
-    let object: Value = serde_json::from_str(&out).expect(&said);
+    let (status, out, message) = finish(probe(&words).spawn().unwrap());
+    let object: Value = serde_json::from_str(&out).expect(&message);
     if object["ended_early"].is_null() {
         println!("skipped: an error in the middle: needs a loop driver that fails beyond its file");
         return;
@@ -98,7 +99,7 @@ fn an_error_in_the_middle_keeps_what_was_measured_before() {
     assert!(out.contains("at least 16 places were unreadable"), "{out}");
 }
 
-/// A shell script on a sick disk, whose device is `{dev}`; what it printed.
+/// A shell script on a faulty disk, whose device is `{dev}`; what it printed.
 fn on_disk(rig: &std::path::Path, model: &str, script: &str) -> String {
     let arguments = ["disk", "--model", model, "--size", "64M", "--run", script];
     let output = std::process::Command::new(rig).args(arguments).output().unwrap();
@@ -118,15 +119,15 @@ fn a_disk_that_vanishes_ends_the_probe_with_what_it_had() {
          --json & probe=$!; sleep 1.5; for pid in $(cat /proc/$PPID/task/*/children); do \
          [ $pid = $$ ] || kill -9 $pid; done; wait $probe; echo status $?"
     );
-    let said = on_disk(&rig, "rotational:rpm=7200", &script);
-    let from = said.find("{\n").expect(&said);
-    let end = said.find("\nstatus ").expect(&said);
-    let object: Value = serde_json::from_str(&said[from..end]).expect(&said);
+    let message = on_disk(&rig, "rotational:rpm=7200", &script);
+    let from = message.find("{\n").expect(&message);
+    let end = message.find("\nstatus ").expect(&message);
+    let object: Value = serde_json::from_str(&message[from..end]).expect(&message);
     let why = object["ended_early"].as_str().unwrap_or_default();
     assert!(why.starts_with("the read of 4096 bytes at "), "{why}");
     assert!(why.ends_with("failed: Input/output error (os error 5)"), "{why}");
     assert!(object["engine"]["ios"].as_f64().unwrap() > 20.0, "{}", object["engine"]);
-    assert!(said.contains("\nstatus 1"), "{said}");
+    assert!(message.contains("\nstatus 1"), "{message}");
 }
 
 #[test]
@@ -136,7 +137,7 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
         return;
     };
     let iowhy = env!("CARGO_BIN_EXE_iowhy");
-    // The laboratory holds its own device open: a second loop device over it is nobody's.
+    // The laboratory contains its own device open: a second loop device over it is nobody's.
     let write = "--serial {dev} --cap 64m --size 1k --span 1m --json";
     let script = format!(
         "mine=$(losetup --find --show --direct-io=on {{dev}}); trap 'losetup -d $mine' EXIT; \
@@ -151,9 +152,9 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
     let mut tries = Vec::new();
     // The tests beside this one are over after the first tries.
     for _ in 0..8 {
-        let said = on_disk(&rig, "rotational:rpm=7200,cache=off", &script);
-        let (one, many) = said.split_once("\nnext\n").expect(&said);
-        let (one, many) = (object(one).expect(&said), object(many).expect(&said));
+        let message = on_disk(&rig, "rotational:rpm=7200,cache=off", &script);
+        let (one, many) = message.split_once("\nnext\n").expect(&message);
+        let (one, many) = (object(one).expect(&message), object(many).expect(&message));
         let row = &one["tables"][0]["rows"][0];
         let (mean, median) = (row[4].as_f64().unwrap(), row[5].as_f64().unwrap());
         let verdict = one["report"]["findings"][0]["verdict"].to_string();
@@ -174,10 +175,10 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
         let burst = if bursts == 1 { "one burst".into() } else { format!("{bursts} bursts") };
         let answer = many["answer"].to_string();
         let speed = if sped_up { "completions speed up" } else { "completions do not speed up" };
-        let told = answer.contains(speed)
+        let reported = answer.contains(speed)
             && answer.contains(&format!("of the {left} left in the queue"))
             && answer.contains(&format!("of it, in {burst}"));
-        assert!(told || left < 4 && answer.contains("too few to compare"), "{answer}");
+        assert!(reported || left < 4 && answer.contains("too few to compare"), "{answer}");
         // The mean is not held to a bound: one write that waited for a CPU moves it, and the median
         // not.
         if verdict == "\"load.missed-revolution\"" {

@@ -111,16 +111,16 @@ fn refused(row: &Refusal, folder: &Folder, name: &str) -> Attempt {
     let target = if std::path::Path::new(&link).exists() { &link } else { &device.device };
     let words = ["write-latency", target, "--serial", &device.file, "--cap", "24m"];
     let mut run = probe(&[&words[..], &["--span", "1m", "--count", "10"]].concat());
-    let (status, out, said) = finish(run.spawn().unwrap());
+    let (status, out, reported) = finish(run.spawn().unwrap());
     let unchanged = device.checksum() == before;
     let swaps = row.before.contains("swapon") && pages_swapped_out() != swapped;
     shell(&fill(row.after));
-    let mut lines = said.lines();
+    let mut lines = reported.lines();
     let why = lines.find(|line| line.starts_with("iowhy: will not")).unwrap_or_default();
     let why = why.split_once("`: ").map_or(why, |(_, why)| why);
     println!("{:28} {:8} {unchanged:<10} {why}", row.what, status == Some(2));
-    assert_eq!((status, out.as_str()), (Some(2), ""), "{}: {said}", row.what);
-    assert!(why.contains(row.why) && said.contains("\nhint: "), "{}: {said}", row.what);
+    assert_eq!((status, out.as_str()), (Some(2), ""), "{}: {reported}", row.what);
+    assert!(why.contains(row.why) && reported.contains("\nhint: "), "{}: {reported}", row.what);
     if swaps && !unchanged {
         return Attempt::KernelSwapped;
     }
@@ -142,12 +142,15 @@ fn a_busy_device_is_not_loaded_unless_it_may_be_shared() {
         device.device
     );
     let mut reader = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).spawn().unwrap();
-    let (status, _, said) = finish(probe(&["ramp", &device.device]).spawn().unwrap());
+    let (status, _, reported) = finish(probe(&["ramp", &device.device]).spawn().unwrap());
     let words = ["ramp", &device.device, "--share", "--for", "100ms", "--depth", "1"];
     let (shared, out, _) = finish(probe(&words).spawn().unwrap());
     reader.kill().unwrap();
     reader.wait().unwrap();
-    assert_eq!(status, Some(2), "{said}");
-    assert!(said.contains("busy") && said.contains("`--share` measures anyway"), "{said}");
+    assert_eq!(status, Some(2), "{reported}");
+    assert!(
+        reported.contains("busy") && reported.contains("`--share` measures anyway"),
+        "{reported}"
+    );
     assert!(shared == Some(0) && out.starts_with("probe ramp"), "{out}");
 }

@@ -84,9 +84,9 @@ fn the_reads_of_a_capture_are_done_again_and_compared() {
     let folder = Folder::new("replayed");
     let (capture, (target, bytes)) = (capture(&folder, 60), target(&folder));
     let out = folder.file("again.iowhy");
-    let (status, stdout, said) =
+    let (status, stdout, reported) =
         run(&["replay", &capture, &target, "--share", "--json", "-o", &out]);
-    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(status, Some(0), "{reported}");
     let object: Value = serde_json::from_str(&stdout).unwrap();
     let counts = ["writes", "flushes", "discards"].map(|why| count(&object, "left_out", why));
     assert_eq!(counts, [Some(20), Some(20), Some(20)], "{object:#}");
@@ -110,8 +110,8 @@ fn the_reads_of_a_capture_are_done_again_and_compared() {
     assert!(compared.status.code().is_some_and(|code| code < 2), "{compared:?}");
     // A replay of the replay is the same load.
     let third = folder.file("third.iowhy");
-    let (status, _, said) = run(&["replay", &out, &target, "--share", "-o", &third]);
-    assert_eq!(status, Some(0), "{said}");
+    let (status, _, reported) = run(&["replay", &out, &target, "--share", "-o", &third]);
+    assert_eq!(status, Some(0), "{reported}");
     let relative = |ios: &[(i64, String, u64, u64)]| -> Vec<_> {
         ios.iter().map(|io| (io.0 - ios[0].0, io.2, io.3)).collect()
     };
@@ -125,21 +125,21 @@ fn twice_as_fast_and_closed_and_cut_short() {
     let out = folder.file("fast.iowhy");
     let begun = Instant::now();
     let words = ["replay", &capture, &target, "--share", "--speed", "10", "-o", &out, "--json"];
-    let (status, stdout, said) = run(&words);
-    assert_eq!(status, Some(0), "{said}");
+    let (status, stdout, reported) = run(&words);
+    assert_eq!(status, Some(0), "{reported}");
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     let fast = ios(&out);
     assert_eq!(fast.last().unwrap().0 - fast[0].0, 199 * 500_000, "{stdout}");
-    let (status, stdout, said) =
+    let (status, stdout, reported) =
         run(&["replay", &capture, &target, "--share", "--closed", "--json"]);
-    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(status, Some(0), "{reported}");
     let object: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(object["engine"]["ios"], 200);
-    let (_, stdout, said) =
+    let (_, stdout, reported) =
         run(&["replay", &capture, &target, "--share", "--for", "200ms", "--json"]);
     let object: Value = serde_json::from_str(&stdout).unwrap();
     let done = object["engine"]["ios"].as_u64().unwrap();
-    assert!((1..=40).contains(&done), "{done} {said}");
+    assert!((1..=40).contains(&done), "{done} {reported}");
     assert!(count(&object, "left_out", "not due before the end").unwrap() >= 160, "{object:#}");
 }
 
@@ -147,11 +147,11 @@ fn twice_as_fast_and_closed_and_cut_short() {
 fn writes_need_leave_and_a_place_of_their_own() {
     let folder = Folder::new("leave");
     let (capture, (target, bytes)) = (capture(&folder, 30), target(&folder));
-    let (status, _, said) = run(&["replay", &capture, &target, "--overwrite"]);
-    assert!(status == Some(2) && said.contains("it exists already"), "{said}");
+    let (status, _, reported) = run(&["replay", &capture, &target, "--overwrite"]);
+    assert!(status == Some(2) && reported.contains("it exists already"), "{reported}");
     let place = folder.file("place");
     std::fs::create_dir(&place).unwrap();
-    let (status, stdout, said) = run(&[
+    let (status, stdout, reported) = run(&[
         "replay",
         &capture,
         &place,
@@ -163,8 +163,8 @@ fn writes_need_leave_and_a_place_of_their_own() {
         "--share",
         "--json",
     ]);
-    assert_eq!(status, Some(0), "{said}");
-    assert!(said.contains("then 40 KiB to measure"), "{said}");
+    assert_eq!(status, Some(0), "{reported}");
+    assert!(reported.contains("then 40 KiB to measure"), "{reported}");
     let object: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(object["engine"]["ios"], 40);
     assert_eq!(count(&object, "left_out", "writes"), None, "{object:#}");
@@ -198,13 +198,13 @@ fn what_is_no_trace_of_one_device_is_refused_with_a_hint() {
         (writes, "all 1 I/Os of the capture are writes"),
         (prose, ""),
     ] {
-        let (status, stdout, said) = run(&["replay", &capture, &target, "--share"]);
-        assert!(status == Some(2) && said.contains(why), "{capture}: {said}");
-        assert!(stdout.is_empty() && said.contains("\nhint: "), "{capture}: {said}");
+        let (status, stdout, reported) = run(&["replay", &capture, &target, "--share"]);
+        assert!(status == Some(2) && reported.contains(why), "{capture}: {reported}");
+        assert!(stdout.is_empty() && reported.contains("\nhint: "), "{capture}: {reported}");
     }
-    let (status, stdout, said) =
+    let (status, stdout, reported) =
         run(&["replay", &two, &target, "--share", "--device", "/dev/sdb", "--json"]);
-    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(status, Some(0), "{reported}");
     let object: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(count(&object, "left_out", "of other devices"), Some(1), "{object:#}");
     for words in [
@@ -227,8 +227,8 @@ fn a_damaged_capture_is_replayed_as_far_as_it_is_read() {
     let broken = lines[11].replace(",read,", ",raed,");
     let text = [&lines[..11], &[&broken], &lines[12..]].concat().join("\n") + "\n";
     std::fs::write(&odd, text).unwrap();
-    let (status, stdout, said) = run(&["replay", &odd, &target, "--share", "--json"]);
-    assert_eq!(status, Some(1), "{said}");
+    let (status, stdout, reported) = run(&["replay", &odd, &target, "--share", "--json"]);
+    assert_eq!(status, Some(1), "{reported}");
     let object: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(object["engine"]["ios"], 39, "{object:#}");
     assert_eq!(
@@ -244,8 +244,8 @@ fn a_damaged_capture_is_replayed_as_far_as_it_is_read() {
     for end in (0..bytes.len()).step_by(bytes.len() / 12) {
         std::fs::write(&saved, &bytes[..end]).unwrap();
         let words = ["replay", &saved, &target, "--share", "--speed", "100"];
-        let (status, _, said) = run(&words);
-        assert!(status.is_some_and(|code| code == 1 || code == 2), "{end}: {status:?} {said}");
+        let (status, _, reported) = run(&words);
+        assert!(status.is_some_and(|code| code == 1 || code == 2), "{end}: {status:?} {reported}");
     }
 }
 
@@ -267,8 +267,8 @@ fn ctrl_c_ends_it_with_what_was_done() {
     std::thread::sleep(Duration::from_millis(2500));
     let id = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
-    let (status, stdout, said) = finish(child);
-    assert_eq!(status, Some(1), "{said}");
+    let (status, stdout, reported) = finish(child);
+    assert_eq!(status, Some(1), "{reported}");
     let object: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(object["ended_early"], "you ended it");
     let done = object["engine"]["ios"].as_u64().unwrap();

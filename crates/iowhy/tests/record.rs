@@ -1,4 +1,4 @@
-//! `iowhy record` on a loop device: nothing is missing, killed or not, and a full disk is said.
+//! `iowhy record` on a loop device: nothing is missing, killed or not, and a full disk is reported.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -48,8 +48,8 @@ fn read(disk: &Loop, ios: u32) {
 
 /// Events that a capture holds, and those it knows to be lost, by the view that reads every one.
 fn held(file: &str) -> (u64, u64, i32) {
-    let (status, text, said) = ended(iowhy(&["hist", "--json", file]));
-    let report: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"));
+    let (status, text, message) = ended(iowhy(&["hist", "--json", file]));
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {message}"));
     let total = |one: &&Value| one["stage"] == "Q2C" && one["op"] == "read";
     let counts = report["histograms"].as_array().unwrap().iter().filter(total);
     let events = counts.map(|one| one["count"].as_u64().unwrap()).sum();
@@ -58,7 +58,7 @@ fn held(file: &str) -> (u64, u64, i32) {
     (events, lost, status)
 }
 
-/// Every key that is written is told of in the manual of the schemas.
+/// Every key that is written is reported of in the manual of the schemas.
 fn is_in_the_manual(value: &Value) {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/JSON.md");
     let manual = std::fs::read_to_string(page).unwrap();
@@ -93,24 +93,25 @@ fn what_is_kept_and_what_is_lost_is_what_the_kernel_counts_over_all_files() {
         std::thread::sleep(Duration::from_millis(50));
     }
     rig::run("kill", &["-INT", &recording.id().to_string()]);
-    let (status, text, said) = ended(recording);
-    let told: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"));
-    let (events, lost) = (told["events"].as_u64().unwrap(), told["lost"].as_u64().unwrap());
-    is_in_the_manual(&told);
-    assert_eq!(events + lost, kernel, "{told}");
+    let (status, text, message) = ended(recording);
+    let reported: Value =
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {message}"));
+    let (events, lost) = (reported["events"].as_u64().unwrap(), reported["lost"].as_u64().unwrap());
+    is_in_the_manual(&reported);
+    assert_eq!(events + lost, kernel, "{reported}");
     assert_eq!(status, i32::from(lost > 0));
     let files: Vec<&str> =
-        told["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
-    assert!(files.len() > 2, "{told}");
+        reported["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
+    assert!(files.len() > 2, "{reported}");
     let parts: Vec<u8> = files.iter().flat_map(|file| std::fs::read(file).unwrap()).collect();
     let joined = folder.join("joined");
     std::fs::write(&joined, &parts).unwrap();
     assert_eq!(held(joined.to_str().unwrap()), (events, lost, status));
     println!("{:.1} bytes per event", parts.len() as f64 / events as f64);
-    assert_eq!(told["bytes"].as_u64(), Some(parts.len() as u64));
+    assert_eq!(reported["bytes"].as_u64(), Some(parts.len() as u64));
     assert!(parts.len() as u64 <= 12 * events, "{} bytes for {events} events", parts.len());
-    let (status, _, said) = ended(iowhy(&["record", "-o", files[0], "--for", "1s"]));
-    assert!(status == 2 && said.contains("exists; not overwritten"), "{said}");
+    let (status, _, message) = ended(iowhy(&["record", "-o", files[0], "--for", "1s"]));
+    assert!(status == 2 && message.contains("exists; not overwritten"), "{message}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -158,8 +159,9 @@ fn a_full_disk_ends_the_recording_and_the_file_can_be_read() {
     let recording = iowhy(&how);
     until_attached(&recording);
     read(&disk, 150_000);
-    let (status, text, said) = ended(recording);
-    let told: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"));
+    let (status, text, message) = ended(recording);
+    let reported: Value =
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {message}"));
     let (events, lost, read_status) = held(&name);
     // What could not be written was cut off, so that the end follows without a hole.
     let (_, report, _) = ended(iowhy(&["hist", "--json", &name]));
@@ -168,13 +170,13 @@ fn a_full_disk_ends_the_recording_and_the_file_can_be_read() {
         report["inputs"].as_array().unwrap().iter().map(|input| &input["skipped"]).collect();
     rig::run("umount", &[path]);
     std::fs::remove_dir(&folder).unwrap();
-    assert_eq!((status, read_status), (1, 1), "{said}");
+    assert_eq!((status, read_status), (1, 1), "{message}");
     assert!(!skipped.is_empty() && skipped.iter().all(|skipped| **skipped == 0), "{report}");
-    assert!(said.contains("No space left on device"), "{said}");
-    assert_eq!(told["stopped_early"], true);
-    assert!(events > 10_000 && told["unwritten"].as_u64() > Some(0), "{told}");
-    assert_eq!(Some(events), told["events"].as_u64());
-    println!("{events} kept, {lost} known to be lost, {told}");
+    assert!(message.contains("No space left on device"), "{message}");
+    assert_eq!(reported["stopped_early"], true);
+    assert!(events > 10_000 && reported["unwritten"].as_u64() > Some(0), "{reported}");
+    assert_eq!(Some(events), reported["events"].as_u64());
+    println!("{events} kept, {lost} known to be lost, {reported}");
 }
 
 #[test]
@@ -188,16 +190,16 @@ fn of_two_recorders_on_one_file_one_is_refused() {
     let first = iowhy(&how);
     until_attached(&first);
     for more in [&[][..], &["--force"]] {
-        let (status, _, said) = ended(iowhy(&[&how[..], more].concat()));
-        assert_eq!(status, 2, "{said}");
+        let (status, _, message) = ended(iowhy(&[&how[..], more].concat()));
+        assert_eq!(status, 2, "{message}");
     }
     // A terminal that is closed ends it as Ctrl-C does: with its end mark.
     rig::run("kill", &["-HUP", &first.id().to_string()]);
-    let (status, text, said) = ended(first);
-    assert_eq!(status, 0, "{text} {said}");
-    let (read, _, said) = ended(iowhy(&["stat", "--json", &name]));
+    let (status, text, message) = ended(first);
+    assert_eq!(status, 0, "{text} {message}");
+    let (read, _, message) = ended(iowhy(&["stat", "--json", &name]));
     std::fs::remove_file(&name).unwrap();
-    assert!(read == 0 && !said.contains("killed"), "{said}");
+    assert!(read == 0 && !message.contains("killed"), "{message}");
 }
 
 #[test]
@@ -205,7 +207,7 @@ fn what_cannot_be_written_to_is_refused_before_anything_is_watched() {
     let there = place("there");
     std::fs::write(&there, "there").unwrap();
     let there = there.to_str().unwrap();
-    for (output, said) in [
+    for (output, message) in [
         ("/nowhere/at/all", "No such file"),
         ("/tmp", "directory"),
         ("/dev/loop-control", "a device"),
@@ -213,11 +215,11 @@ fn what_cannot_be_written_to_is_refused_before_anything_is_watched() {
         (there, "exists; not overwritten"),
     ] {
         let (status, _, error) = ended(iowhy(&["record", "-o", output, "--for", "10ms"]));
-        assert!(status == 2 && error.contains(said), "{output}: {error}");
+        assert!(status == 2 && error.contains(message), "{output}: {error}");
     }
     std::fs::remove_file(there).unwrap();
-    let (status, _, said) = ended(iowhy(&["record", "-o", "-", "--rotate", "1G"]));
-    assert!(status == 2 && said.contains("cannot be rotated"), "{said}");
+    let (status, _, message) = ended(iowhy(&["record", "-o", "-", "--rotate", "1G"]));
+    assert!(status == 2 && message.contains("cannot be rotated"), "{message}");
 }
 
 #[test]
@@ -241,9 +243,9 @@ fn a_device_that_goes_away_is_said_and_what_it_did_is_kept() {
     read(&other, 500);
     let after = other.counters()[0] - before;
     rig::run("kill", &["-INT", &recording.id().to_string()]);
-    let (_, _, said) = ended(recording);
+    let (_, _, message) = ended(recording);
     let gone = format!("`{}` disappeared while being watched", disk.name);
-    assert_eq!(said.matches(&gone).count(), 1, "{said}");
+    assert_eq!(message.matches(&gone).count(), 1, "{message}");
     let (events, lost, _) = held(name);
     assert!(events + lost >= 990 + after, "{events} and {lost} lost, {after} of the other");
     let (_, text, _) = ended(iowhy(&["why", "--json", name]));
@@ -262,9 +264,9 @@ fn a_hung_up_terminal_ends_a_recording_as_an_interrupt_does() {
     let recording = iowhy(&["record", "-o", name, "--device", &disk.name, "--for", "60s"]);
     until_attached(&recording);
     rig::run("kill", &["-HUP", &recording.id().to_string()]);
-    let (status, _, said) = ended(recording);
-    assert_eq!(status, 0, "{said}");
-    let (_, text, said) = ended(iowhy(&["stat", "--json", name]));
+    let (status, _, message) = ended(recording);
+    assert_eq!(status, 0, "{message}");
+    let (_, text, message) = ended(iowhy(&["stat", "--json", name]));
     std::fs::remove_file(&file).unwrap();
-    assert!(!text.contains("no end") && !said.contains("no end"), "{text} {said}");
+    assert!(!text.contains("no end") && !message.contains("no end"), "{text} {message}");
 }

@@ -170,7 +170,7 @@ fn the_page_tells_the_time_of_day_where_the_capture_knows_it() {
     let folder = Folder::new("clock");
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../read/samples");
     let known = samples.join("iowhy_capture/iowhy-0.1--loop-device.bin");
-    for (capture, told) in [
+    for (capture, reported) in [
         (known, "^at \\d\\d:\\d\\d:\\d\\d\\.\\d{3}[:,]"),
         (case("dusty-disk"), "^at [\\d.]+ s[:,]"),
     ] {
@@ -179,7 +179,7 @@ fn the_page_tells_the_time_of_day_where_the_capture_knows_it() {
             "(() => {{ const f = document.querySelector('figure[data-map]'); \
              f.dispatchEvent(new KeyboardEvent('keydown', {{key: 'ArrowRight'}})); \
              const t = f.querySelector('output').textContent; \
-             return /{told}/.test(t) ? 'right' : t; }})()"
+             return /{reported}/.test(t) ? 'right' : t; }})()"
         );
         assert_eq!(browser.eval(&at), "right", "{}", capture.display());
     }
@@ -253,7 +253,7 @@ fn twenty_seconds_of_three_devices_are_five_pages_on_paper() {
     assert_eq!(browser.eval(TORN), "", "torn on paper");
 }
 
-/// Texts whose contrast with what lies behind them is below 4.5, that of WCAG 2.2, 1.4.3.
+/// Texts whose contrast with what lies after them is below 4.5, that of WCAG 2.2, 1.4.3.
 const PALE: &str = r"
 (() => {
   const rgb = (text) => (text.match(/[\d.]+/g) || []).map(Number);
@@ -307,8 +307,8 @@ fn the_first_line_says_whose_machine_it_was() {
         line.to_string()
     };
     let dusty = first(&case("dusty-disk"));
-    for told in ["sdb", "by iostat, ", "biosnoop", env!("CARGO_PKG_VERSION")] {
-        assert!(dusty.contains(told), "{told} in {dusty}");
+    for reported in ["sdb", "by iostat, ", "biosnoop", env!("CARGO_PKG_VERSION")] {
+        assert!(dusty.contains(reported), "{reported} in {dusty}");
     }
     let capture = folder.0.join("capture.iowhy");
     let recorded = Command::new(env!("CARGO_BIN_EXE_iowhy"))
@@ -328,9 +328,10 @@ fn the_first_line_says_whose_machine_it_was() {
     let system = rustix::system::uname();
     let host = system.nodename().to_string_lossy().into_owned();
     let kernel = format!("Linux {}", system.release().to_string_lossy());
-    for told in [host.as_str(), &kernel, "time zone America/St_Johns", " to 20", "by iowhy-capture"]
+    for reported in
+        [host.as_str(), &kernel, "time zone America/St_Johns", " to 20", "by iowhy-capture"]
     {
-        assert!(line.contains(told), "{told} in {line}");
+        assert!(line.contains(reported), "{reported} in {line}");
     }
 }
 

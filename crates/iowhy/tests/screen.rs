@@ -169,8 +169,8 @@ fn rows_of_single_ios_leave_columns_out_by_rank_and_say_which() {
         (40, "SECTOR, PID, BYTES, QUE(ms), COMM"),
     ] {
         let text = snoop(&["--width", &width.to_string()]);
-        let said = format!("# hidden: {hidden}; widen the terminal");
-        assert_eq!(text.lines().nth(1), Some(said.as_str()), "{width}");
+        let reported = format!("# hidden: {hidden}; widen the terminal");
+        assert_eq!(text.lines().nth(1), Some(reported.as_str()), "{width}");
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }

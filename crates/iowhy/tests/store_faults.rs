@@ -62,7 +62,7 @@ impl Drop for Folder {
 /// A recorder, and what it says.
 struct Recorder {
     child: Child,
-    said: Arc<Mutex<String>>,
+    message: Arc<Mutex<String>>,
 }
 
 impl Recorder {
@@ -72,8 +72,8 @@ impl Recorder {
         command.arg("--store").arg(store).args(more);
         let mut child =
             command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("iowhy");
-        let (said, lines) = (Arc::new(Mutex::new(String::new())), child.stderr.take().unwrap());
-        let heard = Arc::clone(&said);
+        let (message, lines) = (Arc::new(Mutex::new(String::new())), child.stderr.take().unwrap());
+        let heard = Arc::clone(&message);
         std::thread::spawn(move || {
             for line in BufReader::new(lines).lines().map_while(Result::ok) {
                 let mut heard = heard.lock().unwrap();
@@ -81,23 +81,24 @@ impl Recorder {
                 heard.push('\n');
             }
         });
-        let recorder = Recorder { child, said };
+        let recorder = Recorder { child, message };
         recorder.says("recording into");
         recorder
     }
 
-    fn said(&self) -> String {
-        self.said.lock().unwrap().clone()
+    fn message(&self) -> String {
+        self.message.lock().unwrap().clone()
     }
 
     fn says(&self, what: &str) {
-        until(60, &format!("it says `{what}`"), || self.said().contains(what).then_some(()));
+        until(60, &format!("it says `{what}`"), || self.message().contains(what).then_some(()));
     }
 
     fn port(&self) -> u16 {
         self.says("/metrics");
-        let said = self.said();
-        let port = said.split("http://127.0.0.1:").nth(1).and_then(|rest| rest.split('/').next());
+        let message = self.message();
+        let port =
+            message.split("http://127.0.0.1:").nth(1).and_then(|rest| rest.split('/').next());
         port.and_then(|port| port.parse().ok()).expect("its port")
     }
 
@@ -106,7 +107,7 @@ impl Recorder {
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         let _ = self.child.wait();
         std::thread::sleep(Duration::from_millis(100));
-        self.said()
+        self.message()
     }
 }
 
@@ -143,7 +144,7 @@ fn get(port: u16, path: &str) -> (u16, String) {
 fn read(store: &Path) -> Recording {
     let store = Store::open(store).expect("a store");
     let mut recording = Recording::new();
-    let (_, damage, _) = store.pour(Span::ALL, &mut recording).expect("it can be read");
+    let (_, damage, _) = store.emit(Span::ALL, &mut recording).expect("it can be read");
     assert!(!damage.any(), "{damage:?}");
     recording
 }
@@ -223,9 +224,9 @@ fn wrong_clocks_delete_nothing_and_lose_no_second() {
             drop(load);
             disk.settle();
             std::thread::sleep(Duration::from_millis(1500));
-            let said = recorder.end();
+            let message = recorder.end();
             if !at_start && slept_s == 0 {
-                assert!(said.contains("the wall clock was set"), "{said}");
+                assert!(message.contains("the wall clock was set"), "{message}");
             }
             let now = names(&store);
             let gone: Vec<&String> = kept.difference(&now).collect();
@@ -246,10 +247,10 @@ fn wrong_clocks_delete_nothing_and_lose_no_second() {
         let mut hist = iowhy();
         hist.env("TZ", zone).args(["hist", "--json", "--since", &from, "--until", &to, "--store"]);
         let output = hist.arg(&store).output().expect("iowhy hist");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains("nothing was recorded from"), "{said}");
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let all = told["histograms"].as_array().expect("histograms").iter();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(message.contains("nothing was recorded from"), "{message}");
+        let reported: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let all = reported["histograms"].as_array().expect("histograms").iter();
         all.filter_map(|one| one["count"].as_u64()).sum::<u64>()
     };
     let counted = ["UTC", "America/St_Johns", "Asia/Kathmandu", "Pacific/Kiritimati"].map(counts);
@@ -258,10 +259,10 @@ fn wrong_clocks_delete_nothing_and_lose_no_second() {
     for at in [now_s + 2400, now_s - 2400] {
         let mut why = iowhy();
         why.args(["why", "--at", &format!("@{at}"), "--store"]).arg(&store);
-        let told = why.output().expect("iowhy why");
-        let said = String::from_utf8_lossy(&told.stderr).into_owned();
-        assert_eq!((told.status.code(), told.stdout.len()), (Some(2), 0), "{said}");
-        assert!(said.contains("the recorder was not running"), "{said}");
+        let reported = why.output().expect("iowhy why");
+        let message = String::from_utf8_lossy(&reported.stderr).into_owned();
+        assert_eq!((reported.status.code(), reported.stdout.len()), (Some(2), 0), "{message}");
+        assert!(message.contains("the recorder was not running"), "{message}");
     }
 }
 
@@ -281,8 +282,9 @@ fn a_full_disk_costs_nothing_until_it_has_room_and_is_reported() {
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!(get(port, "/healthz"), (200, "ok\n".to_string()));
     let incidents = || {
-        let told = iowhy().args(["incidents", "--store"]).arg(&store).output().unwrap();
-        String::from_utf8_lossy(&told.stdout).into_owned() + &String::from_utf8_lossy(&told.stderr)
+        let reported = iowhy().args(["incidents", "--store"]).arg(&store).output().unwrap();
+        String::from_utf8_lossy(&reported.stdout).into_owned()
+            + &String::from_utf8_lossy(&reported.stderr)
     };
     assert!(!incidents().contains("full"), "{}", incidents());
     let rest = folder.path.join("rest");
@@ -302,11 +304,11 @@ fn a_full_disk_costs_nothing_until_it_has_room_and_is_reported() {
     drop(load);
     disk.settle();
     std::thread::sleep(Duration::from_millis(2500));
-    let said = recorder.end();
-    assert!(said.contains("; 0 s of data are lost"), "{said}");
+    let message = recorder.end();
+    assert!(message.contains("; 0 s of data are lost"), "{message}");
     let lost = missing(&store, &disk, before);
     println!("{lost} reads lost beside a full disk");
-    assert!(lost <= RATE as i64, "{lost}: {said}");
+    assert!(lost <= RATE as i64, "{lost}: {message}");
 }
 
 #[test]
@@ -335,10 +337,10 @@ fn a_disk_that_hangs_costs_nothing_until_it_goes_on_and_is_reported() {
     drop(load);
     disk.settle();
     std::thread::sleep(Duration::from_millis(2500));
-    let said = recorder.end();
+    let message = recorder.end();
     let lost = missing(&store, &disk, before);
     println!("{lost} reads lost beside a disk that hung");
-    assert!(lost <= RATE as i64, "{lost}: {said}");
+    assert!(lost <= RATE as i64, "{lost}: {message}");
     // Before the device below it goes.
     drop(folder);
 }
@@ -402,6 +404,6 @@ fn a_killed_recorder_loses_at_most_the_last_second() {
     assert!(taken * 2 > times, "of {times} recorders {taken} wrote anything within two seconds");
     drop(load);
     let hist = iowhy().args(["hist", "--store"]).arg(&store).output().expect("iowhy hist");
-    let said = String::from_utf8_lossy(&hist.stderr).into_owned();
-    assert!(matches!(hist.status.code(), Some(0 | 1)) && !said.contains("damaged"), "{said}");
+    let message = String::from_utf8_lossy(&hist.stderr).into_owned();
+    assert!(matches!(hist.status.code(), Some(0 | 1)) && !message.contains("damaged"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! The stories in `docs/GALLERY.md` are true: their commands say what stands below them.
+//! The stories in `docs/GALLERY.md` are true: their commands show what stands below them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,9 +26,9 @@ fn every_story_is_what_its_command_says() {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        let said = words(&String::from_utf8(output.stdout).unwrap());
+        let reported = words(&String::from_utf8(output.stdout).unwrap());
         let expected = lines.filter(|line| *line != "...");
-        for line in expected.filter(|line| !said.contains(&words(line))) {
+        for line in expected.filter(|line| !reported.contains(&words(line))) {
             wrong.push(format!("`iowhy {command}` does not say: {line}"));
         }
     }

@@ -17,14 +17,14 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Starts the command; `None` where there is no tmux. The shell says `end STATUS` behind it.
+    /// Starts the command; `None` where there is no tmux. The shell says `end STATUS` after it.
     fn run(name: &str, (columns, rows): (u16, u16), command: &str) -> Option<Terminal> {
         let command =
             format!("{PROGRAM} {command}; echo end $?; stty -a | grep -o '[-]*icanon'; cat");
         Terminal::of(name, (columns, rows), &command)
     }
 
-    /// The same with any command, and nothing behind it.
+    /// The same with any command, and nothing after it.
     fn of(name: &str, (columns, rows): (u16, u16), command: &str) -> Option<Terminal> {
         let server = format!("iowhy-{name}-{}", std::process::id());
         let started = Command::new("tmux")
@@ -197,8 +197,11 @@ fn a_pipe_is_no_terminal() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("`top` needs a terminal") && said.contains("hint:"), "{said}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        reported.contains("`top` needs a terminal") && reported.contains("hint:"),
+        "{reported}"
+    );
 }
 
 #[test]

@@ -36,12 +36,12 @@ fn program() -> String {
 /// What a command prints; status 1 where a part was judged.
 fn text(words: &[&str], statuses: &[i32]) -> String {
     let run = Command::new(program()).args(words).stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&run.stderr);
-    assert!(statuses.contains(&run.status.code().unwrap()), "{words:?}: {said}");
+    let reported = String::from_utf8_lossy(&run.stderr);
+    assert!(statuses.contains(&run.status.code().unwrap()), "{words:?}: {reported}");
     String::from_utf8(run.stdout).unwrap()
 }
 
-/// A busy quick disk, and one with few I/Os, of which most are slow and the quick ones come early:
+/// A busy fast disk, and one with few I/Os, of which most are slow and the fast ones come early:
 /// rows of averages between them.
 fn capture(file: &str, total: u64) {
     let out = BufWriter::new(std::fs::File::create(file).unwrap());

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::rig::{self, Loop, Running, can_run, until_attached};
 
 /// Reads 64 KiB at random with O_DIRECT for so many seconds once it is told to by a line, in a name
-/// of its own, and says how long its reads took, in nanoseconds.
+/// of its own, and shows how long its reads took, in nanoseconds.
 const READER: &str = r#"
 import mmap, os, random, sys, time
 path, seconds, comm = sys.argv[1], float(sys.argv[2]), os.fsencode(sys.argv[3])
@@ -28,7 +28,7 @@ print(waited, flush=True)
 sys.stdin.readline()
 "#;
 
-/// The reader of a disk, which waits to be told.
+/// The reader of a disk, which waits to be reported.
 fn reader(disk: &Loop, seconds: &str, comm: &str) -> Running {
     let mut python = Command::new("python3");
     python.args(["-c", READER, &disk.path, seconds, comm]);
@@ -66,8 +66,8 @@ fn watching(words: &[&str]) -> Child {
 fn stopped(child: Child) -> String {
     rig::run("kill", &["-INT", &child.id().to_string()]);
     let output = child.wait_with_output().expect("its end");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{reported}");
     String::from_utf8(output.stdout).expect("text")
 }
 
@@ -91,7 +91,7 @@ fn waits_for_direct_reads_are_those_that_the_program_measured() {
     }
     let disk = Loop::new(64, None);
     disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
-    // What a name may hold: it ends nothing, commands no terminal, and is no folded stack.
+    // What a name may hold: it ends nothing, commands no terminal, and is not a folded stack.
     let comm = "a;b \u{1b}[2J\"";
     let mut reader = reader(&disk, "2", comm);
     let pid = reader.0.id().to_string();

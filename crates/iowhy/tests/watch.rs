@@ -67,10 +67,10 @@ fn recorder(mut command: Command, store: &Path, more: &[&str]) -> (ChildGuard, S
         .args(more);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut recorder = ChildGuard(child.expect("it starts"));
-    let mut said = String::new();
+    let mut message = String::new();
     let mut lines = BufReader::new(recorder.0.stderr.take().expect("its stderr"));
-    while !said.contains("recording into") {
-        assert!(lines.read_line(&mut said).expect("text") > 0, "it ended: {said}");
+    while !message.contains("recording into") {
+        assert!(lines.read_line(&mut message).expect("text") > 0, "it ended: {message}");
     }
     // It is not to wait for a reader.
     std::thread::spawn(move || lines.lines().count());
@@ -78,12 +78,12 @@ fn recorder(mut command: Command, store: &Path, more: &[&str]) -> (ChildGuard, S
         let names = std::fs::read_dir(store.join("segments")).into_iter().flatten().flatten();
         names.filter_map(|name| name.metadata().ok()).any(|about| about.len() > 0).then_some(())
     });
-    (recorder, said)
+    (recorder, message)
 }
 
 fn mark(store: &Path, text: &str) {
-    let told = iowhy().args(["mark", text, "--store"]).arg(store).status().expect("iowhy mark");
-    assert!(told.success());
+    let reported = iowhy().args(["mark", text, "--store"]).arg(store).status().expect("iowhy mark");
+    assert!(reported.success());
 }
 
 /// The body of an answer with status 200.
@@ -189,8 +189,8 @@ fn under_tls(port: u16, trusted: &str, path: &str, field: &str) -> String {
     let mut request = client.stdin.take().expect("its stdin");
     // It asks only a server that it trusts.
     let _ = write!(request, "GET {path} HTTP/1.1\r\nHost: localhost\r\n{field}\r\n");
-    let said = client.wait_with_output().expect("openssl").stdout;
-    String::from_utf8_lossy(&said).into_owned()
+    let message = client.wait_with_output().expect("openssl").stdout;
+    String::from_utf8_lossy(&message).into_owned()
 }
 
 #[test]
@@ -225,8 +225,8 @@ fn figures_travel_under_tls() {
     let more = options(&our_key);
     let mut more: Vec<&str> = more.iter().map(String::as_str).collect();
     more.extend(["--device", &disk.name]);
-    let (recorder, said) = recorder(iowhy(), &store, &more);
-    let port = said.split_once("https://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
+    let (recorder, message) = recorder(iowhy(), &store, &more);
+    let port = message.split_once("https://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
     let port: u16 = port.and_then(|(port, _)| port.parse().ok()).expect("its port");
     let shown = "Authorization: Bearer 0123456789abcdef\r\n";
     let text = under_tls(port, &ours, "/metrics", shown);
@@ -269,8 +269,8 @@ fn prometheus_computes_the_quantiles_of_hist() {
     disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
     disk.settle();
     let more = ["--device", &disk.name, "--listen", "127.0.0.1:0"];
-    let (recorder, said) = recorder(iowhy(), &store, &more);
-    let port = said.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
+    let (recorder, message) = recorder(iowhy(), &store, &more);
+    let port = message.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
     let port: u16 = port.and_then(|(port, _)| port.parse().ok()).expect("its port");
     let (native, with_native) =
         prometheus(&folder.0, port, &["--enable-feature=native-histograms"]);
@@ -320,7 +320,7 @@ fn prometheus_computes_the_quantiles_of_hist() {
     let rules = rules["data"]["groups"][0]["rules"].as_array().expect("rules");
     assert!(rules.len() >= 6 && rules.iter().all(|rule| rule["lastError"].is_null()), "{rules:?}");
 
-    // Once the recorder does not answer, its figures are stale and have no quantile.
+    // Once the recorder does not answer, its numbers are stale and have no quantile.
     let theirs = [0.1, 0.5, 0.9, 0.99].map(|quantile| {
         let query = format!("histogram_quantile({quantile}, iowhy_latency_seconds{of})");
         (quantile, 1e9 * number(with_native, &query).expect("a quantile"))
@@ -376,8 +376,8 @@ fn what_is_served_is_the_table_of_metrics() {
     let store = folder.0.join("store");
     let disk = Loop::beside_others(64);
     let more = ["--device", &disk.name, "--listen", "127.0.0.1:0"];
-    let (recorder, said) = recorder(iowhy(), &store, &more);
-    let port = said.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
+    let (recorder, message) = recorder(iowhy(), &store, &more);
+    let port = message.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
     let port: u16 = port.and_then(|(port, _)| port.parse().ok()).expect("its port");
     disk.fio(&["--rw=randread", "--time_based", "--runtime=3", "--rate_iops=500"]);
     mark(&store, "its incident");
@@ -426,19 +426,19 @@ fn tables_are_exported_while_the_recorder_writes() {
         let mut export = iowhy();
         export.args(["export", "--parquet"]).arg(&tables).arg("--store").arg(&store);
         let output = export.output().expect("iowhy export");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
         if output.status.code() == Some(2) {
-            println!("nothing yet: {said}");
+            println!("nothing yet: {message}");
             return 0;
         }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let ios = text.split(": ").nth(1).and_then(|rest| rest.split(' ').next());
         let ios = ios.map(|ios| ios.replace(',', "")).and_then(|ios| ios.parse().ok());
-        ios.unwrap_or_else(|| panic!("{text}{said}"))
+        ios.unwrap_or_else(|| panic!("{text}{message}"))
     };
     let read = ["--rw=randread", "--bs=4k", "--number_ios=1000", "--rate_iops=1000"];
     disk.fio(&read);
-    // Of some I/Os the kernel tells no probe that they completed.
+    // Of some I/Os the kernel shows no probe that they completed.
     let first = until(60, "what was read is exported", || Some(exported()).filter(|n| *n >= 900));
     disk.fio(&read);
     until(60, "what was read then, too", || (exported() >= first + 900).then_some(()));
@@ -583,8 +583,8 @@ fn a_collector_gets_the_figures_as_exponential_histograms() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let more = ["--device", &disk.name, "--otlp", &address, "--otlp-every", "1s"];
-    let (recorder, said) = recorder(iowhy(), &store, &more);
-    assert!(said.contains("pushing metrics to"), "{said}");
+    let (recorder, message) = recorder(iowhy(), &store, &more);
+    assert!(message.contains("pushing metrics to"), "{message}");
     // One that refuses is asked again the next time.
     export(&listener, "503 Service Unavailable");
     let read = ["bs=4k", "count=200", "iflag=direct", "of=/dev/null"];
@@ -660,11 +660,11 @@ fn figures_are_pushed_under_tls_to_whom_is_trusted() {
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut refused = ChildGuard(child.expect("it starts"));
     let mut lines = BufReader::new(refused.0.stderr.take().expect("its stderr"));
-    let mut said = String::new();
-    while !said.contains("cannot push metrics to") {
-        assert!(lines.read_line(&mut said).expect("text") > 0, "it ended: {said}");
+    let mut message = String::new();
+    while !message.contains("cannot push metrics to") {
+        assert!(lines.read_line(&mut message).expect("text") > 0, "it ended: {message}");
     }
-    assert!(said.contains("certificate"), "{said}");
+    assert!(message.contains("certificate"), "{message}");
     refused.ended();
     assert_eq!(text(), "", "sent to whom nobody trusts");
     let more = ["--device", &disk.name, "--otlp-every", "1s", "--otlp", &address];
@@ -678,8 +678,8 @@ fn figures_are_pushed_under_tls_to_whom_is_trusted() {
     command.args(["watch", "--for", "1s", "--otlp", &address, "--otlp-ca", &our_key, "--store"]);
     let ended = command.arg(folder.0.join("3")).output().expect("iowhy");
     assert_eq!(ended.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert!(said.contains("contains no certificate"), "{said}");
+    let message = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(message.contains("contains no certificate"), "{message}");
     drop(server);
 }
 
@@ -715,7 +715,7 @@ fn a_busy_device_is_kept_in_part_and_counted_in_whole() {
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     };
     let device = format!("iowhy_ios_total{{device=\"{}\"", disk.name);
-    // The figures are of the last whole interval: the reads of the load's end come with the next.
+    // The numbers are of the last whole interval: the reads of the load's end come with the next.
     let counted = || figure(&device) + figure("iowhy_lost_ios_total");
     until(10, "each read is counted", || (counted() >= kernel as f64).then_some(()));
     println!("{kernel} reads, {} of them unlisted", figure("iowhy_unlisted_ios_total"));
@@ -732,7 +732,7 @@ fn a_busy_device_is_kept_in_part_and_counted_in_whole() {
     let thinned = inputs.iter().filter(|input| input["sampling"] == "thinned");
     assert_eq!(thinned.count(), 1, "{inputs:#?}");
     for finding in report["findings"].as_array().expect("findings") {
-        // Who says that nothing is known is not sure to any degree.
+        // Who shows that nothing is known is not sure to any degree.
         let sure = finding["confidence"].as_f64().is_some_and(|confidence| confidence > 0.9);
         assert!(!(sure && finding["device"] == disk.name.as_str()), "{finding:#}");
     }
@@ -763,8 +763,8 @@ fn the_kernels_times_and_the_exact_tracer_take_turns() {
     let folder = Folder::new("turns");
     let store = folder.0.join("store");
     let more = ["--clock", "kernel", "--device", &disk.name, "--listen", "127.0.0.1:0"];
-    let (recorder, said) = recorder(iowhy(), &store, &more);
-    let port = said.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
+    let (recorder, message) = recorder(iowhy(), &store, &more);
+    let port = message.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
     let port: u16 = port.and_then(|(port, _)| port.parse().ok()).expect("its port");
     let before = disk.counters()[0];
     let reads = ["--ioengine=io_uring", "--rw=randread", "--iodepth=4", "--size=64m"];
@@ -825,7 +825,7 @@ fn kept(disk: &Loop, load: &[&str], bound: &str) -> (u64, u64, u64) {
     for _ in 0..4 {
         let folder = Folder::new(bound.trim_start_matches('-'));
         let store = folder.0.join("store");
-        // Nothing is thinned: all that is kept is kept one by one.
+        // Nothing is sampled: all that is kept is kept one by one.
         let more = ["--device", &disk.name, "--one-by-one", "100000", bound];
         let (recorder, _) = recorder(iowhy(), &store, &more);
         let reads = ["--ioengine=io_uring", "--rw=randread", "--size=64m", "--io_size=64g"];
@@ -892,9 +892,9 @@ fn the_alerts_fire_as_their_tests_say() {
         [&["check", "rules", "iowhy-alerts.yml"][..], &["test", "rules", "iowhy-alerts-test.yml"]]
     {
         let done = Command::new("promtool").args(words).current_dir(&contrib).output().unwrap();
-        let said = String::from_utf8_lossy(&done.stdout).into_owned()
+        let message = String::from_utf8_lossy(&done.stdout).into_owned()
             + &String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{said}");
+        assert!(done.status.success(), "{message}");
     }
 }
 
@@ -920,22 +920,25 @@ fn a_program_is_told_of_each_incident_and_has_no_rights() {
     mark(&store, "deploy 4711; $(reboot) \"x\"");
     let file = folder.0.join("incidents");
     // Whatever else this machine does may have begun an incident before, or this one.
-    let asked = |told: &Value| {
-        let alarms = told["alarms"].as_array().expect("its alarms");
+    let asked = |reported: &Value| {
+        let alarms = reported["alarms"].as_array().expect("its alarms");
         alarms.iter().any(|alarm| {
             alarm["trigger"] == "asked" && alarm["seen"] == "deploy 4711; $(reboot) \"x\""
         })
     };
-    let told = until(90, "the program is told", || {
+    let reported = until(90, "the program is told", || {
         let text = std::fs::read_to_string(&file).ok()?;
         let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        let mut told = whole
+        let mut reported = whole
             .filter(|line| !line.trim().is_empty())
             .map(|line| serde_json::from_str::<Value>(line).expect("one JSON object"));
-        told.find(asked)
+        reported.find(asked)
     });
-    assert_eq!(told["schema"], "iowhy.incident/1");
-    assert!(told["capture"].as_str().is_some_and(|name| store.join(name).is_file()), "{told}");
+    assert_eq!(reported["schema"], "iowhy.incident/1");
+    assert!(
+        reported["capture"].as_str().is_some_and(|name| store.join(name).is_file()),
+        "{reported}"
+    );
     let rights = std::fs::read_to_string(folder.0.join("rights")).expect("its rights");
     assert!(rights.lines().count() > 0);
     assert!(rights.lines().all(|line| line == "CapEff:\t0000000000000000"), "{rights}");

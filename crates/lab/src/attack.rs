@@ -164,12 +164,12 @@ pub fn attack(
         rows.extend(field.ended(32, &mut random)?);
         rows.extend(field.named_live()?);
     }
-    let mut harmed: Vec<AttackRow> =
+    let mut damaged: Vec<AttackRow> =
         HARMS.iter().map(|(attack, _)| AttackRow::of(attack)).collect();
     // In another order each time, so that what there is time for is spread over all of it.
     'all: for round in 0..rounds as usize {
         for turn in (0..texts.len()).step_by(stride.max(1)) {
-            for (place, row) in harmed.iter_mut().enumerate() {
+            for (place, row) in damaged.iter_mut().enumerate() {
                 // Each way is tried once, however slow the machine is.
                 if Instant::now() > end && row.runs > 0 {
                     break 'all;
@@ -179,7 +179,7 @@ pub fn attack(
             }
         }
     }
-    rows.splice(1..1, harmed);
+    rows.splice(1..1, damaged);
     if field.failures == 0 {
         std::fs::remove_dir_all(&field.folder)?;
     }
@@ -212,9 +212,9 @@ impl Field<'_> {
             return Ok(());
         };
         let Some((_, harm)) = HARMS.get(place) else { return Ok(()) };
-        let mut harmed = harm(text, other, random);
-        harmed.truncate(2 * MOST);
-        std::fs::write(self.at("input"), &harmed)?;
+        let mut damaged = harm(text, other, random);
+        damaged.truncate(2 * MOST);
+        std::fs::write(self.at("input"), &damaged)?;
         std::fs::write(self.at("other"), other)?;
         row.inputs += 1;
         for step in 0..EACH {
@@ -223,7 +223,7 @@ impl Field<'_> {
             let failed = self.run(command, "input", true)?;
             row.ran(
                 failed
-                    .map(|why| self.kept(&format!("`iowhy {command}` on {name}: {why}"), &harmed)),
+                    .map(|why| self.kept(&format!("`iowhy {command}` on {name}: {why}"), &damaged)),
             );
         }
         Ok(())
@@ -273,7 +273,7 @@ impl Field<'_> {
         Ok(row)
     }
 
-    /// Outputs that are occupied stay as they are, and that is said by status 2.
+    /// Outputs that are occupied stay as they are, and that is reported by status 2.
     fn outputs(&mut self, count: u64, random: &mut Random) -> io::Result<AttackRow> {
         let mut row = AttackRow::of(OUTPUTS);
         let writing = COMMANDS.iter().filter(|command| command.contains("{out}"));
@@ -380,7 +380,7 @@ impl Field<'_> {
     }
 
     /// Runs a command; why it failed, if it did. Unless it is `well` to end with any status of the
-    /// program's own, the status is told.
+    /// program's own, the status is reported.
     fn run(&self, command: &str, input: &str, well: bool) -> io::Result<Option<String>> {
         let out = self.at("output");
         if well {
@@ -402,11 +402,11 @@ impl Field<'_> {
             true => Stdio::from(std::fs::File::open(self.at(input))?),
             false => Stdio::null(),
         };
-        let (printed, said) = (self.at("stdout"), self.at("stderr"));
+        let (printed, reported) = (self.at("stdout"), self.at("stderr"));
         let mut child = run
             .stdin(stdin)
             .stdout(std::fs::File::create(&printed)?)
-            .stderr(std::fs::File::create(&said)?)
+            .stderr(std::fs::File::create(&reported)?)
             .spawn()?;
         let status = match watched(&mut child)? {
             Ok(status) => status,
@@ -415,7 +415,7 @@ impl Field<'_> {
         if let Some(signal) = status.signal() {
             return Ok(Some(format!("ended by signal {signal}")));
         }
-        let mut text = text_of(&said)?;
+        let mut text = text_of(&reported)?;
         if text.contains("panicked at") {
             return Ok(Some("it panicked".to_string()));
         }

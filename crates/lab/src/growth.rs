@@ -16,7 +16,7 @@ pub struct Shape {
     pub name: &'static str,
     /// Whether it is a folder of so many files, else one file.
     folder: bool,
-    /// Whether it holds what `convert` carries.
+    /// Whether it contains what `convert` carries.
     carried: bool,
     /// What stands before all, and of each place.
     head: &'static str,

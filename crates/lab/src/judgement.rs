@@ -1,5 +1,5 @@
 //! What the judgement is worth, in one page: blame on the worlds of another author, captures as
-//! they were met, and how often what is said aloud is right.
+//! they were met, and how often what is reported aloud is right.
 
 use std::fmt::Write;
 
@@ -23,11 +23,11 @@ pub fn judgement(each: usize) -> Result<String, String> {
     let mut out = blamed(each)?;
     out.push_str(&met(&cases));
     out.push_str(&first_meetings()?);
-    out.push_str(&said(&cases));
+    out.push_str(&message(&cases));
     Ok(out)
 }
 
-/// Blame, and clean bills over sick devices.
+/// Blame, and HEALTHY verdicts over faulty devices.
 fn blamed(each: usize) -> Result<String, String> {
     let all = blame(each)?;
     let mut out = format!(
@@ -99,7 +99,7 @@ pub(crate) fn answers() -> Result<Vec<Value>, String> {
     answers.map_err(|error| error.to_string())
 }
 
-/// What screens were worth, and what was said aloud in them.
+/// What screens were worth, and what was reported aloud in them.
 fn first_meetings() -> Result<String, String> {
     let answers = answers()?;
     let mut collections: Vec<&str> =
@@ -119,16 +119,16 @@ fn first_meetings() -> Result<String, String> {
             let _ = write!(out, " {} |", n(grade));
         }
         let sure = |answer: &&&Value| answer["confidence"].as_f64().is_some_and(|it| it >= STANDS);
-        let said: Vec<&&Value> = of.iter().filter(sure).collect();
-        let mean: f64 = said.iter().filter_map(|answer| answer["confidence"].as_f64()).sum();
+        let message: Vec<&&Value> = of.iter().filter(sure).collect();
+        let mean: f64 = message.iter().filter_map(|answer| answer["confidence"].as_f64()).sum();
         let among = |grades: &[&str]| {
-            said.iter().filter(|answer| grades.iter().any(|it| answer["grade"] == *it)).count()
+            message.iter().filter(|answer| grades.iter().any(|it| answer["grade"] == *it)).count()
         };
         let _ = writeln!(
             out,
             " {} | {:.2} | {} | {} |",
-            said.len(),
-            mean / said.len().max(1) as f64,
+            message.len(),
+            mean / message.len().max(1) as f64,
             among(&["right", "weak"]),
             among(&["wrong"])
         );
@@ -136,12 +136,12 @@ fn first_meetings() -> Result<String, String> {
     Ok(out + "\n")
 }
 
-/// How often what is said aloud of published captures is right, by what was given and by how sure
-/// it is said.
-fn said(cases: &[PublishedCase]) -> String {
+/// How often what is reported aloud of published captures is right, by what was given and by how
+/// sure it is reported.
+fn message(cases: &[PublishedCase]) -> String {
     let published = cases.iter().filter(|case| case.collection() != "W");
     let answers: Vec<(char, f64, bool)> =
-        published.filter_map(|case| case.told().aloud()).collect();
+        published.filter_map(|case| case.reported().aloud()).collect();
     let mut out = String::from(
         "## What is said aloud of published captures, and how much of it is right (training figures)\n\n\
          | given | said at | answers | said on average | right |\n| --- | --- | --- | --- | --- |\n",

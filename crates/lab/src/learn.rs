@@ -84,13 +84,13 @@ fn tell(verdict: &str, rows: &[Row], out: &mut String, clauses: &mut String) {
     let worth: f64 = of.iter().map(|row| row.worth).sum();
     let right: f64 = of.iter().filter(|row| row.right).map(|row| row.worth).sum();
     let as_stated = Fit::stated(&names);
-    let said: f64 = of.iter().map(|row| row.worth * share(as_stated.odds(row, &names))).sum();
+    let reported: f64 = of.iter().map(|row| row.worth * share(as_stated.odds(row, &names))).sum();
     let _ = writeln!(
         out,
         "| {verdict} | {} | {:.2} | {:.2} | {:.3} | {:.3} |",
         of.len(),
         right / worth,
-        said / worth,
+        reported / worth,
         stated / worth,
         left_out / worth
     );
@@ -243,7 +243,7 @@ fn of_scenarios(opinions: Vec<Opinion>) -> impl Iterator<Item = Row> {
     })
 }
 
-/// What is said first of the other author's worlds: right if it blames the right side.
+/// What is reported first of the other author's worlds: right if it blames the right side.
 fn of_worlds(each: usize) -> Result<Vec<Row>, String> {
     let numbers: Vec<(World, usize)> =
         WORLDS.iter().flat_map(|world| (0..each).map(|number| (*world, number))).collect();
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_clause_that_says_too_much_gets_a_factor_below_one() {
-        // At 3 nats 0.95 are said, and 0.73 are right: 1 nat.
+        // At 3 nats 0.95 are reported, and 0.73 are right: 1 nat.
         let rows: Vec<Row> = (0..400).map(|k| row(3.0, k % 100 < 73, "a")).collect();
         let other: Vec<Row> = (0..400).map(|k| row(-3.0, k % 100 < 27, "b")).collect();
         let all: Vec<&Row> = rows.iter().chain(&other).collect();

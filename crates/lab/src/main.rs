@@ -57,8 +57,8 @@ enum Command {
     /// Varies captures that earlier versions judged wrongly, and prints how often the answer is
     /// right
     Weak(Weak),
-    /// Prints what the judgement is worth: blame, first meetings, and how much of what is said is
-    /// right
+    /// Prints what the judgement is worth: blame, first meetings, and how much of what is reported
+    /// is right
     Judgement(Judgement),
 }
 
@@ -151,7 +151,7 @@ struct ScoreArgs {
     /// Tells one case instead: `device.retry/mild:17`
     #[arg(long, value_name = "CASE")]
     case: Option<String>,
-    /// The level at which it is told: A, B, C, D or E
+    /// The level at which it is reported: A, B, C, D or E
     #[arg(long, default_value = "C")]
     level: String,
 }
@@ -285,9 +285,9 @@ impl Weak {
         let (kind, of) = show.split_once(':').ok_or("name a variation as `hang:17`")?;
         let known = weak::kinds::KINDS.iter().find(|(name, _, _)| *name == kind);
         let made = weak::variation(known.ok_or("there is no such kind")?, number(of)?);
-        let told = weak::told(&made);
+        let reported = weak::reported(&made);
         let inputs: String = made.inputs.into_iter().map(|(_, text)| text).collect();
-        Ok(format!("{inputs}\n== findings\n{told}"))
+        Ok(format!("{inputs}\n== findings\n{reported}"))
     }
 
     fn swept(&self) -> Result<String, String> {
@@ -295,8 +295,8 @@ impl Weak {
         let mut out = weak::table(&tried);
         for known in tried.iter().filter(|known| self.answers && known.worth != weak::Worth::Right)
         {
-            let weak::Variation { kind, number, worth, said } = known;
-            out.push_str(&format!("{kind}:{number} {worth:?} {said}\n"));
+            let weak::Variation { kind, number, worth, message } = known;
+            out.push_str(&format!("{kind}:{number} {worth:?} {message}\n"));
         }
         Ok(out)
     }
@@ -304,7 +304,7 @@ impl Weak {
     fn blamed(&self) -> Result<String, String> {
         let all = blame::blame(self.each)?;
         let mut out = blame::tables(&all);
-        for known in all.iter().filter(|known| self.answers && known.said != Some(known.side)) {
+        for known in all.iter().filter(|known| self.answers && known.reported != Some(known.side)) {
             let blame::BlameCase { world, number, name, shown, side, verdict, .. } = known;
             out.push_str(&format!("{world:?} {number} {name} {shown:?} {side:?}: {verdict}\n"));
         }

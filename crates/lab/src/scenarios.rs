@@ -33,7 +33,7 @@ mod shared;
 
 pub use chance::Chance;
 pub use effect::{Effect, Heat};
-pub use evidence::{Complaint, Port, Trace};
+pub use evidence::{LogEvent, Port, Trace};
 pub use host::{Host, Limit};
 pub use load::{Call, Done, Pace, Place, Stream};
 
@@ -49,7 +49,7 @@ pub const LEVELS: [Level; 5] = Level::ALL;
 /// What is the case.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Truth {
-    /// The verdict that is owed.
+    /// The expected verdict.
     pub verdict: &'static str,
     /// Verdicts that are right too: a second fault, or the same thing seen from another side.
     pub also: Vec<&'static str>,

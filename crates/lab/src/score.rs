@@ -6,11 +6,11 @@
 //!
 //! **Must never know:** how a detector decides.
 
+mod accepted;
 mod calibration;
 mod case;
 mod fit;
 mod forecast;
-mod owed;
 mod published;
 mod summary;
 mod sweep;
@@ -88,7 +88,7 @@ impl Score {
     }
 }
 
-/// A table of the judge's calibration, fitted to a corpus: of each finding, or of what is said
+/// A table of the judge's calibration, fitted to a corpus: of each finding, or of what is reported
 /// first. The scenarios that are only there to mislead are left out, as in the tables that show how
 /// well it fits.
 ///

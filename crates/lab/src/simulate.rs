@@ -42,7 +42,7 @@ impl Load {
     /// Reads one from the command line.
     ///
     /// # Errors
-    /// If it is none; the text says what would be.
+    /// If it is none; the text shows what would be.
     pub fn parse(text: &str) -> Result<Load, String> {
         let Some(rest) = text.strip_prefix("batch=") else { return Load::unbatched(text) };
         let form = || format!("`{text}` is no load; write `batch=20/500ms:write:4K,random`");

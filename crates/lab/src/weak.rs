@@ -32,9 +32,9 @@ pub enum Worth {
     Right,
     /// It accuses what is not the cause, aloud.
     Accused,
-    /// It says that nothing is wrong though something is, or is surer than it may be.
+    /// It shows that nothing is wrong though something is, or is surer than it may be.
     Cleared,
-    /// It says nothing aloud.
+    /// It shows nothing aloud.
     Silent,
 }
 
@@ -49,7 +49,7 @@ impl Weak {
             iowhy_read::scan(name, &mut text.as_bytes(), None, &mut recording)
                 .map_err(|error| format!("{name}: {error}"))?;
         }
-        if let (Some(medium), Some(device)) = (self.told, recording.find_device(self.disk)) {
+        if let (Some(medium), Some(device)) = (self.reported, recording.find_device(self.disk)) {
             recording.set_medium(device, medium);
         }
         Ok(recording)
@@ -84,7 +84,7 @@ impl Weak {
     }
 }
 
-/// One variation: its kind and number, what it was worth, and what was said first.
+/// One variation: its kind and number, what it was worth, and what was reported first.
 #[derive(Clone, Debug)]
 pub struct Variation {
     /// The kind.
@@ -94,7 +94,7 @@ pub struct Variation {
     /// What the answer was worth.
     pub worth: Worth,
     /// The first answer and its confidence.
-    pub said: String,
+    pub message: String,
 }
 
 /// A variation of a kind.
@@ -118,22 +118,22 @@ pub fn sweep(each: usize, only: Option<&str>) -> Result<Vec<Variation>, String> 
         .collect();
     of_all(&cases, |(kind, number)| {
         let weak = variation(kind, *number);
-        let (worth, said) = match weak.recording() {
+        let (worth, message) = match weak.recording() {
             Err(error) => (Worth::Silent, error),
             Ok(recording) => {
                 let findings = judge(&recording, &Options::default());
-                let said = findings.first().map_or_else(String::new, |first| {
+                let message = findings.first().map_or_else(String::new, |first| {
                     format!("{} {:.2}", first.verdict, first.confidence())
                 });
-                (weak.worth(&findings), said)
+                (weak.worth(&findings), message)
             }
         };
-        Ok(vec![Variation { kind: kind.0, number: *number, worth, said }])
+        Ok(vec![Variation { kind: kind.0, number: *number, worth, message }])
     })
 }
 
-/// What the judge says of a variation, a finding a line.
-pub fn told(weak: &Weak) -> String {
+/// What the judge reports of a variation, a finding a line.
+pub fn reported(weak: &Weak) -> String {
     let recording = match weak.recording() {
         Ok(recording) => recording,
         Err(error) => return format!("not read: {error}\n"),
@@ -159,15 +159,15 @@ pub fn table(tried: &[Variation]) -> String {
         let mut wrong: Vec<(String, usize)> = Vec::new();
         let bad = |tried: &&&Variation| matches!(tried.worth, Worth::Accused | Worth::Cleared);
         for tried in of.iter().filter(bad) {
-            let said = tried.said.split(' ').next().unwrap_or_default().to_string();
-            match wrong.iter_mut().find(|(known, _)| *known == said) {
+            let message = tried.message.split(' ').next().unwrap_or_default().to_string();
+            match wrong.iter_mut().find(|(known, _)| *known == message) {
                 Some((_, n)) => *n += 1,
-                None => wrong.push((said, 1)),
+                None => wrong.push((message, 1)),
             }
         }
-        wrong.sort_by_key(|(said, n)| (std::cmp::Reverse(*n), said.clone()));
+        wrong.sort_by_key(|(message, n)| (std::cmp::Reverse(*n), message.clone()));
         let wrong: Vec<String> =
-            wrong.iter().take(3).map(|(said, n)| format!("{said} {n}")).collect();
+            wrong.iter().take(3).map(|(message, n)| format!("{message} {n}")).collect();
         let _ = writeln!(
             out,
             "| {name} | {what} | {} | {} | {} | {} | {} |",

@@ -1,4 +1,4 @@
-//! Written scenarios: a disk, its fault, a load, and the verdict that is owed, as data
+//! Written scenarios: a disk, its fault, a load, and the expected verdict, as data
 //! (`scenarios/cases.txt`).
 //!
 //! One corpus for all who need disks of known fault: the tests of detectors and the score let a
@@ -16,9 +16,9 @@ use std::sync::LazyLock;
 /// What is written.
 const TEXT: &str = include_str!("../scenarios/cases.txt");
 
-/// Verdicts that leave a healthy disk in peace: `peace` in the text. That the processors are short
+/// Verdicts that do not accuse a healthy disk: `harmless` in the text. That the processors are short
 /// is true of a machine that runs other tests beside a scenario.
-const PEACE: [&str; 7] = [
+const HARMLESS: [&str; 7] = [
     "healthy",
     "layer.cpu",
     "insufficient",
@@ -45,13 +45,13 @@ pub struct WrittenScenario {
     pub before: u64,
     /// How long it is watched, seconds.
     pub seconds: u64,
-    /// Verdicts that are right. The first is the one that is owed.
-    pub owed: Vec<String>,
+    /// Verdicts that are right. The first is the one that is expected.
+    pub expected: Vec<String>,
     /// What the truth can be compared with.
     pub figure: Figure,
     /// How many runs, each with a seed of its own.
     pub runs: u64,
-    /// Whether it is among the few of a quick look.
+    /// Whether it is among the few of a fast look.
     pub quick: bool,
 }
 
@@ -77,17 +77,22 @@ impl WrittenScenario {
             (n, true) => format!(" and {n} like it"),
             (n, false) => format!(" beside {n} healthy"),
         };
-        format!("{} {faulty}{peers}, {}: owed {}", self.model, self.loads.join(" + "), self.owes())
+        format!(
+            "{} {faulty}{peers}, {}: expected {}",
+            self.model,
+            self.loads.join(" + "),
+            self.owes()
+        )
     }
 
-    /// The verdict that is owed.
+    /// The expected verdict.
     pub fn owes(&self) -> &str {
-        self.owed.first().map_or("", String::as_str)
+        self.expected.first().map_or("", String::as_str)
     }
 
     /// Whether a verdict is right.
     pub fn accepts(&self, verdict: &str) -> bool {
-        self.owed.iter().any(|owed| owed == verdict)
+        self.expected.iter().any(|expected| expected == verdict)
     }
 
     /// Whether a disk is faulty, by a fault or by what it is, so that accusing one is right.
@@ -113,8 +118,10 @@ impl WrittenScenario {
                 let (many, how) = value.split_once(' ').ok_or_else(wrong)?;
                 self.beside = (many.parse().map_err(|_| wrong())?, how == "faulty");
             }
-            "owed" if value == "peace" => self.owed = PEACE.map(str::to_string).to_vec(),
-            "owed" => self.owed = value.split(' ').map(str::to_string).collect(),
+            "expected" if value == "harmless" => {
+                self.expected = HARMLESS.map(str::to_string).to_vec()
+            }
+            "expected" => self.expected = value.split(' ').map(str::to_string).collect(),
             "figure" => {
                 let (what, of) = value.split_once(' ').unwrap_or((value, "0"));
                 let of = of.parse().map_err(|_| wrong())?;
@@ -131,11 +138,11 @@ impl WrittenScenario {
     }
 }
 
-/// Reads scenarios: a name at the margin, its lines behind four spaces, `#` before what is said
+/// Reads scenarios: a name at the margin, its lines behind four spaces, `#` before what is reported
 /// about it.
 ///
 /// # Errors
-/// If a line is none; the text says which.
+/// If a line is none; the text shows which.
 pub fn parse(text: &str) -> Result<Vec<WrittenScenario>, String> {
     let mut all: Vec<WrittenScenario> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -149,7 +156,7 @@ pub fn parse(text: &str) -> Result<Vec<WrittenScenario>, String> {
                     loads: Vec::new(),
                     before: 0,
                     seconds: 0,
-                    owed: Vec::new(),
+                    expected: Vec::new(),
                     figure: Figure::None,
                     runs: 1,
                     quick: false,
@@ -163,10 +170,12 @@ pub fn parse(text: &str) -> Result<Vec<WrittenScenario>, String> {
         }
     }
     let whole = |one: &&WrittenScenario| {
-        one.model.is_empty() || one.loads.is_empty() || one.owed.is_empty() || one.seconds == 0
+        one.model.is_empty() || one.loads.is_empty() || one.expected.is_empty() || one.seconds == 0
     };
     match all.iter().find(whole) {
-        Some(one) => Err(format!("`{}` lacks a disk, a load, a length or what is owed", one.name)),
+        Some(one) => {
+            Err(format!("`{}` lacks a disk, a load, a length or what is expected", one.name))
+        }
         None => Ok(all),
     }
 }
@@ -196,7 +205,7 @@ mod tests {
     #[test]
     fn a_scenario_is_read_as_it_is_written() {
         let text = "# All of a family.\nretry/one\n    # Why it is here.\n    disk rotational\n    fault retry=0.4\n    \
-                    beside 2 healthy\n    load read:128K\n    seconds 8\n    owed device.retry device.slow\n    \
+                    beside 2 healthy\n    load read:128K\n    seconds 8\n    expected device.retry device.slow\n    \
                     figure rpm 7200\n    quick\n";
         let all = parse(text).unwrap();
         assert_eq!(all.len(), 1);
@@ -222,10 +231,10 @@ mod tests {
             for fault in &one.faults {
                 assert!(model.can_have(&crate::disk::Fault::parse(fault).unwrap()), "{}", one.name);
             }
-            for owed in &one.owed {
+            for expected in &one.expected {
                 assert_eq!(
-                    iowhy_model::Verdict::named(owed).map(|v| v.name()),
-                    Some(owed.as_str()),
+                    iowhy_model::Verdict::named(expected).map(|v| v.name()),
+                    Some(expected.as_str()),
                     "{}",
                     one.name
                 );

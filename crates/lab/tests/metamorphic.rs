@@ -81,8 +81,8 @@ fn verdict(recording: &Recording) -> String {
     })
 }
 
-/// A recording poured anew, devices named in reverse or not, each time and length changed.
-fn poured(of: &Recording, reversed: bool, faster: f64, keep: impl Fn(usize) -> bool) -> Recording {
+/// A recording emitted anew, devices named in reverse or not, each time and length changed.
+fn emitted(of: &Recording, reversed: bool, faster: f64, keep: impl Fn(usize) -> bool) -> Recording {
     let mut made = Recording::new();
     let mut names: Vec<&str> = of.devices().iter().map(|device| device.name.as_str()).collect();
     if reversed {
@@ -95,7 +95,7 @@ fn poured(of: &Recording, reversed: bool, faster: f64, keep: impl Fn(usize) -> b
     let time = |time: Time| Time::from_ns((time.ns() as f64 / faster) as i64);
     for listing in &of.listings {
         made.begin(listing.source.clone());
-        // What is poured is counted anew.
+        // What is emitted is counted anew.
         made.source().records = 0;
         for (place, event) in listing.events.iter().enumerate() {
             let mut event = *event;
@@ -182,12 +182,12 @@ fn moved(
 type Change = fn(&Recording) -> Option<Recording>;
 
 const CHANGES: [(&str, Change); 4] = [
-    ("a clock that runs 0.1 % faster", |of| Some(poured(of, false, FASTER, |_| true))),
-    ("disks named in reverse", |of| Some(poured(of, true, 1.0, |_| true))),
+    ("a clock that runs 0.1 % faster", |of| Some(emitted(of, false, FASTER, |_| true))),
+    ("disks named in reverse", |of| Some(emitted(of, true, 1.0, |_| true))),
     // Too few to lose one in twenty of are left alone.
     ("one event in twenty lost", |of| {
         let events: usize = of.listings.iter().map(|listing| listing.events.len()).sum();
-        (events >= 100).then(|| poured(of, false, 1.0, |place| place % 20 != 7))
+        (events >= 100).then(|| emitted(of, false, 1.0, |place| place % 20 != 7))
     }),
     ("times in nanoseconds", in_nanoseconds),
 ];

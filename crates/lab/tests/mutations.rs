@@ -3,7 +3,7 @@
 //! Every sample of every format, every published capture and every case is judged as it is and then
 //! as quoted, numbered, stamped, translated, cut, shuffled, renamed, shifted in time, doubled and
 //! split. The verdict stays or falls to `insufficient`: it never becomes another accusation, nor a
-//! clean bill.
+//! HEALTHY verdict.
 //!
 //! The short form tries a few mutations of each input, chosen by its name; `./test --long` tries
 //! all. `cargo test -p iowhy-lab --test mutations iostat/` looks at one folder only.
@@ -219,7 +219,7 @@ fn split(text: &str, dice: &mut Random) -> Vec<String> {
     vec![join(&lines[..cut]), join(&lines[cut..])]
 }
 
-/// What is said first.
+/// What is reported first.
 #[derive(Clone, PartialEq, Debug)]
 enum Answer {
     /// Nothing, or nothing sure enough.
@@ -305,7 +305,8 @@ fn inputs() -> Vec<(String, Vec<PathBuf>)> {
 
 /// Which are known to differ, and why that is right or not mended yet.
 const DIFFER: &[(&str, &str)] = &[
-    // The document ends in the middle of a row; what is behind it cannot be told from more of it.
+    // The document ends in the middle of a row; what is behind it cannot be reported from more of
+    // it.
     ("iostat_json/sysstat-12.6.1--real-xy-killed", "fenced"),
     // The lines that are cut are no heading: they name the bus of the network volume.
     ("published/P2-23-medium-error-of-replica-a", "heading-cut"),
@@ -314,7 +315,8 @@ const DIFFER: &[(&str, &str)] = &[
     // The lines that are cut name the hypervisor.
     ("cases/nvme-of-a-guest", "heading-cut"),
     ("cases/nvme-of-a-guest", "heading-halved"),
-    // The lines that are cut say that the link woke, which is no failure of the commands behind it.
+    // The lines that are cut show that the link woke, which is not a failure of the commands behind
+    // it.
     ("published/P18-39-laptop-link-that-does-not-wake", "heading-cut"),
     ("published/P18-39-laptop-link-that-does-not-wake", "heading-halved"),
     // Twice, a row that is cut has a whole one beside it, and a few counts are enough.
@@ -328,8 +330,8 @@ const DIFFER: &[(&str, &str)] = &[
     // What the kernel does about a command stands in front of it.
     ("cases/discards-that-time-out", "shuffled"),
     ("cases/a-bridge-refuses-smart", "shuffled"),
-    // The first file states how many rows there are, and the rest of them stands in the second:
-    // what is said is that the report contradicts itself, and no disk is named.
+    // The first file reports how many rows there are, and the rest of them stands in the second:
+    // what is reported is that the report contradicts itself, and no disk is named.
     ("cases/missed-revolution", "split"),
     // The counters run on from the first record, which the second file lacks.
     ("netapp/ontap-8--reads-two-intervals", "split"),
@@ -361,7 +363,7 @@ const DIFFER: &[(&str, &str)] = &[
     ("published/P8-10-pool-with-a-new-member", "shuffled"),
     // Each half is an input of its own: the pool that resilvers, and a disk of it that is well.
     ("published/P14-28-mirror-half-is-replaced", "split"),
-    // The options, which say that the page cache was not in between, stand in the first file.
+    // The options, which show that the page cache was not in between, stand in the first file.
     ("fio_json/fio-3.33--json-plus-cut", "split"),
     // The percentiles, which show that few requests of seconds make the mean, stand in the second
     // file.
@@ -374,7 +376,7 @@ const DIFFER: &[(&str, &str)] = &[
     ("published/P18-24-reset-in-the-event-log-of-windows", "doubled"),
     ("published/P12-03-paths-of-an-array-by-night", "doubled"),
     ("published/P20-26-retried-by-windows", "doubled"),
-    // The lines that are cut say that processors waited for I/O that none of the disks shown did.
+    // The lines that are cut show that processors waited for I/O that none of the disks shown did.
     ("published/P20-11-move-that-hangs-above-calm-disks", "heading-cut"),
     ("published/P20-11-move-that-hangs-above-calm-disks", "heading-halved"),
     ("published/P20-12-waiting-shown-beside-idle-flash", "heading-cut"),
@@ -382,7 +384,7 @@ const DIFFER: &[(&str, &str)] = &[
     // Not mended: two rows of the disk's averages weigh more than one, and its queue comes before
     // the size of the program's writes.
     ("published/P21-24-four-writers-of-a-megabyte-to-a-replicated-volume", "doubled"),
-    // The banner, which tells that the first report counts since boot, is cut, or stands somewhere
+    // The banner, which shows that the first report counts since boot, is cut, or stands somewhere
     // else.
     ("published/P13-14-eight-members-since-the-start", "heading-halved"),
     ("published/P2-28-untrimmed-osd-c", "shuffled"),
@@ -390,7 +392,7 @@ const DIFFER: &[(&str, &str)] = &[
     ("published/P6-38-rate-limit-of-a-monitor", "split"),
     // The percentiles, which show the tail, stand in the second file.
     ("cases/time-in-a-tail-cut-off", "split"),
-    // The mean of the whole leaves the class open, that of a quicker half does not.
+    // The mean of the whole leaves the class open, that of a faster half does not.
     ("biolatency/bcc-0.26--jD-made", "split"),
     ("published/P5-17-ioping-and-the-cache-of-the-host", "split"),
     ("published/P9-32-one-at-a-time-on-a-rented-volume", "split"),
@@ -398,25 +400,25 @@ const DIFFER: &[(&str, &str)] = &[
     // it.
     ("cases/a-fraction-of-its-class-at-depth", "heading-cut"),
     ("cases/a-fraction-of-its-class-at-depth", "heading-halved"),
-    // The line that says that the drive never got ready is translated, too.
+    // The line that shows that the drive never got ready is translated, too.
     ("kernel_log/talos-1.9--nvme-reset", "translated"),
     // When the ports stopped, hours apart, is hidden behind other times.
     ("published/P23-01-flush-that-times-out-after-the-hour", "stamped"),
-    // A second copy of messages without a time cannot be told from twice as many messages.
+    // A second copy of messages without a time cannot be reported from twice as many messages.
     ("cases/memory-card-without-times", "doubled"),
     ("kernel_log/made--what-a-host-adapter-returned-has-a-kind", "doubled"),
-    // What a screen counts from is said below its disks: a line in another place is of another
+    // What a screen counts from is reported below its disks: a line in another place is of another
     // screen.
     ("atop_screen/made--a-screen-since-boot-and-one-of-ten-seconds", "shuffled"),
     // A row that is too short stands below the heading: with that it is known that something is
     // missing.
     ("sar/made--all-disks-together-are-one-device-unless-each-is-listed-2", "heading-cut"),
-    // Without its first line the rates of a test are lines of nobody; what is left is quick.
+    // Without its first line the rates of a test are lines of nobody; what is left is fast.
     ("kbench/1.0--a-local-drive", "heading-cut"),
     ("kbench/1.0--a-local-drive", "heading-halved"),
     // Seconds in another order are of other runs, each of one rate.
     ("cases/quick-but-in-bursts", "shuffled"),
-    // The second half is a text of no known format, and the first is quick.
+    // The second half is a text of no known format, and the first is fast.
     ("cases/quick-but-in-bursts", "split"),
     ("spdk_perf/made--cores-of-one-device-add-up", "split"),
     // Rows above their heading are nobody's, and they were those of the busy disk.

@@ -24,7 +24,7 @@ fn written(recording: Recording) -> (Recording, SerializedFileReader<bytes::Byte
     (report.recording, reader)
 }
 
-fn said(reader: &SerializedFileReader<bytes::Bytes>, key: &str) -> serde_json::Value {
+fn message(reader: &SerializedFileReader<bytes::Bytes>, key: &str) -> serde_json::Value {
     let all = reader.metadata().file_metadata().key_value_metadata().expect("metadata");
     let value = all.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
     serde_json::from_str(&value.expect(key)).unwrap_or_default()
@@ -114,9 +114,9 @@ fn every_field_of_every_event_comes_back() {
         }
     }
     assert_eq!(rows, EVENTS);
-    let sources = said(&reader, "iowhy.sources");
+    let sources = message(&reader, "iowhy.sources");
     assert_eq!((&sources[0]["lost"], &sources[0]["host"]), (&7.into(), &"somewhere".into()));
-    assert_eq!(said(&reader, "iowhy.units")["sector"], "units of 512 bytes");
+    assert_eq!(message(&reader, "iowhy.units")["sector"], "units of 512 bytes");
 }
 
 /// What the rows of a group say of a column: its least value, its largest, how many are null.
@@ -136,8 +136,8 @@ impl<T: Ord + Clone> Bounds<T> {
     }
 }
 
-/// What the file says of it.
-fn told<T>(one: &Statistics, value: impl Fn(&[u8]) -> T) -> Bounds<T> {
+/// What the file reports of it.
+fn reported<T>(one: &Statistics, value: impl Fn(&[u8]) -> T) -> Bounds<T> {
     assert!(one.min_bytes_opt().is_none() || !one.is_min_max_deprecated());
     Bounds {
         least: one.min_bytes_opt().map(&value),
@@ -150,7 +150,7 @@ fn told<T>(one: &Statistics, value: impl Fn(&[u8]) -> T) -> Bounds<T> {
 fn bounds_of_each_column_are_those_of_its_rows() {
     let mut recording = Recording::new();
     wild(&mut recording);
-    // The largest text is too long to be told: its column has no bounds where it occurs.
+    // The largest text is too long to be reported: its column has no bounds where it occurs.
     let long_name = recording.name(&"\u{fe}".repeat(33));
     recording.listings[0].events[EVENTS as usize - 1].comm = Some(long_name);
     let (recording, reader) = written(recording);
@@ -172,25 +172,31 @@ fn bounds_of_each_column_are_those_of_its_rows() {
             let name = |name| recording.text(name).to_string();
             match column.column_descr().name() {
                 "queued_ns" => {
-                    assert_eq!(told(is, i64s), Bounds::of(rows.iter().map(|one| ns(one.queued))));
+                    assert_eq!(
+                        reported(is, i64s),
+                        Bounds::of(rows.iter().map(|one| ns(one.queued)))
+                    );
                 }
                 "issued_ns" => {
-                    assert_eq!(told(is, i64s), Bounds::of(rows.iter().map(|one| ns(one.issued))));
+                    assert_eq!(
+                        reported(is, i64s),
+                        Bounds::of(rows.iter().map(|one| ns(one.issued)))
+                    );
                 }
                 "sector" => {
-                    assert_eq!(told(is, u64s), Bounds::of(rows.iter().map(|one| one.sector)));
+                    assert_eq!(reported(is, u64s), Bounds::of(rows.iter().map(|one| one.sector)));
                 }
-                "pid" => assert_eq!(told(is, u32s), Bounds::of(rows.iter().map(|one| one.pid))),
+                "pid" => assert_eq!(reported(is, u32s), Bounds::of(rows.iter().map(|one| one.pid))),
                 "cgroup" => {
                     let wanted = Bounds::of(rows.iter().map(|one| one.cgroup.map(name)));
-                    assert_eq!(told(is, texts), wanted);
+                    assert_eq!(reported(is, texts), wanted);
                 }
                 "comm" => {
                     let mut wanted = Bounds::of(rows.iter().map(|one| one.comm.map(name)));
                     if first == events.len() {
                         (wanted.least, wanted.most) = (None, None);
                     }
-                    assert_eq!(told(is, texts), wanted);
+                    assert_eq!(reported(is, texts), wanted);
                 }
                 _ => continue,
             }

@@ -1,4 +1,4 @@
-//! What is said of every published capture, by name: no answer changes unseen.
+//! What is reported of every published capture, by name: no answer changes unseen.
 //!
 //! `published/answers.txt` has a line for each: its name, the verdict, and the grade.
 //! `UPDATE_GOLDEN=1` writes it anew; each line that changes then stands in the commit.
@@ -14,8 +14,8 @@ fn each_answer_is_the_one_that_is_written_down() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("published/answers.txt");
     let mut answers = String::new();
     for case in published().expect("the list of captures and their files") {
-        let told = case.told();
-        let _ = writeln!(answers, "{} {} {}", case.name, told.verdict, told.grade.word());
+        let reported = case.reported();
+        let _ = writeln!(answers, "{} {} {}", case.name, reported.verdict, reported.grade.word());
     }
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&file, &answers).expect("a folder that can be written");

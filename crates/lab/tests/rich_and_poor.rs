@@ -48,7 +48,7 @@ fn averages(text: &str) -> Option<String> {
     (!ios.is_empty()).then(|| iostat(&ios, &device.name))
 }
 
-/// Whether what leads is one of the verdicts owed, firmly said.
+/// Whether what leads is one of the verdicts expected, firmly said.
 fn is_right(scenario: &WrittenScenario, findings: &[Finding]) -> bool {
     findings.first().is_some_and(|first| first.stands() && scenario.accepts(first.verdict.name()))
 }
@@ -101,7 +101,7 @@ fn a_load_that_saturates_a_healthy_device_is_named_with_its_program() {
     let scenario = |load: &str, depth: usize| {
         let text = format!(
             "sweep/{load}/{depth}\n    disk ssd\n    load {load},random,depth={depth},think=0us\n    \
-                            seconds 1\n    owed load.saturated load.large-io\n"
+                            seconds 1\n    expected load.saturated load.large-io\n"
         );
         parse(&text).expect("a scenario").remove(0)
     };

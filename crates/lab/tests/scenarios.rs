@@ -12,8 +12,8 @@ const LONGEST: usize = 1500;
 /// A scenario of each recipe, the long ones left out.
 static SCENARIOS: LazyLock<Vec<Scenario>> = LazyLock::new(|| {
     let recipes = recipes();
-    let told = recipes.iter().filter(|recipe| recipe.levels != [Level::A]);
-    let scenarios = told.map(|recipe| Scenario::of(recipe, 1).expect("a good recipe"));
+    let reported = recipes.iter().filter(|recipe| recipe.levels != [Level::A]);
+    let scenarios = reported.map(|recipe| Scenario::of(recipe, 1).expect("a good recipe"));
     let requests =
         |scenario: &Scenario| scenario.disks.iter().map(|disk| disk.done.len()).sum::<usize>();
     let scenarios: Vec<Scenario> =
@@ -81,13 +81,17 @@ fn averages_count_every_completion_within_their_rows() {
         let count = |row: &iowhy_model::Interval| {
             row.ios_per_s() * row.length.map_or(0.0, |length| length.ns() as f64 / 1e9)
         };
-        let told: f64 = listing.intervals.iter().map(count).sum();
+        let reported: f64 = listing.intervals.iter().map(count).sum();
         let rows = listing.intervals.len() / scenario.disks.len();
         let length = listing.intervals.first().and_then(|row| row.length).map_or(0, |l| l.ns());
         let until = rows as u64 * length as u64;
         let done = scenario.disks.iter().flat_map(|disk| &disk.done);
         let truth = done.filter(|done| done.completed < until).count() as f64;
-        assert!((told - truth).abs() < 0.01 * truth + 1.0, "{}: {told} {truth}", scenario.recipe);
+        assert!(
+            (reported - truth).abs() < 0.01 * truth + 1.0,
+            "{}: {reported} {truth}",
+            scenario.recipe
+        );
     }
 }
 

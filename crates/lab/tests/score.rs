@@ -66,9 +66,9 @@ fn published_captures() {
     for (collection, least) in RIGHT {
         let mut right = 0;
         for case in cases.iter().filter(|case| case.collection() == collection) {
-            let told = case.told();
-            accused.extend(told.accuses.map(|verdict| format!("{}: {verdict}", case.name)));
-            right += usize::from(matches!(told.grade, Grade::Right | Grade::Admitted));
+            let reported = case.reported();
+            accused.extend(reported.accuses.map(|verdict| format!("{}: {verdict}", case.name)));
+            right += usize::from(matches!(reported.grade, Grade::Right | Grade::Admitted));
         }
         assert!(right >= least, "{right} of {collection} are right, {least} were");
     }
@@ -126,8 +126,9 @@ fn what_is_said_first_has_its_own_confidence_and_nothing_else_changes() {
         if read == 0 {
             continue;
         }
-        let told = |calibration| judge(&recording, &Options { calibration, ..Options::default() });
-        let (each, first) = (told(Calibration::Each), told(Calibration::First));
+        let reported =
+            |calibration| judge(&recording, &Options { calibration, ..Options::default() });
+        let (each, first) = (reported(Calibration::Each), reported(Calibration::First));
         let order = |findings: &[Finding]| -> Vec<&str> {
             findings.iter().map(|finding| finding.verdict.name()).collect()
         };

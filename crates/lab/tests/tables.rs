@@ -44,7 +44,7 @@ impl Write for File {
 struct Files(BTreeMap<(Table, String), bytes::Bytes>, TablesWritten);
 
 impl Files {
-    fn of(options: TableOptions, pour: impl FnOnce(&mut dyn Sink)) -> Files {
+    fn of(options: TableOptions, emit: impl FnOnce(&mut dyn Sink)) -> Files {
         let kept: RefCell<BTreeMap<(Table, String), SharedBytes>> = RefCell::default();
         let open = |table: Table, date: &str, _: &About| -> io::Result<Box<dyn Write>> {
             let file = SharedBytes::default();
@@ -53,7 +53,7 @@ impl Files {
             Ok(Box::new(File(file)))
         };
         let mut sink = TableSink::new(options, Box::new(open));
-        pour(&mut sink);
+        emit(&mut sink);
         let (recording, mut statements) = sink.settle().expect("memory");
         statements.facts(&recording);
         statements.add(Statement::new(None, StatementKind::Label, "rack", "r7"));
@@ -276,7 +276,7 @@ fn histograms_and_statements_become_rows_of_their_days() {
         .map(|row| (text(row, "key").unwrap(), whole(row, "time"), text(row, "value").unwrap()))
         .collect();
     let known = |key: &str| stated.iter().filter(|(known, ..)| known == key).count();
-    // What holds all the time stands in both days, what holds at a moment in its own.
+    // What contains all the time stands in both days, what holds at a moment in its own.
     assert_eq!((known("size"), known("device.bytes"), known("rack")), (2, 2, 2));
     assert_eq!(known("device.celsius"), 1);
     assert_eq!(known("clock.realtime_offset_ns"), 0);
@@ -316,11 +316,11 @@ fn the_buckets_are_the_standard_table() {
     let mut bytes = Vec::new();
     iowhy_show::tables::write_buckets(&mut bytes).unwrap();
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
-    let said = reader.metadata().file_metadata().key_value_metadata().unwrap().clone();
-    let said: BTreeMap<String, Option<String>> =
-        said.into_iter().map(|pair| (pair.key, pair.value)).collect();
-    assert_eq!(said["iowhy.schema"].as_deref(), Some("2"));
-    assert_eq!(said["iowhy.table"].as_deref(), Some("buckets"));
+    let reported = reader.metadata().file_metadata().key_value_metadata().unwrap().clone();
+    let reported: BTreeMap<String, Option<String>> =
+        reported.into_iter().map(|pair| (pair.key, pair.value)).collect();
+    assert_eq!(reported["iowhy.schema"].as_deref(), Some("2"));
+    assert_eq!(reported["iowhy.table"].as_deref(), Some("buckets"));
     let edges = Edges::standard();
     let rows: Vec<Row> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
     assert_eq!(rows.len(), edges.buckets());

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// With every seed the verdict is one of those owed, and no healthy disk is accused.
+/// With every seed the verdict is one of those expected, and no healthy disk is accused.
 fn judged(scenario: &WrittenScenario) -> Result<(), libtest_mimic::Failed> {
     for seed in SEEDS {
         let answer = written_answer(scenario, seed)?;

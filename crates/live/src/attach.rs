@@ -24,7 +24,7 @@ pub struct KernelShape {
     pub has_payer: bool,
     /// A request points to its disk.
     pub has_rq_disk: bool,
-    /// `block_io_start` tells when a request started, and who started it.
+    /// `block_io_start` shows when a request started, and who started it.
     pub start_is_seen: bool,
     /// `start_time_ns` of a request is a reading of the clock, not one cached for the whole plug.
     pub start_in_request: bool,
@@ -143,7 +143,7 @@ impl KernelShape {
         })
     }
 
-    /// Whether the time between start and issue can be told.
+    /// Whether the time between start and issue can be reported.
     pub fn sees_queue(&self) -> bool {
         self.start_is_seen || self.start_in_request
     }

@@ -10,7 +10,7 @@ use aya::maps::MapData;
 /// Look up in a batch: `enum bpf_cmd` of include/uapi/linux/bpf.h.
 const LOOKUP_BATCH: libc::c_long = 24;
 
-/// What that command is told: `batch` of `union bpf_attr`.
+/// What that command is reported: `batch` of `union bpf_attr`.
 #[repr(C)]
 #[derive(Default)]
 struct BatchAttributes {
@@ -34,7 +34,7 @@ pub struct PerCpuTable {
 }
 
 impl PerCpuTable {
-    /// A table whose values are so many words; `None` if they are not, or if it cannot be told.
+    /// A table whose values are so many words; `None` if they are not, or if it cannot be reported.
     pub fn new(table: &MapData, words: usize) -> Option<PerCpuTable> {
         let about = table.info().ok()?;
         let cpus = aya::util::nr_cpus().ok()?;

@@ -37,7 +37,7 @@ const BY_TURNS: Attachment = ("block_rq_complete", "complete_by_turns");
 /// Numbers per device, at most, for what is in flight: on more CPUs, some share one.
 const CELLS: u32 = 16;
 
-/// What the programs are told before they are loaded.
+/// What the programs are reported before they are loaded.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Take the times that the kernel keeps in each request, with one probe.
@@ -50,7 +50,7 @@ pub struct Settings {
     pub histograms: bool,
     /// Of these, only requests whose record found no room.
     pub unsent_only: bool,
-    /// Records of busy devices may be thinned ([`Programs::set_thinning`]).
+    /// Records of busy devices may be sampled ([`Programs::set_thinning`]).
     pub thinned: bool,
     /// Records only above this.
     pub over_ns: u64,
@@ -555,12 +555,12 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_by_its_reason_not_by_the_statistics_behind_it() {
-        let said = "Verifier output: 0: R1=ctx()\n\n1: (b7) r2 = 8\n562: (85) call unknown#7\n\
+        let reported = "Verifier output: 0: R1=ctx()\n\n1: (b7) r2 = 8\n562: (85) call unknown#7\n\
                     invalid func unknown#7\nverification time 2 usec\nstack depth 152 max 0\n\
                     insns processed 3935\nprocessed 3935 insns (limit 1000000)\n: Invalid argument";
         let short = "Verifier output: 0: R1=ctx() ... 562: (85) call unknown#7 | \
                      invalid func unknown#7";
-        assert_eq!(in_short(said), short);
+        assert_eq!(in_short(reported), short);
         assert_eq!(in_short("no room"), "no room");
     }
 }

@@ -31,7 +31,7 @@ pub struct KernelTypes {
     types: Vec<Type>,
 }
 
-/// One type: `size` is a size or, for pointers and their kin, the number of another type.
+/// One type: `size` is a size or, for pointers and related ones, the number of another type.
 #[derive(Clone, Copy, Debug)]
 struct Type {
     kind: u32,

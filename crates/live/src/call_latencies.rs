@@ -19,7 +19,7 @@ const GROUP_WORDS: usize = BUCKETS + 7;
 pub struct CallLatency {
     /// The process.
     pub pid: u32,
-    /// What the program says it is of.
+    /// What the program shows it is of.
     pub kind: u32,
     /// The name of the thread seen first.
     pub comm: String,
@@ -27,7 +27,7 @@ pub struct CallLatency {
     pub histogram: Histogram,
     /// Those that ended with an error.
     pub failed: u64,
-    /// The sum of what they returned, where it is no error.
+    /// The sum of what they returned, where it is not an error.
     pub amount: u64,
 }
 
@@ -58,7 +58,7 @@ pub struct Callers {
     pub comm: Option<String>,
 }
 
-/// The same as the programs of `bpf/callers.h` are told.
+/// The same as the programs of `bpf/callers.h` are reported.
 pub struct CallerGlobals {
     only_pid: u32,
     own_pid: u32,

@@ -6,7 +6,7 @@ use iowhy_model::Sink;
 
 use crate::Error;
 
-/// Watches one thing and pours what it saw into a sink at each poll. Whoever knows which one it is
+/// Watches one thing and emits what it saw into a sink at each poll. Whoever knows which one it is
 /// finds in it what only that one can tell (`Any`).
 pub trait Collector: Any {
     /// Its name in the list of collectors.
@@ -15,7 +15,7 @@ pub trait Collector: Any {
     /// Begins to watch: opens its listing in the sink.
     ///
     /// # Errors
-    /// If a right or a kernel feature is missing; the message says which and what to do.
+    /// If a right or a kernel feature is missing; the message shows which and what to do.
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error>;
 
     /// Pours what was seen since the last poll into its listing.
@@ -34,7 +34,7 @@ pub trait Collector: Any {
     }
 
     /// States how things are now in a listing of its own, and goes on watching. Most have nothing
-    /// to state beside what they pour.
+    /// to state beside what they emit.
     ///
     /// # Errors
     /// If the source broke.
@@ -42,7 +42,7 @@ pub trait Collector: Any {
         Ok(())
     }
 
-    /// Stops watching, pours the rest and closes the listing.
+    /// Stops watching, emits the rest and closes the listing.
     ///
     /// # Errors
     /// If the source broke; what was seen before stays in the sink.

@@ -4,7 +4,7 @@
 //! Landlock (Documentation/userspace-api/landlock.rst) bounds which files can be opened, which
 //! ports connected to and whom signals reach, `no_new_privs` keeps every program that would be
 //! started from having more. All of it holds for this thread and those that it starts, and for
-//! good. A kernel that lacks a part runs without it, and `iowhy doctor` says so.
+//! good. A kernel that lacks a part runs without it, and `iowhy doctor` shows it.
 
 mod calls;
 mod filter;
@@ -289,7 +289,7 @@ fn bound_files(needs: &Needs, rules: ABI) -> Result<FileRules, Error> {
     let all = all.chain(needs.write.iter().map(|path| (path, write)));
     let fill = write | AccessFs::MakeDir;
     for (path, access) in all.chain(needs.fill.iter().map(|path| (path, fill))) {
-        // What is not there, or may not even be looked at, says so itself when it is opened.
+        // What is not there, or may not even be looked at, shows it itself when it is opened.
         let Ok(place) = PathFd::new(path) else { continue };
         // A pipe of the shell's (`<(zcat FILE)`) lies in no file system that is bounded, and a rule
         // about it is refused (EBADFD).
@@ -387,7 +387,7 @@ mod tests {
         std::fs::write(listed.join("file"), "listed").expect("a file");
         std::thread::scope(|scope| {
             let confined = scope.spawn(|| {
-                // All of it works before, or the refusals below say nothing.
+                // All of it works before, or the refusals below show nothing.
                 assert!(Command::new("true").status().is_ok());
                 assert!(TcpListener::bind("127.0.0.1:0").is_ok());
                 let needs = Needs {

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::foreign_files;
 use crate::watch_list::{is_without_requests, parse_numbers};
 
-/// A whole disk and what /sys says of it.
+/// A whole disk and what /sys reports of it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BlockDevice {
     /// Its name: `sda`, `nvme0n1`, `dm-0`.

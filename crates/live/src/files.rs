@@ -42,7 +42,7 @@ impl Files {
         self.names.insert(sent.key, sink.name(&text));
     }
 
-    /// The name of a file; `None` for inode 0, which is no file.
+    /// The name of a file; `None` for inode 0, which is not a file.
     pub fn name(&self, key: FileKey, sink: &mut dyn Sink) -> Option<Name> {
         if key.inode == 0 {
             return None;
@@ -131,14 +131,14 @@ mod tests {
             "29 1 8:1 / /data\\040one rw - ext4 /dev/sda1 rw\n30 1 8:2 /sub /x rw - ext4 y rw\n";
         let mut recording = Recording::new();
         let mut files = Files { names: HashMap::new(), mounts: mounts(text) };
-        let mut told = |files: &mut Files, parts: &[&str], whole| {
+        let mut reported = |files: &mut Files, parts: &[&str], whole| {
             files.learn(&sent(parts, whole), &mut recording);
             let name = files.name(KEY, &mut recording).expect("a file");
             recording.text(name).to_string()
         };
-        assert_eq!(told(&mut files, &["base", "db"], true), "/data one/db/base");
-        assert_eq!(told(&mut files, &["base", "db"], false), "/data one/.../db/base");
-        assert_eq!(told(&mut files, &[], false), "inode 42 on 8:1");
+        assert_eq!(reported(&mut files, &["base", "db"], true), "/data one/db/base");
+        assert_eq!(reported(&mut files, &["base", "db"], false), "/data one/.../db/base");
+        assert_eq!(reported(&mut files, &[], false), "inode 42 on 8:1");
         assert!(!files.mounts.contains_key("8:2"), "no root of a file system");
         let none = FileKey { inode: 0, ..KEY };
         assert_eq!(files.name(none, &mut recording), None);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
-/// Most bytes read; an attribute of /sys holds a page.
+/// Most bytes read; an attribute of /sys contains a page.
 const MOST: u64 = 1 << 16;
 /// Entries of folders and lines of files read: a machine with more has other worries.
 pub(crate) const MOST_ENTRIES: usize = 16_384;
@@ -41,7 +41,7 @@ pub fn is_foreign_to_sys(copy: BorrowedFd<'_>, path: &Path) -> bool {
 /// at.
 ///
 /// # Errors
-/// If it is no regular file, the way leads out, or it cannot be opened.
+/// If it is not a regular file, the way leads out, or it cannot be opened.
 pub fn open_below(folder: BorrowedFd<'_>, path: &Path, more: ResolveFlags) -> io::Result<File> {
     let ways = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | more;
     open_found(&rustix::fs::openat2(folder, path, FOUND, Mode::empty(), ways)?)
@@ -66,7 +66,7 @@ pub(crate) fn text(path: &Path) -> Option<String> {
             let folder = rustix::fs::open(tree, FOUND | OFlags::DIRECTORY, Mode::empty()).ok()?;
             open_below(folder.as_fd(), path.strip_prefix(tree).ok()?, ResolveFlags::empty())
         }
-        // The kernel's own tree holds no link that leads out.
+        // The kernel's own tree contains no link that leads out.
         _ => open_found(&rustix::fs::open(path, FOUND, Mode::empty()).ok()?),
     };
     let mut text = String::new();

@@ -30,7 +30,7 @@ pub struct TraceFilter {
     pub over: Option<Nanos>,
 }
 
-/// The same as the programs are told.
+/// The same as the programs are reported.
 #[derive(Clone, Debug)]
 pub struct KernelFilter {
     /// From and to, both inclusive.
@@ -91,8 +91,8 @@ impl KernelFilter {
     }
 }
 
-/// The namespace whose numbers of processes are told, by its file; all zero for the first one,
-/// which holds all.
+/// The namespace whose numbers of processes are reported, by its file; all zero for the first one,
+/// which contains all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PidNamespace {
     /// The device of its file, as the kernel counts it.

@@ -35,7 +35,7 @@ pub fn naming_facts(root: &Path, devices: &[BlockDevice]) -> Vec<SysFact> {
     let sys = root.join("sys");
     let mut facts = Vec::new();
     let mut numbers = BTreeMap::new();
-    // One without a size holds nothing: a loop device that is free.
+    // One without a size contains nothing: a loop device that is free.
     for device in devices.iter().filter(|device| device.bytes != Some(0)) {
         let folder = sys.join("block").join(device.name.replace('/', "!"));
         let mut add = |name: &str, key: FactKey, value: String, path: PathBuf| {
@@ -83,7 +83,7 @@ pub fn naming_facts(root: &Path, devices: &[BlockDevice]) -> Vec<SysFact> {
 
 type Numbers = BTreeMap<(u32, u32), String>;
 
-/// Where links lead is told by their text: the devices are not looked at.
+/// Where links lead is reported by their text: the devices are not looked at.
 fn links(root: &Path, numbers: &Numbers, facts: &mut Vec<SysFact>) {
     let mut known: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let is_device = |name: &str| numbers.values().any(|known| known == name);

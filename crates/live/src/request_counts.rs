@@ -135,7 +135,7 @@ pub struct Seen {
     pub kernel_times: bool,
 }
 
-/// Reads the counts again and again and pours what was newly lost.
+/// Reads the counts again and again and emits what was newly lost.
 #[derive(Debug)]
 pub struct RequestCountReader {
     seen: Seen,
@@ -176,7 +176,7 @@ impl RequestCountReader {
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub fn pour(
+    pub fn emit(
         &mut self,
         programs: &Programs,
         watched: &WatchList,

@@ -1,4 +1,4 @@
-//! What the programs send, byte for byte. Records are told apart by their size.
+//! What the programs send, byte for byte. Records are distinguished by their size.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -22,12 +22,12 @@ pub struct Completion {
     pub pid: u32,
     pub depth: u32,
     pub status: i16,
-    /// How many it stands for; 0 where every request is told.
+    /// How many it stands for; 0 where every request is reported.
     pub weight: u16,
     pub comm: [u8; COMM_BYTES],
 }
 
-/// A completion that tells when its bio arrived and who pays: `struct more_record`.
+/// A completion that shows when its bio arrived and who pays: `struct more_record`.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Debug)]
 #[repr(C)]
 pub struct MoreCompletion {
@@ -50,7 +50,7 @@ pub struct FullCompletion {
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(C)]
 pub struct FileKey {
-    /// Its inode; 0 is no file.
+    /// Its inode; 0 is not a file.
     pub inode: u64,
     /// The number of its file system's device.
     pub system: u32,
@@ -62,7 +62,7 @@ pub struct FileKey {
 #[repr(C)]
 pub struct SentPath {
     pub key: FileKey,
-    /// The number of a block device, where it is no file but one itself.
+    /// The number of a block device, where it is not a file but one itself.
     pub device: u32,
     pub parts: u16,
     /// Whether the last part is the root of the file system.

@@ -169,7 +169,7 @@ fn mapped(pid: u32) -> Vec<MemoryMapping> {
     text.lines().filter_map(part).collect()
 }
 
-/// A line of /proc/PID/maps; `None` for what is no file's.
+/// A line of /proc/PID/maps; `None` for what is not a file's.
 fn part(line: &str) -> Option<MemoryMapping> {
     let mut words = line.split_whitespace();
     let (start, end) = words.next()?.split_once('-')?;

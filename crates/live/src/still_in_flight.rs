@@ -1,6 +1,6 @@
 //! Requests still in flight when the watch ends: the slots nobody cleared.
 //!
-//! A slot without a completion is no proof of a hung request: a completion can escape the probes.
+//! A slot without a completion is not proof of a hung request: a completion can escape the probes.
 //! The kernel's own number of requests in flight decides, but it counts only those its driver has
 //! (blk_mq_rq_state of block/blk-mq.c): one that was begun and not issued may wait in a plug, or
 //! with the scheduler. Why a completion escapes: a program is not run while it runs already on that
@@ -106,7 +106,7 @@ impl StillInFlight {
     ///
     /// # Errors
     /// If the slots cannot be read.
-    pub fn pour(
+    pub fn emit(
         &self,
         programs: &Programs,
         watched: &WatchList,
@@ -187,7 +187,7 @@ fn open_request(unended: &OpenSlot) -> OpenRequest {
     }
 }
 
-/// What the kernel says of a program's descriptor since 5.12 (bpf_prog_show_fdinfo of
+/// What the kernel reports of a program's descriptor since 5.12 (bpf_prog_show_fdinfo of
 /// kernel/bpf/syscall.c).
 fn recursion_misses(status: &str) -> Option<u64> {
     let mut lines = status.lines();

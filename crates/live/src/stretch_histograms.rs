@@ -30,7 +30,7 @@ pub const WATCH_OFF: u64 = 0;
 /// The first one in which they do; a histogram that was never written has 0.
 pub const FIRST_EPOCH: u64 = 1;
 
-/// What was counted since the last pouring, and what was read before, to tell what is new.
+/// What was counted since the last emitting, and what was read before, to tell what is new.
 #[derive(Debug)]
 pub struct StretchHistograms {
     edges: Edges,
@@ -100,13 +100,13 @@ impl StretchHistograms {
         self.since
     }
 
-    /// Ends the running stretch at `now` and pours what was counted in it: by events, and in the
-    /// kernel if `unread` says that something was. Begins the next one unless the watch is over.
+    /// Ends the running stretch at `now` and emits what was counted in it: by events, and in the
+    /// kernel if `unread` shows that something was. Begins the next one unless the watch is over.
     /// What the kernel counted is given back apart.
     ///
     /// # Errors
     /// If a table cannot be read.
-    pub fn pour(
+    pub fn emit(
         &mut self,
         programs: &mut Programs,
         watched: &WatchList,

@@ -1,4 +1,4 @@
-//! What /sys says of a disk beyond its queue: model, port, link, layers, errors, temperature.
+//! What /sys reports of a disk beyond its queue: model, port, link, layers, errors, temperature.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,7 +10,7 @@ use crate::devices;
 use crate::devices::name_of;
 use crate::foreign_files;
 
-/// Something /sys says of a disk.
+/// Something /sys reports of a disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SysFact {
     /// The disk.

@@ -1,12 +1,12 @@
-//! How events of a device are thinned while it does more than is worth telling one by one: what is
-//! slow is told, and one of so many others; all of them are counted in histograms.
+//! How events of a device are sampled while it does more than is worth telling one by one: what is
+//! slow is reported, and one of so many others; all of them are counted in histograms.
 
 use crate::slots::word;
 
 /// Of one device and operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThinRule {
-    /// Every I/O that takes as long, Q2C, is told, ns; and every one that fails.
+    /// Every I/O that takes as long, Q2C, is reported, ns; and every one that fails.
     pub slow_ns: u64,
     /// Of the others, one of so many.
     pub one_in: u8,
@@ -31,8 +31,8 @@ mod tests {
             let [slow, rest] = ThinRule { slow_ns: 5, one_in }.words();
             let (share, weight) = halves(rest);
             assert_eq!((slow, weight), (5, one_in.into()));
-            let told = f64::from(share) / 2f64.powi(32) * f64::from(weight);
-            assert!((told - 1.0).abs() < 1e-4, "{one_in}: {told}");
+            let reported = f64::from(share) / 2f64.powi(32) * f64::from(weight);
+            assert!((reported - 1.0).abs() < 1e-4, "{one_in}: {reported}");
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::rig::{self, Loop, Running, can_run, trace};
 /// Octaves of microseconds compared: up to 67 s.
 const OCTAVES: u32 = 26;
 
-/// Waits until a program holds the links of its probes, and no more come.
+/// Waits until a program contains the links of its probes, and no more come.
 fn attached(pid: u32) {
     let links = || {
         let held = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();

@@ -44,7 +44,7 @@ impl Zram {
 impl Drop for Zram {
     fn drop(&mut self) {
         let _ = std::fs::write(format!("/sys/block/{}/reset", self.name), "1");
-        // Whoever was told of the new device may still look at it.
+        // Whoever was reported of the new device may still look at it.
         for _ in 0..100 {
             if std::fs::write(format!("{}/hot_remove", Zram::CONTROL), &self.name[4..]).is_ok() {
                 break;

@@ -47,12 +47,12 @@ fn both_sides_find_the_same_bucket() {
     let output = run.wait_with_output().expect("its output");
     writer.join().expect("the writer").expect("all numbers written");
     std::fs::remove_file(&binary).expect("the program goes");
-    let said = String::from_utf8(output.stdout).expect("numbers");
-    let mut said = said.lines().map(|line| line.parse::<usize>().expect("a number"));
+    let reported = String::from_utf8(output.stdout).expect("numbers");
+    let mut reported = reported.lines().map(|line| line.parse::<usize>().expect("a number"));
     let edges = Edges::standard();
-    assert_eq!(said.next(), Some(edges.buckets()));
+    assert_eq!(reported.next(), Some(edges.buckets()));
     for ns in &values {
-        assert_eq!(said.next(), Some(edges.index(*ns)), "{ns} ns");
+        assert_eq!(reported.next(), Some(edges.index(*ns)), "{ns} ns");
     }
     println!("{} values agree ({compiler})", values.len());
 }

@@ -141,7 +141,8 @@ fn requests_in_flight_at_both_edges_are_told_apart_from_lost_ones() {
     let stated = recording.listings[0].facts.iter().find(|fact| fact.key == key);
     let stated = stated.and_then(|fact| fact.value.number()).unwrap_or(0.0) as u64;
     assert!(stated >= unseen, "{stated} of {unseen}");
-    // Only a completion that the kernel kept from the programs, and says so, is missing at the end.
+    // Only a completion that the kernel kept from the programs, and shows it, is missing at the
+    // end.
     let gone = source.losses.iter().filter(|loss| loss.what.contains("when tracing stopped"));
     let gone: u64 = gone.map(|loss| loss.count).sum();
     let is_told = source.notes.iter().any(|note| note.reason.contains("the kernel skipped"));
@@ -230,9 +231,9 @@ fn a_panic_leaves_no_trace_instance() {
             .env(INSIDE, "1")
             .output()
             .expect("unshare");
-        let said = String::from_utf8_lossy(&ran.stdout);
-        assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
-        assert!(said.contains("1 passed"), "{said}");
+        let reported = String::from_utf8_lossy(&ran.stdout);
+        assert!(ran.status.success(), "{reported}{}", String::from_utf8_lossy(&ran.stderr));
+        assert!(reported.contains("1 passed"), "{reported}");
         return;
     }
     let folder = format!("/sys/kernel/tracing/instances/iowhy-{}", std::process::id());

@@ -1,5 +1,5 @@
-//! Above a rate, the slow requests of a device and a sample of the others are told one by one, and
-//! all are counted.
+//! Above a rate, the slow requests of a device and a sample of the others are reported one by one,
+//! and all are counted.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use iowhy_model::{Distribution, Edges, Event, Listing, Op, Recording, Sampling, 
 
 use crate::rig::{Loop, can_run};
 
-/// One of so many requests that are not slow is told.
+/// One of so many requests that are not slow is reported.
 const ONE_IN: u8 = 8;
 const READS: u64 = 60_000;
 
@@ -54,7 +54,7 @@ fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
     let reads = format!("--number_ios={READS}");
     let load = ["--ioengine=io_uring", "--rw=randread", "--iodepth=8", "--size=256m"];
     let load = [&load[..], &["--io_size=64g", &reads]].concat();
-    // All of them, which tells what is slow.
+    // All of them, which shows what is slow.
     watch(&mut tracer, &mut recording, &disk, &load);
     let events = &recording.listings[1].events;
     let mut latencies: Vec<u64> = events
@@ -73,11 +73,11 @@ fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
     tracer.end(&mut recording).expect("the tracer ends");
     let kernel = disk.counters()[0] - before;
 
-    let [all, told, thinned] = recording.listings.as_slice() else {
+    let [all, reported, thinned] = recording.listings.as_slice() else {
         panic!("{} listings", recording.listings.len());
     };
-    let lost = lost(told) + lost(all);
-    println!("{kernel} reads, {} told, {} thinned, {lost} lost", told.events.len(), {
+    let lost = lost(reported) + lost(all);
+    println!("{kernel} reads, {} told, {} thinned, {lost} lost", reported.events.len(), {
         thinned.events.len()
     });
     // The histograms of all hold every one, as do single ones and the histograms of the others
@@ -86,19 +86,19 @@ fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
     let in_full = whole(thinned, &Edges::standard());
     let apart = (count(&thinned.distributions, Stage::Total), thinned.events.len() as u64);
     assert_eq!(count(&in_full, Stage::Total), apart.0 + apart.1);
-    assert_eq!(told.events.len() as u64 + apart.0 + apart.1 + lost, kernel);
-    assert_eq!(count(&in_full, Stage::Device) + told.events.len() as u64 + lost, kernel);
+    assert_eq!(reported.events.len() as u64 + apart.0 + apart.1 + lost, kernel);
+    assert_eq!(count(&in_full, Stage::Device) + reported.events.len() as u64 + lost, kernel);
 
     assert_eq!(thinned.source.sampling, Sampling::Thinned);
-    assert!(!thinned.is_in_sequence() && told.is_in_sequence());
-    assert!(told.events.iter().all(|event| event.weight.is_none()));
+    assert!(!thinned.is_in_sequence() && reported.is_in_sequence());
+    assert!(reported.events.iter().all(|event| event.weight.is_none()));
     let latency = |event: &Event| event.latency(Stage::Total).map_or(0, |l| l.ns());
     let (slow, sample): (Vec<&Event>, Vec<&Event>) =
         thinned.events.iter().partition(|event| latency(event) as u64 >= slow_ns);
     assert!(slow.iter().all(|event| event.weight.is_some_and(|weight| weight.get() == 1)));
     assert!(sample.iter().all(|event| event.weight.is_some_and(|weight| weight.get() == ONE_IN)));
-    // Every slow one is told: none is in the kernel's histograms, but in the bucket that the bound
-    // lies in.
+    // Every slow one is reported: none is in the kernel's histograms, but in the bucket that the
+    // bound lies in.
     let not_told = thinned.distributions.iter().filter(|one| one.stage == Stage::Total);
     let most = not_told.filter_map(|one| one.histogram.max_ns).max().expect("some were counted");
     assert!(most < slow_ns, "{most} was not told, though it is not below {slow_ns}");
@@ -156,7 +156,7 @@ fn without_histograms(busy: &Loop, quiet: &Loop, load: &[&str]) -> ([u64; 2], u6
     let mut recording = Recording::with_budget(10_000);
     let before = [reads_of(busy), reads_of(quiet)];
     tracer.begin(&mut recording).expect("the tracer begins");
-    // Everything is quick, and hardly anything in the sample.
+    // Everything is fast, and hardly anything in the sample.
     let thinning = ThinRule { slow_ns: u64::MAX, one_in: 200 };
     for disk in [busy, quiet] {
         tracer.thin(&disk.name, Op::Read, Some(thinning)).expect("it is thinned");
@@ -164,7 +164,7 @@ fn without_histograms(busy: &Loop, quiet: &Loop, load: &[&str]) -> ([u64; 2], u6
     }
     tracer.end(&mut recording).expect("the tracer ends");
     let kernel = [reads_of(busy) - before[0], reads_of(quiet) - before[1]];
-    let told = |disk: &Loop| {
+    let reported = |disk: &Loop| {
         let id = recording.find_device(&disk.name);
         let events = recording.listings.iter().flat_map(|listing| &listing.events);
         events.filter(|event| Some(event.device) == id).count() as u64
@@ -176,9 +176,9 @@ fn without_histograms(busy: &Loop, quiet: &Loop, load: &[&str]) -> ([u64; 2], u6
         count(&of_it, Stage::Total)
     };
     let lost: u64 = recording.listings.iter().map(lost).sum();
-    println!("{kernel:?} reads, {} and {} told, {lost} lost", told(busy), told(quiet));
-    assert!(told(busy) < kernel[0] / 10, "{} of {} were told", told(busy), kernel[0]);
-    assert!(told(quiet) + lost >= kernel[1], "{} of {} were told", told(quiet), kernel[1]);
+    println!("{kernel:?} reads, {} and {} told, {lost} lost", reported(busy), reported(quiet));
+    assert!(reported(busy) < kernel[0] / 10, "{} of {} were told", reported(busy), kernel[0]);
+    assert!(reported(quiet) + lost >= kernel[1], "{} of {} were told", reported(quiet), kernel[1]);
     assert!(counted(busy) + lost >= kernel[0], "{} of {}", counted(busy), kernel[0]);
     (kernel, lost)
 }

@@ -8,7 +8,7 @@ use crate::{DeviceId, Distribution, Event, Name, Op};
 /// Slowest I/Os kept of a listing.
 const SLOWEST: usize = 10_000;
 
-/// All I/Os of a listing that passed a filter, counted while they were poured
+/// All I/Os of a listing that passed a filter, counted while they were emitted
 /// ([`Recording::keep_cells`]).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cells {
@@ -19,7 +19,7 @@ pub struct Cells {
     pub singles: SingleIos,
 }
 
-/// What is told of single I/Os: the slowest, and for whom how much was waited.
+/// What is reported of single I/Os: the slowest, and for whom how much was waited.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SingleIos {
     /// The slowest 10,000 and up to as many others, in no order.

@@ -55,7 +55,7 @@ pub struct Difference {
     pub unit: Unit,
     /// Its value on either side; `None` where that side has none.
     pub values: [Option<f64>; 2],
-    /// I/Os or rows behind it.
+    /// I/Os or rows after it.
     pub n: [u64; 2],
     /// The second over the first.
     pub ratio: Option<f64>,

@@ -204,8 +204,8 @@ impl NameTable {
         }
     }
 
-    /// What is said of a device under another of its names is said of it; what lies on what is
-    /// known from both ends.
+    /// What is reported of a device under another of its names is reported of it; what lies on what
+    /// is known from both ends.
     fn join(&mut self) {
         for (name, known) in &mut self.devices {
             // `lsblk` and `multipath -ll` print the name of a mapped device as another name.
@@ -223,13 +223,13 @@ impl NameTable {
             self.devices.keys().filter(|name| !is_kernel_name(name)).cloned().collect();
         for other in others {
             let kernel = names.get(&other).filter(|kernel| **kernel != other);
-            if let Some((kernel, said)) =
+            if let Some((kernel, reported)) =
                 kernel.and_then(|kernel| Some((kernel.clone(), self.devices.remove(&other)?)))
             {
                 let known = self.devices.entry(kernel).or_default();
-                add_new(&mut known.mounts, said.mounts);
-                add_new(&mut known.below, said.below);
-                add_new(&mut known.above, said.above);
+                add_new(&mut known.mounts, reported.mounts);
+                add_new(&mut known.below, reported.below);
+                add_new(&mut known.above, reported.above);
             }
         }
         let kernel = |name: &String| names.get(name).unwrap_or(name).clone();
@@ -251,7 +251,7 @@ impl NameTable {
         }
     }
 
-    /// Partitions that are told by their names alone: `sda1` where `sda` is known.
+    /// Partitions that are reported by their names alone: `sda1` where `sda` is known.
     fn add_partitions(&mut self) {
         let parts = self.devices.iter().filter(|(_, known)| known.partition.is_none());
         let parts: Vec<(String, String)> = parts
@@ -416,7 +416,7 @@ impl DeviceNames {
 }
 
 impl Fact {
-    /// Whether it names a device, a pod or a container, or says what lies on what.
+    /// Whether it names a device, a pod or a container, or shows what lies on what.
     pub fn is_name(&self) -> bool {
         [
             key::DM_NAME,

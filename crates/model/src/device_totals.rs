@@ -20,7 +20,7 @@ struct Sums {
     ios: u64,
     /// `None` once an I/O came whose size is not known.
     bytes: Option<u64>,
-    /// Those with a latency, and its sum in ns: a float holds the nanoseconds of centuries.
+    /// Those with a latency, and its sum in ns: a float contains the nanoseconds of centuries.
     waits: u64,
     waited_ns: f64,
 }

@@ -15,7 +15,7 @@ pub struct Distribution {
     pub stage: Stage,
     /// When the stretch began.
     pub start: Option<Time>,
-    /// How long it was. A source that says how long a run of N took says it here.
+    /// How long it was. A source that shows how long a run of N took shows it here.
     pub length: Option<Nanos>,
     /// The size of every request, bytes, if the source filtered on it or knows it; of counters
     /// their mean size.

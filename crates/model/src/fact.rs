@@ -18,9 +18,9 @@ use crate::{DeviceId, Nanos, Time};
 
 pub use command::CommandKind;
 pub use keys::{key, typed};
-pub use message::{Message, MessageKind, PathComplaint};
+pub use message::{Message, MessageKind, PathEvent};
 
-/// A fact about a device or the machine that is no measurement of I/O: a mount option, a queue
+/// A fact about a device or the machine that is not a measurement of I/O: a mount option, a queue
 /// setting, a counter of SMART, a temperature.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fact {
@@ -332,7 +332,7 @@ impl FactKey {
             (!member.is_empty()).then_some((before.len() + after.len(), entry, member))
         });
         // The family that says most: `kernel.log.*.count` before `kernel.log.*`.
-        match families.max_by_key(|(said, ..)| *said) {
+        match families.max_by_key(|(reported, ..)| *reported) {
             Some((_, entry, member)) => KeyFamily { entry }.member(member),
             None => key::UNKNOWN.member(name),
         }
@@ -469,7 +469,7 @@ impl Kind {
     }
 }
 
-/// The number in front of a text; what follows it, such as a unit, is passed over.
+/// The number in front of a text; what follows it, such as a unit, is ignored.
 fn number_before_unit(text: &str) -> Option<f64> {
     let word = text.split_whitespace().next()?;
     word.trim_end_matches('%').parse().ok().filter(|value: &f64| value.is_finite())
@@ -479,7 +479,7 @@ fn whole(text: &str) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// A value by the unit that stands behind it.
+/// A value by the unit that stands after it.
 fn by_unit(text: &str) -> FactValue {
     let mut words = text.split_whitespace();
     let (first, unit, more) = (words.next().unwrap_or_default(), words.next(), words.next());

@@ -173,7 +173,7 @@ pub struct Forecast {
     pub now_mean: Nanos,
     /// Mean latency after the cure.
     pub mean: Nanos,
-    /// Where that mean lies nine times in ten, if this can be said.
+    /// Where that mean lies nine times in ten, if this can be reported.
     pub range: Option<(Nanos, Nanos)>,
     /// 99th percentile after the cure, if the sample carries one.
     pub p99: Option<Nanos>,
@@ -181,12 +181,12 @@ pub struct Forecast {
     pub assuming: String,
 }
 
-/// How wide a range may be, to either side, for its middle to be said alone.
+/// How wide a range may be, to either side, for its middle to be reported alone.
 const NARROW: f64 = 0.2;
 
 impl Forecast {
-    /// Whether [`mean`](Self::mean) can be said as a number: its range, if there is one, is within
-    /// a fifth of it. Where it is wider, the range is what is known.
+    /// Whether [`mean`](Self::mean) can be reported as a number: its range, if there is one, is
+    /// within a fifth of it. Where it is wider, the range is what is known.
     pub fn is_narrow(&self) -> bool {
         let near = |end: Nanos| (end.ms() - self.mean.ms()).abs() <= NARROW * self.mean.ms();
         self.range.is_none_or(|(from, to)| near(from) && near(to))
@@ -267,7 +267,7 @@ const LONG: Nanos = Nanos(1_000_000_000);
 impl Impact {
     /// From this latency on a request is noticed: 100 ms, or 5 ms where most take less than 1 ms.
     pub fn felt(&self) -> Nanos {
-        // What most requests take tells how quick the device is; a few slow ones move the mean.
+        // What most requests take shows how fast the device is; a few slow ones move the mean.
         let usual = self.median.or(self.mean);
         if usual.is_some_and(|usual| usual < FAST) { FELT_FAST } else { FELT }
     }
@@ -295,13 +295,13 @@ impl Impact {
     }
 }
 
-/// One accusation (or clean verdict) and all that stands behind it.
+/// One accusation (or clean verdict) and all that stands after it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
     /// What it states: `device.retry`.
     pub verdict: Verdict,
     /// Whom its evidence blames, where that is another than its verdict does: the disk or the path
-    /// to it, if nothing tells them apart.
+    /// to it, if nothing distinguishes them.
     pub blame: Option<Blame>,
     /// Whether it was captured on another system than Linux, where `iowhy` can measure nothing.
     pub elsewhere: bool,
@@ -315,7 +315,7 @@ pub struct Finding {
     belief: Belief,
     /// Share of the excess latency it explains, 0 to 1; for `report.*`, of the reported figure.
     pub explained_share: f64,
-    /// Whether that share is assumed, for no latency tells it: it weighs in the order and is not
+    /// Whether that share is assumed, for no latency shows it: it weighs in the order and is not
     /// shown.
     pub share_is_assumed: bool,
     /// What the trouble it speaks of costs, if it is about a device that was measured.
@@ -459,7 +459,7 @@ impl Finding {
         self.blame.unwrap_or(self.verdict.blames())
     }
 
-    /// Whether it says that a disk is ill: by itself, or beside its peers.
+    /// Whether it shows that a disk is faulty: by itself, or beside its peers.
     pub fn blames_a_disk(&self) -> bool {
         matches!(self.blames(), Blame::Disk | Blame::Path | Blame::DiskOrPath)
     }
@@ -472,7 +472,7 @@ impl Finding {
     }
 
     /// How much it matters: what is healthy does not; `None` where no latency of it is known. What
-    /// is held back above the block layer may be quick below it, and how long it waits above was
+    /// is held back above the block layer may be fast below it, and how long it waits above was
     /// not seen.
     pub fn severity(&self) -> Option<Severity> {
         let measured = self.impact.and_then(|impact| impact.severity());

@@ -119,7 +119,7 @@ pub struct Quantile {
 
 impl Quantile {
     /// Events needed before the quantile `q` (0 to 1) may be printed: with fewer, the odds are
-    /// above 5 % that the sample holds nothing beyond it. 299 for p99, 2995 for p99.9.
+    /// above 5 % that the sample contains nothing beyond it. 299 for p99, 2995 for p99.9.
     pub fn events_needed(q: f64) -> u64 {
         (0.05f64.ln() / q.clamp(1e-9, 1.0 - 1e-9).ln()).ceil() as u64
     }

@@ -1,4 +1,4 @@
-//! Averages over a stretch of time, as iostat and its kin give them.
+//! Averages over a stretch of time, as iostat and related ones give them.
 
 use crate::{DeviceId, Layer, Nanos, Op, Time};
 
@@ -49,7 +49,7 @@ pub struct Rates {
     pub merges_per_s: Option<f64>,
     /// Bytes per second.
     pub bytes_per_s: Option<f64>,
-    /// Mean latency (r_await and its kin), ns; `None` if nothing completed.
+    /// Mean latency (r_await and related ones), ns; `None` if nothing completed.
     pub await_ns: Option<f64>,
 }
 
@@ -274,7 +274,7 @@ mod tests {
         assert!(one.join(&row(4, 0.0, None, 0.0), 1, 1));
         let reads = one.of(Op::Read).unwrap();
         assert!(reads.ios_per_s == 87.5 && is(reads.await_ns, 8e6), "{reads:?}");
-        // Another device's is no neighbour.
+        // Another device's is not a neighbour.
         let mut other = row(1, 1.0, None, 0.0);
         other.device = DeviceId(1);
         assert!(!one.join(&other, 1, 1));

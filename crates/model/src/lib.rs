@@ -1,7 +1,7 @@
-//! The four nouns in which everything in iowhy is said: [`Event`], [`Interval`], [`Histogram`]
+//! The four nouns in which everything in iowhy is reported: [`Event`], [`Interval`], [`Histogram`]
 //! and [`Finding`].
 //!
-//! Readers and collectors pour the first three into a [`Sink`]; the judge turns a [`Recording`]
+//! Readers and collectors emit the first three into a [`Sink`]; the judge turns a [`Recording`]
 //! into findings; views draw a [`Report`]. This crate is the leaf all others agree on.
 //!
 //! ```
@@ -31,6 +31,7 @@ mod device_names;
 mod device_numbers;
 mod device_totals;
 mod distribution;
+mod emit;
 mod event;
 mod fact;
 mod field;
@@ -44,7 +45,6 @@ pub mod manual;
 pub mod numbers;
 mod op;
 mod owner;
-mod pour;
 mod quantity;
 mod random;
 mod recording;
@@ -67,8 +67,8 @@ pub use device_totals::DeviceTotals;
 pub use distribution::Distribution;
 pub use event::{Event, Layer, Stage};
 pub use fact::{
-    CommandKind, Fact, FactKey, FactValue, KeyFamily, Kind, Message, MessageKind, PathComplaint,
-    key, typed,
+    CommandKind, Fact, FactKey, FactValue, KeyFamily, Kind, Message, MessageKind, PathEvent, key,
+    typed,
 };
 pub use field::{EVENT_FIELDS, Field, FieldKind, FieldValue, INTERVAL_FIELDS, RATE_FIELDS};
 pub use filter::Filter;

@@ -39,7 +39,7 @@ impl LimitKind {
         LimitKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The fact that states it.
+    /// The fact that reports it.
     pub fn key(self) -> FactKey {
         match self {
             LimitKind::Rbps => key::CGROUP_MAX_RBPS,

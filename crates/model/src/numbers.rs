@@ -132,16 +132,16 @@ mod tests {
 
     #[test]
     fn durations_carry_three_digits_and_a_unit() {
-        let said = duration;
-        assert_eq!(said(434.31e6), "434 ms");
-        assert_eq!(said(1.65e6), "1.65 ms");
-        assert_eq!(said(83e3), "83 µs");
-        assert_eq!(said(2.1e9), "2.1 s");
-        assert_eq!(said(999.6e3), "1 ms");
-        assert_eq!(said(750e9), "12.5 min");
-        assert_eq!(said(0.0), "0 ns");
-        assert_eq!(said(-0.02e6), "-20 µs");
-        assert_eq!(said(f64::NAN), "-");
+        let reported = duration;
+        assert_eq!(reported(434.31e6), "434 ms");
+        assert_eq!(reported(1.65e6), "1.65 ms");
+        assert_eq!(reported(83e3), "83 µs");
+        assert_eq!(reported(2.1e9), "2.1 s");
+        assert_eq!(reported(999.6e3), "1 ms");
+        assert_eq!(reported(750e9), "12.5 min");
+        assert_eq!(reported(0.0), "0 ns");
+        assert_eq!(reported(-0.02e6), "-20 µs");
+        assert_eq!(reported(f64::NAN), "-");
         assert_eq!(duration(83e3), "83 µs");
     }
 

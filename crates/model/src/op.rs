@@ -105,7 +105,7 @@ impl Flags {
         text
     }
 
-    /// Reads the kernel's text. `None` if it holds a letter that is none of its own.
+    /// Reads the kernel's text. `None` if it contains a letter that is none of its own.
     pub fn from_rwbs(text: &str) -> Option<(Op, Flags)> {
         let mut flags = Flags::default();
         let mut op = None;

@@ -280,8 +280,8 @@ mod tests {
         recording.fact(Fact::read(None, key::POD.member(UID), "prod/db-0", "/var/log/pods"));
         let names = OwnerNames::of(&recording);
         let words = |path: String| names.words(&path);
-        let told = format!("pod prod/db-0, container {}", &ID[..12]);
-        assert_eq!(words(format!("/kubepods/pod{UID}/{ID}")), Some(told));
+        let reported = format!("pod prod/db-0, container {}", &ID[..12]);
+        assert_eq!(words(format!("/kubepods/pod{UID}/{ID}")), Some(reported));
         assert_eq!(words(format!("/docker/{ID}")), Some(format!("container {}", &ID[..12])));
         assert_eq!(words("/a.slice/b.service".to_string()), Some("b.service".to_string()));
         assert_eq!(words("/".to_string()), None);

@@ -38,7 +38,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit as it stands in JSON and behind a number; empty for a plain count or ratio.
+    /// The unit as it stands in JSON and after a number; empty for a plain count or ratio.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Ms => "ms",
@@ -135,16 +135,16 @@ mod tests {
 
     #[test]
     fn every_unit_is_written() {
-        let said = |value, unit| Quantity { value, unit }.to_string();
-        assert_eq!(said(434.0, Unit::Ms), "434 ms");
-        assert_eq!(said(131_072.0, Unit::BytesPerSecond), "128 KiB/s");
-        assert_eq!(said(7203.4, Unit::Rpm), "7203 rpm");
-        assert_eq!(said(3e-11, Unit::Ratio), "3.00e-11x");
-        assert_eq!(said(1.0, Unit::Revolutions), "1 rev");
-        assert_eq!(said(8_654_860.0, Unit::Sector), "8654860");
-        assert_eq!(said(1.0, Unit::Requests), "1 request");
-        assert_eq!(said(f64::NAN, Unit::Share), "-");
-        assert_eq!(said(0.083, Unit::Ms), "83 µs");
-        assert_eq!(said(10_903.4, Unit::PerSecond), "10,903 IOPS");
+        let reported = |value, unit| Quantity { value, unit }.to_string();
+        assert_eq!(reported(434.0, Unit::Ms), "434 ms");
+        assert_eq!(reported(131_072.0, Unit::BytesPerSecond), "128 KiB/s");
+        assert_eq!(reported(7203.4, Unit::Rpm), "7203 rpm");
+        assert_eq!(reported(3e-11, Unit::Ratio), "3.00e-11x");
+        assert_eq!(reported(1.0, Unit::Revolutions), "1 rev");
+        assert_eq!(reported(8_654_860.0, Unit::Sector), "8654860");
+        assert_eq!(reported(1.0, Unit::Requests), "1 request");
+        assert_eq!(reported(f64::NAN, Unit::Share), "-");
+        assert_eq!(reported(0.083, Unit::Ms), "83 µs");
+        assert_eq!(reported(10_903.4, Unit::PerSecond), "10,903 IOPS");
     }
 }

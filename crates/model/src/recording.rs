@@ -27,9 +27,9 @@ pub const EVENTS_KEPT: usize = 4_000_000;
 pub const EVENTS_JUDGED: usize = 1 << 19;
 /// Unread stretches kept.
 const UNREAD_KEPT: usize = 1000;
-/// What is said of latencies without a histogram.
+/// What is reported of latencies without a histogram.
 const UNPLACED: &str = "latencies of devices beyond the first sixteen thousand series";
-/// What is said of events that fit into no histogram.
+/// What is reported of events that fit into no histogram.
 const UNMEASURED: &str = "events without a latency, dropped to stay within the memory for events";
 
 /// What one source gave.
@@ -255,7 +255,7 @@ impl Recording {
     }
 
     /// Writes down what was counted of a listing.
-    fn settle(&mut self, place: usize) {
+    fn resolve(&mut self, place: usize) {
         let Some(columns) = self.columns.remove(&place) else { return };
         let Some(listing) = self.listings.get_mut(place) else { return };
         let (unplaced, mut columns) = (columns.unplaced, columns);
@@ -277,9 +277,9 @@ impl Recording {
     }
 
     /// Writes down what was counted of all listings.
-    pub(crate) fn settle_all(&mut self) {
+    pub(crate) fn resolve_all(&mut self) {
         while let Some(place) = self.columns.keys().next().copied() {
-            self.settle(place);
+            self.resolve(place);
         }
     }
 
@@ -361,7 +361,7 @@ impl Listing {
         }
     }
 
-    /// What it says of some devices, and of none in particular.
+    /// What it reports of some devices, and of none in particular.
     fn of_devices(&self, device: impl Fn(DeviceId) -> bool) -> Listing {
         let of = |id: &DeviceId| device(*id);
         let (events, facts) = (self.events.iter(), self.facts.iter());
@@ -559,7 +559,7 @@ impl Sink for Recording {
             );
             self.note(Note { line: 0, text: String::new(), reason });
         }
-        self.settle(self.current);
+        self.resolve(self.current);
         let listing = &mut self.listings[self.current];
         listing.events.sort_by_key(|event| event.completed.or(event.issued).or(event.queued));
         self.ended.add(listing);

@@ -1,4 +1,4 @@
-//! Where readers and collectors pour what they find.
+//! Where readers and collectors emit what they find.
 
 use crate::{
     DeviceId, Distribution, Event, Fact, Interval, Loss, Medium, Name, Note, Op, Source, Unread,
@@ -8,7 +8,7 @@ use crate::{
 /// view may only count it.
 ///
 /// Everything between [`begin`](Sink::begin) and [`end`](Sink::end) belongs to one listing.
-/// Collectors that watch side by side [`resume`](Sink::resume) their own before they pour.
+/// Collectors that watch side by side [`resume`](Sink::resume) their own before they emit.
 pub trait Sink {
     /// A listing begins and is the open one; its number is for [`resume`](Sink::resume).
     fn begin(&mut self, source: Source) -> usize;
@@ -39,7 +39,7 @@ pub trait Sink {
     /// A histogram of one stretch of time.
     fn distribution(&mut self, distribution: Distribution);
 
-    /// Something known that is no measurement.
+    /// Something known that is not a measurement.
     fn fact(&mut self, fact: Fact);
 
     /// The open listing ends.
@@ -177,7 +177,7 @@ macro_rules! forward {
 const DEVICES_KEPT: usize = 100;
 /// Reasons of losses kept per listing.
 const LOSSES_KEPT: usize = 256;
-/// What is said of all other reasons.
+/// What is reported of all other reasons.
 const FURTHER_LOSSES: &str = "I/Os, for other reasons";
-/// Complaints kept per listing; the rest are only counted.
+/// Log events kept per listing; the rest are only counted.
 const NOTES_KEPT: usize = 3;

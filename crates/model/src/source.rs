@@ -86,7 +86,7 @@ pub struct Loss {
     pub of: Option<(DeviceId, Op)>,
 }
 
-/// A complaint about the input: a line that could not be used, or used only with care.
+/// A note about the input: a line that could not be used, or used only with care.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
     /// Line number, from 1; 0 if the note is about the whole listing.
@@ -120,7 +120,7 @@ pub enum Inference {
     /// What the columns are: their heading is missing or cut, so their number and what fits
     /// together told.
     Columns,
-    /// That latencies are those of a disk: nothing says what was measured.
+    /// That latencies are those of a disk: nothing shows what was measured.
     Subject,
     /// In what order its rows were printed: those of several runs stand among one another.
     Order,
@@ -144,7 +144,7 @@ pub struct Source {
     pub resolution: Option<Nanos>,
     /// Whether time spent waiting in the host's queue is part of what it measured.
     pub sees_queue: bool,
-    /// How long it watched, if it says so.
+    /// How long it watched, if it shows it.
     pub watched: Option<Nanos>,
     /// Events, intervals and distributions read.
     pub records: u64,
@@ -157,9 +157,9 @@ pub struct Source {
     pub skipped_of: Vec<(DeviceId, u64)>,
     /// What was lost, by reason.
     pub losses: Vec<Loss>,
-    /// The first complaints; `skipped` counts them all.
+    /// The first log events; `skipped` counts them all.
     pub notes: Vec<Note>,
-    /// What the reader took for granted; a note says so in words.
+    /// What the reader took for granted; a note shows it in words.
     pub inferred: Vec<Inference>,
     /// The host's name, kernel or tool version as the listing gives it.
     pub host: Option<String>,

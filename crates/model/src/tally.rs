@@ -78,16 +78,16 @@ impl Tally {
         &self.recording
     }
 
-    /// What was poured, all of it counted.
+    /// What was emitted, all of it counted.
     pub fn recording(mut self) -> Recording {
-        self.recording.settle_all();
+        self.recording.resolve_all();
         self.recording
     }
 
     /// What was counted since the last time; what is known of the sources stays, and the open
     /// listing goes on. For pictures of what still arrives.
     pub fn take(&mut self) -> Recording {
-        self.recording.settle_all();
+        self.recording.resolve_all();
         self.joined.clear();
         let measured = |listing: &mut Listing| {
             (std::mem::take(&mut listing.events), std::mem::take(&mut listing.distributions))
@@ -159,8 +159,8 @@ impl Sink for Tally {
         let most = most.max(left.saturating_mul(2));
         self.joined.insert(self.current, Joined { most, stretch });
         let reason = "histograms of adjacent intervals were merged to save memory";
-        let said = self.source().notes.iter().any(|note| note.reason == reason);
-        if !said {
+        let reported = self.source().notes.iter().any(|note| note.reason == reason);
+        if !reported {
             self.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
         }
     }
@@ -179,7 +179,7 @@ mod tests {
 
     /// `total` reads and writes, one each 10 us, of 100 us and a little more; every third was seen
     /// being queued.
-    fn poured(total: i64, sink: &mut dyn Sink) {
+    fn emitted(total: i64, sink: &mut dyn Sink) {
         sink.begin(Source::new("blktrace", "-", Level::D));
         let sda = sink.device("sda");
         for k in 0..total {
@@ -197,8 +197,8 @@ mod tests {
     #[test]
     fn counted_io_gives_the_histograms_that_kept_io_gives() {
         let (mut kept, mut counted) = (Recording::new(), Tally::keeping(1000));
-        poured(30_000, &mut kept);
-        poured(30_000, &mut counted);
+        emitted(30_000, &mut kept);
+        emitted(30_000, &mut counted);
         let counted = counted.recording();
         let (kept, counted) = (&kept.listings[0], &counted.listings[0]);
         assert_eq!((counted.events.len(), counted.folded), (0, 30_000));
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn counted_io_covers_the_same_time_without_a_gap() {
         let mut counted = Tally::keeping(1000);
-        poured(30_000, &mut counted);
+        emitted(30_000, &mut counted);
         let counted = counted.recording();
         let edges = Edges::standard();
         let all: Vec<_> =
@@ -235,7 +235,7 @@ mod tests {
         for keeping in [1000, 100_000] {
             let mut counted = Tally::keeping(keeping);
             counted.over_time(Some(Stage::Device));
-            poured(30_000, &mut counted);
+            emitted(30_000, &mut counted);
             let counted = counted.recording();
             let (filter, edges) = (Filter::default(), Edges::standard());
             let asked = Some(Stage::Device);
@@ -275,13 +275,13 @@ mod tests {
         let mut recording = Recording::new();
         recording.keep_stretches(4000);
         recording.keep_cells(Filter::default());
-        poured(30_000, &mut recording);
+        emitted(30_000, &mut recording);
         let listing = &recording.listings[0];
         assert!(listing.folded > 0 && listing.events.len() < 4000);
         let (filter, edges) = (Filter::default(), Edges::standard());
         let drawn = recording.in_cells(&filter).expect("cells");
         let mut kept = Recording::new();
-        poured(30_000, &mut kept);
+        emitted(30_000, &mut kept);
         let folded = |recording: &Recording| -> Vec<_> {
             let all = distributions(&recording.listings[0], &filter, &edges);
             all.into_iter().map(|one| (one.op, one.stage, one.histogram)).collect()
@@ -296,7 +296,7 @@ mod tests {
         for bound in [EVENTS, 1 << 17, crate::EVENTS_JUDGED] {
             for total in [bound - 1, bound, bound + 1] {
                 let mut tally = Tally::default();
-                poured(total as i64, &mut tally);
+                emitted(total as i64, &mut tally);
                 let recording = tally.recording();
                 let listing = &recording.listings[0];
                 let whole = |one: &Distribution| one.stage != Stage::Queue;
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn what_is_taken_now_and_then_is_all_there_was() {
         let mut tally = Tally::keeping(1000);
-        poured(2500, &mut tally);
+        emitted(2500, &mut tally);
         let mut counted = 0;
         for _ in 0..3 {
             let part = tally.take();

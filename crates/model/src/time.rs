@@ -5,7 +5,7 @@ use std::ops::{Add, Sub};
 
 /// A point on the time axis of one listing, in nanoseconds from that listing's own zero.
 ///
-/// Two listings do not share a zero unless their [`Source`](crate::Source) says so. An
+/// Two listings do not share a zero unless their [`Source`](crate::Source) shows it. An
 /// `Option<Time>` is as small as a `Time`: events are kept by the million.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Time(NonZeroI64);

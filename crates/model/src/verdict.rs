@@ -178,7 +178,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it accuses nobody: all is well, or nothing can be said.
+    /// Whether it accuses nobody: all is well, or nothing can be reported.
     pub fn accuses_nobody(self) -> bool {
         matches!(self.family(), Family::Healthy | Family::Insufficient)
     }

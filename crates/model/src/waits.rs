@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What tasks wait for, by the function that shows it: the last part of the fact `tasks.wait-in`.
+/// What tasks wait for, by the function that shows it: the last part of the fact `tasks.wait_in`.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelWait {
     /// By its name in today's kernels.
@@ -95,7 +95,7 @@ pub fn awaited_server(line: &str) -> Option<&'static str> {
     AWAIT.iter().find(|(function, _)| line.contains(function)).map(|(_, server)| *server)
 }
 
-/// Functions below which a task waits for the I/O of others, or for its own, and which say what
+/// Functions below which a task waits for the I/O of others, or for its own, and which show what
 /// for: discards (block/blk-lib.c), a commit of the journal (fs/jbd2/journal.c), pages on their way
 /// to a disk (mm/page-writeback.c, mm/filemap.c), and the limit of dirty pages
 /// (mm/page-writeback.c).
@@ -112,7 +112,7 @@ const WAITS_IN: [(&str, &str); 8] = [
     ("balance_dirty_pages_ratelimited_flags", "balance_dirty_pages"),
 ];
 
-/// The function in a line of a stack that says what a task waits for.
+/// The function in a line of a stack that shows what a task waits for.
 pub fn waits_in(line: &str) -> Option<&'static str> {
     let frame = line.split_whitespace().find(|word| word.contains("+0x"))?;
     let (name, _) = frame.split_once("+0x")?;
@@ -155,7 +155,7 @@ pub fn server_awaited_in(function: &str) -> Option<&'static str> {
     known.find(|(known, _)| known.trim_end_matches("+0x") == function).map(|(_, server)| *server)
 }
 
-/// Functions of the scheduler and of waiting itself, which say nothing (kernel/sched/core.c,
+/// Functions of the scheduler and of waiting itself, which show nothing (kernel/sched/core.c,
 /// completion.c, wait_bit.c, kernel/time/sleep_timeout.c, block/blk-core.c, block/bio.c).
 const PLUMBING: [&str; 29] = [
     "__schedule",
@@ -218,7 +218,7 @@ const LOCKS: [&str; 24] = [
     "down",
 ];
 
-/// Further functions that say what a task waits for if its whole stack is known, the outer ones
+/// Further functions that show what a task waits for if its whole stack is known, the outer ones
 /// too: throttling (block/blk-wbt.c, blk-iocost.c, blk-iolatency.c), flushes (block/blk-flush.c),
 /// commits and room of journals (fs/jbd2/, fs/xfs/, fs/btrfs/), write-back (fs/fs-writeback.c), an
 /// answer of a FUSE server (fs/fuse/dev.c), limits of control groups (mm/memcontrol.c), and what

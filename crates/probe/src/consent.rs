@@ -1,6 +1,6 @@
 //! What a probe may touch: reads by default, writes only where nothing could be harmed.
 //!
-//! A target is examined first and nothing is changed by that; what would be written is said in
+//! A target is examined first and nothing is changed by that; what would be written is reported in
 //! words; only then it is opened. Writes go to a new file without a name, which is gone whatever
 //! happens to the process, or to a block device on which every check finds nothing, whose
 //! serial number the user typed, and which holds zeros wherever it is written to.

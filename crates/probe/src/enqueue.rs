@@ -44,7 +44,7 @@ const ROWS: usize = 24;
 const SHOWN: usize = 4;
 
 impl Phases {
-    /// Whether what was left in the queue came at a quicker pace than before.
+    /// Whether what was left in the queue came at a faster pace than before.
     pub fn speeds_up(&self) -> bool {
         let pace_ms = self.rest_ms / self.after.saturating_sub(1).max(1) as f64;
         pace_ms * QUICKER < 1e3 / self.during.1

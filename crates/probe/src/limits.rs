@@ -14,7 +14,7 @@ pub struct Limit {
     pub kind: LimitKind,
     /// How much of it per second.
     pub per_s: f64,
-    /// The file that says so.
+    /// The file that shows it.
     pub file: PathBuf,
 }
 

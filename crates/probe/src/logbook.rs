@@ -44,7 +44,7 @@ impl Logbook {
         self.under_way("");
     }
 
-    /// Says how far the present step is, instead of what was said of it before.
+    /// Says how far the present step is, instead of what was reported of it before.
     pub fn under_way(&mut self, line: &str) {
         let text = format!("{}{line}\n", self.finished);
         // Without a place to write there is nothing to recover, and no harm to the measurement.

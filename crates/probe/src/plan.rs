@@ -38,7 +38,7 @@ impl Captured {
 pub struct Replay {
     /// Reads and writes, by the time they were started.
     pub ios: Arc<Vec<Captured>>,
-    /// What of the capture is no read or write with a place and a time: how many, and why.
+    /// What of the capture is not a read or write with a place and a time: how many, and why.
     pub left_out: Vec<(String, u64)>,
     /// How many times as fast as captured.
     pub speed: f64,

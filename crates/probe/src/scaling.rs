@@ -135,7 +135,7 @@ pub fn shape(steps: &[Step]) -> Option<Shape> {
     }
     let plateau: Vec<&Step> =
         steps.iter().filter(|step| step.per_s >= most * (1.0 - ON_PLATEAU)).collect();
-    // A window cannot be told finer than one completion.
+    // A window cannot be reported finer than one completion.
     let flat = |step: &&&Step| step.cv <= CAP_CV.max(1.0 / step.per_window.max(1.0));
     let all_flat = plateau.len() >= 2 && plateau.iter().filter(flat).count() == plateau.len();
     Some(if all_flat { Shape::Cap } else { Shape::Saturated })

@@ -1,4 +1,4 @@
-//! One probe under way: its target, its clock, and where its I/Os are poured.
+//! One probe under way: its target, its clock, and where its I/Os are emitted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -85,10 +85,11 @@ impl<'a> Session<'a> {
         self.ended.is_some() || self.stop.load(Ordering::Relaxed)
     }
 
-    /// Runs a job, pours its I/Os, and shows under `what` that it is under way.
+    /// Runs a job, emits its I/Os, and shows under `what` that it is under way.
     ///
     /// # Errors
-    /// If the engine cannot run the job. An I/O that fails ends the probe, but is no error here.
+    /// If the engine cannot run the job. An I/O that fails ends the probe, but is not an error
+    /// here.
     pub fn measure(&mut self, job: &Job, what: &str) -> Result<Run, Error> {
         let run = self.attempt(job, what)?;
         if let Some(io) = run.failed {
@@ -138,7 +139,7 @@ impl<'a> Session<'a> {
         if let Some(book) = &mut self.logbook {
             book.done(&format!("{what}: {}", words(&run.so_far())));
         }
-        self.pour(job, &run);
+        self.emit(job, &run);
         let longer =
             |held: &LimitedRun| self.own.held.as_ref().is_none_or(|known| held.n > known.n);
         if let Some(held) = limited(job, &run, &self.limits).filter(longer) {
@@ -158,7 +159,7 @@ impl<'a> Session<'a> {
     /// before it ended.
     ///
     /// # Errors
-    /// If the engine cannot run the job. An I/O that fails will fail again, and be told then.
+    /// If the engine cannot run the job. An I/O that fails will fail again, and be reported then.
     pub fn warm_up(&mut self, job: &Job) -> Result<(), Error> {
         let job = Job { count: Some(1), ..job.clone() };
         let mut watcher = Watcher { stop: self.stop, tick: &mut |_| {} };
@@ -182,8 +183,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Ends the listing with what the probe found out of itself; says what the engine cost, and why
-    /// the probe ended early if it did.
+    /// Ends the listing with what the probe found out of itself; shows what the engine cost, and
+    /// why the probe ended early if it did.
     pub fn end(self, outcome: &Outcome) -> (Own, Option<String>) {
         for (key, value, read_from) in own_facts::of(&self.own, outcome) {
             self.sink.fact(Fact::new(Some(self.device), key, value, read_from));
@@ -194,7 +195,7 @@ impl<'a> Session<'a> {
         (self.own, self.ended.or(asked))
     }
 
-    fn pour(&mut self, job: &Job, run: &Run) {
+    fn emit(&mut self, job: &Job, run: &Run) {
         let one = self.target.is_one_request(job);
         let layer = if one { Layer::Block } else { Layer::Application };
         for io in run.ios.iter().filter(|io| io.error == 0) {

@@ -1,4 +1,4 @@
-//! What is measured: an open file or block device, and what the system says of it.
+//! What is measured: an open file or block device, and what the system reports of it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -72,7 +72,7 @@ impl Drop for CpuPlacement {
     }
 }
 
-/// The number behind the first `"key" :` of fio's JSON that follows `section`.
+/// The number after the first `"key" :` of fio's JSON that follows `section`.
 fn number(text: &str, section: &str, key: &str) -> f64 {
     let part = text.split_once(section).map_or("", |(_, rest)| rest);
     let rest = part.split_once(&format!("\"{key}\" : ")).map_or("", |(_, rest)| rest);

@@ -130,7 +130,7 @@ fn a_device_that_loses_its_end_ends_the_run_with_its_errno() {
     let folder = Folder::new("fails");
     let device = Loop::new(&folder, "disk", BYTES, &[]);
     let target = open(&device.device);
-    // The file behind the device becomes shorter: reads beyond its end fail, as a bad sector.
+    // The file after the device becomes shorter: reads beyond its end fail, as a bad sector.
     fs::OpenOptions::new().write(true).open(&device.file).unwrap().set_len(BYTES / 2).unwrap();
     for way in [EngineChoice::Ring, EngineChoice::Calls] {
         let job = Job {

@@ -125,7 +125,7 @@ fn every_way_to_be_sure_and_every_order_is_measured() {
             let next = places.windows(2).all(|pair| pair[1] == pair[0].map(|sector| sector + 8));
             assert_eq!(same, order == Order::Same, "{places:?}");
             assert_eq!(next, order == Order::Sequential, "{places:?}");
-            // What includes a flush is no single request, and is not passed off as one.
+            // What includes a flush is not a single request, and is not passed off as one.
             if durable != Durable::Plain {
                 assert_eq!(recording.listings[0].events[0].layer, Layer::Application);
                 assert_eq!(recording.listings[0].distributions[0].histogram.count(), 5);

@@ -21,7 +21,7 @@ pub enum Error {
     },
     /// A document that is known by its first bytes, and that iowhy does not read.
     #[error("`{input}` is {what}, which is not supported")]
-    Foreign {
+    Unsupported {
         /// Its name.
         input: String,
         /// What it is.
@@ -61,7 +61,7 @@ impl Error {
             Error::Nothing { .. } => {
                 "`iowhy explain formats` lists the known formats; `--format NAME` forces one"
             }
-            Error::Foreign { instead, .. } => instead,
+            Error::Unsupported { instead, .. } => instead,
             Error::Unusable { .. } => {
                 "`iowhy explain FORMAT` describes what a listing of that format must contain"
             }

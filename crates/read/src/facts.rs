@@ -1,4 +1,4 @@
-//! How a reader states a fact: of whom, by a key that knows the type of its value, and where it
+//! How a reader reports a fact: of whom, by a key that knows the type of its value, and where it
 //! was read.
 
 use iowhy_model::typed::Key;

@@ -5,7 +5,7 @@ use iowhy_model::Level;
 use crate::describe::labels::{Labels, LabelsReader, ReadyLabels};
 use crate::describe::log::{Log, LogReader, Ready};
 use crate::describe::table::{ReadyTable, Table, TableReader};
-use crate::reader::{Reader, Sniff};
+use crate::reader::{Detect, Reader};
 
 /// A format of the list in `formats.rs`.
 #[derive(Clone, Copy)]
@@ -53,12 +53,12 @@ pub enum Body {
         /// lists them); empty: every line is asked about.
         needles: &'static [&'static str],
         /// Whether a listing begins at the first of these lines.
-        sniff: fn(&[&str]) -> Sniff,
+        sniff: fn(&[&str]) -> Detect,
         /// A reader for one listing.
         reader: fn() -> Box<dyn Reader>,
-        /// Whether a listing that begins behind prose is this one going on. Two screens in one
+        /// Whether a listing that begins after prose is this one going on. Two screens in one
         /// document are two clocks; records that carry their own clock are not.
-        resumes: bool,
+        may_resume: bool,
     },
 }
 
@@ -115,7 +115,7 @@ impl Format {
         summary: &'static str,
         level: Level,
         needles: &'static [&'static str],
-        sniff: fn(&[&str]) -> Sniff,
+        sniff: fn(&[&str]) -> Detect,
     ) -> Format {
         let reader: fn() -> Box<dyn Reader> = || Box::new(R::default());
         Format {
@@ -123,27 +123,27 @@ impl Format {
             summary,
             manual: "",
             level,
-            body: Body::Custom { needles, sniff, reader, resumes: false },
+            body: Body::Custom { needles, sniff, reader, may_resume: false },
         }
     }
 
-    /// A listing of the program that begins behind prose is the one before going on.
+    /// A listing of the program that begins after prose is the one before going on.
     pub(crate) const fn resumed(self) -> Format {
         match self.body {
             Body::Custom { needles, sniff, reader, .. } => {
-                Format { body: Body::Custom { needles, sniff, reader, resumes: true }, ..self }
+                Format { body: Body::Custom { needles, sniff, reader, may_resume: true }, ..self }
             }
             _ => self,
         }
     }
 
-    /// Whether a listing of this format that begins behind prose is the one before going on.
-    pub(crate) fn resumes(&self) -> bool {
+    /// Whether a listing of this format that begins after prose is the one before going on.
+    pub(crate) fn may_resume(&self) -> bool {
         match self.body {
             Body::Log(_) => true,
-            Body::Table(table) => table.resumes,
-            Body::Labels(labels) => labels.resumes,
-            Body::Custom { resumes, .. } => resumes,
+            Body::Table(table) => table.may_resume,
+            Body::Labels(labels) => labels.may_resume,
+            Body::Custom { may_resume, .. } => may_resume,
         }
     }
 
@@ -159,7 +159,7 @@ impl Format {
     }
 
     /// Whether a listing of this format begins at the first of these lines.
-    pub fn sniff(&self, lines: &[&str]) -> Sniff {
+    pub fn sniff(&self, lines: &[&str]) -> Detect {
         match self.body {
             Body::Log(log) => Ready::known(log).sniff(lines),
             Body::Table(table) => ReadyTable::known(table).sniff(lines),

@@ -11,7 +11,7 @@ use aho_corasick::AhoCorasick;
 
 use crate::{FORMATS, Format, WallTime};
 
-/// Needles that are no text but the shape of a line, by name: of listings that may begin with
+/// Needles that are not text but the shape of a line, by name: of listings that may begin with
 /// numbers alone.
 const SHAPES: [Shape; 9] = [
     Shape { name: "^address", has: has_address, is_of_part: true },
@@ -37,7 +37,7 @@ struct Shape {
     is_of_part: bool,
 }
 
-/// The formats of which a listing may begin at a line: each other says no to it.
+/// The formats of which a listing may begin at a line: each other shows no to it.
 pub fn may_begin(line: &str) -> impl Iterator<Item = &'static Format> {
     Among::of(Index::built_in(), line).at(line, true)
 }
@@ -243,7 +243,7 @@ fn has_numbers(line: &str) -> bool {
     words(line).filter(|word| is_number(word)).nth(2).is_some()
 }
 
-/// The words of a line as bytes; what is no ASCII may be a blank.
+/// The words of a line as bytes; what is not ASCII may be a blank.
 fn words(line: &str) -> impl Iterator<Item = &[u8]> {
     line.as_bytes().split(|byte| !byte.is_ascii_graphic()).filter(|word| !word.is_empty())
 }

@@ -1,7 +1,7 @@
-//! Every format iowhy understands: lines come in, records and complaints go out.
+//! Every format iowhy understands: lines come in, records and log events go out.
 //!
 //! [`scan`] walks an input once, finds each listing in it wherever it stands (prose, several
-//! formats and re-flowed tables are common), and lets the [`Format`] that knows it pour events,
+//! formats and re-flowed tables are common), and lets the [`Format`] that knows it emit events,
 //! intervals and histograms into a [`Sink`](iowhy_model::Sink). Reading is total: a bad line
 //! becomes a note and never stops the rest.
 //!
@@ -30,7 +30,6 @@ mod drive;
 mod error;
 mod facts;
 mod fio;
-mod foreign;
 mod format;
 mod formats;
 mod histogram;
@@ -41,6 +40,7 @@ mod reader;
 mod scan;
 mod text;
 mod trace;
+mod unsupported;
 
 pub use counters::diskstats;
 pub use counters::mountstats;
@@ -52,7 +52,7 @@ pub use histogram::buckets::histogram_of;
 pub use histogram::literal_records::{LiteralRecord, LiteralRecords};
 pub use index::may_begin;
 pub use iowhy_model::{device_name, device_of_numbers};
-pub use reader::{Binary, BlockSize, Reader, Scan, Sniff, Step};
+pub use reader::{Binary, BlockSize, Detect, Reader, Scan, Step};
 pub use scan::scan;
 pub use text::lines::LINE_LIMIT;
 pub use text::numbers::{bytes, decimal, fixed, integer};

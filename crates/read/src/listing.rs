@@ -27,9 +27,9 @@ pub(crate) fn another_input(level: Level, sink: &mut dyn Sink) {
     sink.begin(next);
 }
 
-/// What an open listing of which nothing came lacks, as its reader says it.
+/// What an open listing of which nothing came lacks, as its reader shows it.
 pub(crate) fn missing(source: &Source) -> String {
     let lost = source.losses.first().map(|loss| format!("{} {}", loss.count, loss.what));
-    let said = source.notes.last().map(|note| note.reason.clone());
-    said.or(lost).unwrap_or_else(|| "it has a heading but no rows".to_string())
+    let reported = source.notes.last().map(|note| note.reason.clone());
+    reported.or(lost).unwrap_or_else(|| "it has a heading but no rows".to_string())
 }

@@ -7,5 +7,5 @@ pub(crate) use iowhy_model::{
 
 pub(crate) use crate::facts::AddFact;
 pub(crate) use crate::{
-    Format, Reader, Sniff, Step, WallTime, bytes, decimal, device_name, fixed, integer,
+    Detect, Format, Reader, Step, WallTime, bytes, decimal, device_name, fixed, integer,
 };

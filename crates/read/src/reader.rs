@@ -6,19 +6,19 @@ use iowhy_model::Sink;
 
 /// The answer to "does a listing of yours begin here?".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sniff {
+pub enum Detect {
     /// It does.
     Yes,
     /// It does not.
     No,
     /// One more line is needed to tell. Ask for as few as possible: a live pipe waits for them.
-    More,
-    /// The same, and one line settles it, whatever stands before or behind that line: it may be
+    NeedLine,
+    /// The same, and one line settles it, whatever stands before or after that line: it may be
     /// shown many lines at once, and the first with a single other one.
-    MoreAtOnce,
+    NeedLines,
 }
 
-impl Sniff {
+impl Detect {
     /// Of a listing that a line begins, or that a line announces of which at most `near` come
     /// before it.
     pub(crate) fn announced(
@@ -26,21 +26,21 @@ impl Sniff {
         near: usize,
         begins: fn(&str) -> bool,
         announces: fn(&str) -> bool,
-    ) -> Sniff {
-        let Some((first, rest)) = lines.split_first() else { return Sniff::No };
+    ) -> Detect {
+        let Some((first, rest)) = lines.split_first() else { return Detect::No };
         match rest {
-            _ if begins(first) => Sniff::Yes,
-            _ if !announces(first) => Sniff::No,
-            [.., last] if begins(last) => Sniff::Yes,
-            _ if rest.len() < near => Sniff::More,
-            _ => Sniff::No,
+            _ if begins(first) => Detect::Yes,
+            _ if !announces(first) => Detect::No,
+            [.., last] if begins(last) => Detect::Yes,
+            _ if rest.len() < near => Detect::NeedLine,
+            _ => Detect::No,
         }
     }
 }
 
-impl From<bool> for Sniff {
+impl From<bool> for Detect {
     fn from(yes: bool) -> Self {
-        if yes { Sniff::Yes } else { Sniff::No }
+        if yes { Detect::Yes } else { Detect::No }
     }
 }
 
@@ -50,23 +50,23 @@ pub trait Reader {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step;
 
     /// A line of prose right above the listing, the nearest last: a heading, a banner or a command
-    /// may say what the listing does not. Most formats have no need of it.
-    fn above(&mut self, line: &str) {
+    /// may show what the listing does not. Most formats have no need of it.
+    fn line_above(&mut self, line: &str) {
         let _ = line;
     }
 
-    /// Takes whole lines from the front of a block while that is quicker than one by one, and
+    /// Takes whole lines from the front of a block while that is faster than one by one, and
     /// leaves the rest to [`Reader::line`]: what it takes, `line` would have answered with
-    /// [`Step::Took`], and poured the same. Each line of the block ends with `\n`; the bytes are as
-    /// they came. Most formats have no need of it.
+    /// [`Step::Consumed`], and emitted the same. Each line of the block ends with `\n`; the bytes
+    /// are as they came. Most formats have no need of it.
     fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> BlockSize {
         let _ = (block, sink);
         BlockSize::default()
     }
 
-    /// Whether a line behind prose can only be a row of this listing, though a listing may begin so
+    /// Whether a line after prose can only be a row of this listing, though a listing may begin so
     /// where its heading is missing.
-    fn owns(&self, line: &str) -> bool {
+    fn claims_row(&self, line: &str) -> bool {
         let _ = line;
         false
     }
@@ -96,7 +96,7 @@ pub trait Binary {
     /// Reads everything from the first byte of the sniffed line on. Damage is said to the sink.
     ///
     /// # Errors
-    /// What the input says when it cannot be read on.
+    /// What the input shows when it cannot be read on.
     fn read(&mut self, input: &mut dyn BufRead, sink: &mut dyn Sink) -> std::io::Result<()>;
 }
 
@@ -104,24 +104,24 @@ pub trait Binary {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
     /// It was part of the listing.
-    Took,
+    Consumed,
     /// It was meant to be part of the listing but could not be used, and why.
-    Skipped(String),
+    Malformed(String),
     /// It is none of the listing's; the listing may go on after it.
-    Passed,
+    NotMine,
     /// It is none of the listing's, and the listing is over.
-    Ended,
+    End,
 }
 
 impl Step {
     /// It was meant to be part of the listing but could not be used, and why.
     pub(crate) fn skipped(why: &str) -> Step {
-        Step::Skipped(why.to_string())
+        Step::Malformed(why.to_string())
     }
 
     /// The same if this is so; else it is none of the listing's.
     pub(crate) fn skipped_if(is_meant: bool, why: &str) -> Step {
-        if is_meant { Step::skipped(why) } else { Step::Passed }
+        if is_meant { Step::skipped(why) } else { Step::NotMine }
     }
 }
 

@@ -12,7 +12,6 @@ use std::io::BufRead;
 
 use iowhy_model::{Note, Recording, Sink, Source, Unread};
 
-use crate::foreign::{Foreign, foreign};
 use crate::index::{Among, Index};
 use crate::listing::missing;
 use crate::text::damage::{
@@ -21,10 +20,11 @@ use crate::text::damage::{
 use crate::text::encoding::{DecodedInput, fill};
 use crate::text::letters::{first_letters, script_of_digits};
 use crate::text::lines::{LINE_LIMIT, Line, Lines, NOTE_TEXT};
-use crate::text::odd::{self, Shapes};
+use crate::text::repair::{self, Shapes};
 use crate::text::unread::Rows;
 use crate::text::wrapping::{Wrapping, opens_page};
-use crate::{Error, Format, Formats, Reader, Scan, Sniff, Step};
+use crate::unsupported::{Unsupported, unsupported};
+use crate::{Detect, Error, Format, Formats, Reader, Scan, Step};
 
 /// Most lines a format may ask for before it decides.
 const HEAD_LIMIT: usize = 16;
@@ -55,11 +55,11 @@ pub fn scan(
     let Formats { own, only } = formats.into();
     let own = Index::of(own);
     let broken = |cause, line, byte| Error::Broken { input: input.to_string(), line, byte, cause };
-    let known = foreign(fill(reader).map_err(|cause| broken(cause, 1, 0))?);
-    if let Some(Foreign { what, instead, .. }) = known.filter(|known| known.is_no_text())
+    let known = unsupported(fill(reader).map_err(|cause| broken(cause, 1, 0))?);
+    if let Some(Unsupported { what, instead, .. }) = known.filter(|known| known.is_no_text())
         && only.is_none()
     {
-        return Err(Error::Foreign { input: input.to_string(), what, instead });
+        return Err(Error::Unsupported { input: input.to_string(), what, instead });
     }
     let mut decoded = DecodedInput::of(reader).map_err(|cause| broken(cause, 1, 0))?;
     let mut scanner = Scanner {
@@ -87,7 +87,7 @@ pub fn scan(
     let outcome = scanner.run(sink);
     scanner.close(sink);
     scanner.rows.end(input, sink);
-    scanner.unbegun(sink);
+    scanner.not_started(sink);
     let (unusable, rows) = (scanner.unusable.take(), std::mem::take(&mut scanner.rows));
     let scan = Scan { lines: scanner.lines.number, bytes: scanner.lines.bytes, ..scanner.scan };
     if let Err(cause) = outcome {
@@ -101,7 +101,7 @@ pub fn scan(
         }
         Scan { listings: 0, .. } if known.is_some() => {
             let (what, instead) = known.map(|it| (it.what, it.instead)).unwrap_or_default();
-            Err(Error::Foreign { input: input.to_string(), what, instead })
+            Err(Error::Unsupported { input: input.to_string(), what, instead })
         }
         Scan { listings: 0, lines, .. } => {
             let stated = rows.only_prose(input, sink);
@@ -215,34 +215,34 @@ impl Scanner<'_> {
     /// Offers a line to the open listing; false if it may begin another one.
     fn continues(&mut self, line: Line, sink: &mut dyn Sink) -> std::io::Result<bool> {
         let Some(open) = &self.open else { return Ok(false) };
-        let ours = open.format.resumes().then_some(open.format.name);
+        let ours = open.format.may_resume().then_some(open.format.name);
         // Who quoted the one did not quote the other.
         let other = !open.wrapping.is_none() && !open.wrapping.stands(&self.lines.text(line));
         if (open.prose_since || other)
             && let Some(begins) = self.sniff(line)?
             && (ours != Some(begins.format.name) || other)
-            && !self.owns(&begins, line)
+            && !self.claims_row(&begins, line)
         {
             self.close(sink);
             return Ok(false);
         }
         let Some(open) = &mut self.open else { return Ok(false) };
-        let mut told = 0;
+        let mut was_reported = 0;
         let step = if line.cut {
-            Step::Skipped(format!("the line is longer than {LINE_LIMIT} bytes"))
+            Step::Malformed(format!("the line is longer than {LINE_LIMIT} bytes"))
         } else {
-            told = told_of(sink);
+            was_reported = reported(sink);
             let text = self.lines.text(line);
             let foreign = script_of_digits(&text).map(foreign_digits);
             match open.reader.line(&open.wrapping.off(text), sink) {
-                Step::Skipped(reason) => Step::Skipped(foreign.unwrap_or(reason)),
-                Step::Passed => foreign.map_or(Step::Passed, Step::Skipped),
+                Step::Malformed(reason) => Step::Malformed(foreign.unwrap_or(reason)),
+                Step::NotMine => foreign.map_or(Step::NotMine, Step::Malformed),
                 step => step,
             }
         };
         match step {
-            Step::Took => {
-                // A blank line behind prose is no more of the listing than the prose.
+            Step::Consumed => {
+                // A blank line after prose is no more of the listing than the prose.
                 let behind = open.prose_since || open.behind_prose;
                 open.behind_prose = behind && self.lines.text(line).trim().is_empty();
                 open.prose_since = false;
@@ -251,16 +251,16 @@ impl Scanner<'_> {
                 }
                 self.took(line, sink);
             }
-            Step::Skipped(reason) => {
+            Step::Malformed(reason) => {
                 extend(sink, line.number);
                 // A reader that knows its columns has said which device it is about.
-                if told_of(sink) == told {
-                    odd::skip(self.whole_note(line, reason), sink);
+                if reported(sink) == was_reported {
+                    repair::skip(self.whole_note(line, reason), sink);
                 } else {
                     sink.skip(self.note(line, reason));
                 }
             }
-            Step::Passed => {
+            Step::NotMine => {
                 if self.sniff(line)?.is_some() {
                     self.close(sink);
                     return Ok(false);
@@ -269,7 +269,7 @@ impl Scanner<'_> {
                     self.prose(line, sink);
                 }
             }
-            Step::Ended => {
+            Step::End => {
                 let ended = self.sniff(line)?.is_none() && self.lost(line, sink)?;
                 self.close(sink);
                 return Ok(ended);
@@ -279,7 +279,7 @@ impl Scanner<'_> {
     }
 
     /// Whether a line that the open listing did not take is a row of it with something odd for a
-    /// number: then it is lost, which is said.
+    /// number: then it is lost, which is reported.
     fn lost(&mut self, line: Line, sink: &mut dyn Sink) -> std::io::Result<bool> {
         let Some(open) = &self.open else { return Ok(false) };
         let name = open.format.name;
@@ -287,19 +287,19 @@ impl Scanner<'_> {
         let note = self.whole_note(line, String::new());
         let mut lost = self.shapes.lost(&text, note);
         if lost.is_none()
-            && let Some((format, note)) = self.mended(line)?
+            && let Some((format, note)) = self.repaired(line)?
             && format.name == name
         {
             lost = Some(note);
         }
         if lost.is_none() && self.takes_mended(&text) {
-            let odd = odd::mended(&text).first().map(|(odd, _)| odd::reason(odd));
+            let odd = repair::repaired(&text).first().map(|(odd, _)| repair::reason(odd));
             lost = Some(self.whole_note(line, odd.unwrap_or_default()));
             self.shapes.forget(line.number);
         }
         let Some(note) = lost else { return Ok(false) };
         extend(sink, line.number);
-        odd::skip(note, sink);
+        repair::skip(note, sink);
         Ok(true)
     }
 
@@ -307,32 +307,32 @@ impl Scanner<'_> {
     /// numbers where it has something else, and does not take it as it is.
     fn takes_mended(&mut self, text: &str) -> bool {
         let Some(open) = &self.open else { return false };
-        let mended = odd::all_mended(text);
+        let repaired = repair::all_repaired(text);
         let bytes = self.head.iter().map(String::len).sum::<usize>() + text.len() + ASKING;
-        if !odd::has_odd(text) || self.asked > odd::ASKED {
+        if !repair::has_odd(text) || self.asked > repair::ASKED {
             return false;
         }
-        self.asked += (mended.len() + 1) * bytes;
+        self.asked += (repaired.len() + 1) * bytes;
         let takes = |last: &str| {
             let (mut reader, mut sink) = (open.format.reader(), Recording::new());
             sink.begin(Source::new(open.format.name, self.input, open.format.level));
             for line in &self.head {
                 reader.line(line, &mut sink);
             }
-            reader.line(last, &mut sink) == Step::Took
+            reader.line(last, &mut sink) == Step::Consumed
         };
-        !takes(text) && mended.iter().any(|text| takes(text))
+        !takes(text) && repaired.iter().any(|text| takes(text))
     }
 
-    /// The listing that begins at a line if the lines behind it, of which some were looked at, have
-    /// numbers where they have something else: their reader says of them that they are lost.
+    /// The listing that begins at a line if the lines after it, of which some were looked at, have
+    /// numbers where they have something else: their reader reports of them that they are lost.
     fn begins_harmed(&mut self, line: Line) -> std::io::Result<Option<ListingStart>> {
-        if line.cut || self.only.is_some() || self.asked > odd::ASKED {
+        if line.cut || self.only.is_some() || self.asked > repair::ASKED {
             return Ok(None);
         }
         let count = self.lines.ahead_count().min(HEAD_LIMIT);
         let even = self.lines.ahead_to(self.even).min(count);
-        if !self.lines.ahead_from(even).take(count - even).any(|text| odd::has_odd(&text)) {
+        if !self.lines.ahead_from(even).take(count - even).any(|text| repair::has_odd(&text)) {
             self.even = self.lines.ahead_number_of(count).max(self.even);
             return Ok(None);
         }
@@ -343,17 +343,17 @@ impl Scanner<'_> {
         }
         let behind: Vec<String> =
             self.lines.ahead().take(HEAD_LIMIT).map(Cow::into_owned).collect();
-        let mended: Vec<_> = behind.iter().map(|text| odd::all_mended(text)).collect();
+        let repaired: Vec<_> = behind.iter().map(|text| repair::all_repaired(text)).collect();
         let bytes = behind.iter().map(String::len).sum::<usize>() + text.len();
-        let numbers = odd::NUMBERS.len();
-        self.asked += numbers * mended.len() * bytes + ASKING;
-        let ways = (1..=mended.len()).flat_map(|ahead| (0..numbers).map(move |n| (ahead, n)));
+        let numbers = repair::NUMBERS.len();
+        self.asked += numbers * repaired.len() * bytes + ASKING;
+        let ways = (1..=repaired.len()).flat_map(|ahead| (0..numbers).map(move |n| (ahead, n)));
         for (ahead, number) in ways {
-            let behind = mended.iter().take(ahead).map(|texts| texts[number].as_str());
+            let behind = repaired.iter().take(ahead).map(|texts| texts[number].as_str());
             let head: Vec<&str> = std::iter::once(text.as_str()).chain(behind).collect();
             for format in &asked {
                 // Bytes are not mended.
-                if format.sniff(&head) == Sniff::Yes && format.reader().binary().is_none() {
+                if format.sniff(&head) == Detect::Yes && format.reader().binary().is_none() {
                     return Ok(Some(ListingStart { format, wrapping: Wrapping::default() }));
                 }
             }
@@ -364,7 +364,7 @@ impl Scanner<'_> {
     /// Whether a listing would begin at a line outside any, if it had a number where it has none;
     /// remembered until one begins.
     fn would_begin(&mut self, line: Line) -> std::io::Result<bool> {
-        let Some(begins) = self.mended(line)? else { return Ok(false) };
+        let Some(begins) = self.repaired(line)? else { return Ok(false) };
         if self.first.len() < FIRST_LINES {
             self.first.push(begins);
         }
@@ -372,29 +372,29 @@ impl Scanner<'_> {
     }
 
     /// The format of the listing that would begin here then.
-    fn mended(&mut self, line: Line) -> std::io::Result<Option<(&'static Format, Note)>> {
-        if line.cut || self.only.is_some() || self.asked > odd::ASKED {
+    fn repaired(&mut self, line: Line) -> std::io::Result<Option<(&'static Format, Note)>> {
+        if line.cut || self.only.is_some() || self.asked > repair::ASKED {
             return Ok(None);
         }
         let text = self.lines.text(line);
-        if !odd::has_odd(&text) {
+        if !repair::has_odd(&text) {
             return Ok(None);
         }
         let text = text.into_owned();
-        let mended = odd::mended(&text);
-        self.asked += mended.len() * (text.len() + ASKING);
-        for (odd, text) in mended {
+        let repaired = repair::repaired(&text);
+        self.asked += repaired.len() * (text.len() + ASKING);
+        for (odd, text) in repaired {
             let among = Among::of(Index::built_in(), &text);
             let text = Cow::Borrowed(text.as_str());
             if let Some(format) = self.ask_text(&among, text, &Wrapping::default())? {
-                return Ok(Some((format, self.whole_note(line, odd::reason(odd)))));
+                return Ok(Some((format, self.whole_note(line, repair::reason(odd)))));
             }
         }
         Ok(None)
     }
 
     /// Says of what would have begun a listing that it does not.
-    fn unbegun(&mut self, sink: &mut dyn Sink) {
+    fn not_started(&mut self, sink: &mut dyn Sink) {
         for (format, note) in self.first.drain(..) {
             sink.unread(Unread {
                 input: self.input.to_string(),
@@ -407,11 +407,11 @@ impl Scanner<'_> {
     }
 
     /// Whether what would begin here is a row of the listing that is open.
-    fn owns(&self, begins: &ListingStart, line: Line) -> bool {
+    fn claims_row(&self, begins: &ListingStart, line: Line) -> bool {
         self.open.as_ref().is_some_and(|open| {
             open.format.name == begins.format.name
                 && open.wrapping == begins.wrapping
-                && open.reader.owns(&open.wrapping.off(self.lines.text(line)))
+                && open.reader.claims_row(&open.wrapping.off(self.lines.text(line)))
         })
     }
 
@@ -430,12 +430,12 @@ impl Scanner<'_> {
         let (own, others) = self.first.drain(..).partition(|(other, _)| other.name == format.name);
         let own: Vec<(&Format, Note)> = own;
         self.first = others;
-        self.unbegun(sink);
-        own.into_iter().for_each(|(_, note)| odd::skip(note, sink));
+        self.not_started(sink);
+        own.into_iter().for_each(|(_, note)| repair::skip(note, sink));
         self.shapes = Shapes::default();
         self.head.clear();
         let mut reader = format.reader();
-        self.above.drain(..).for_each(|line| reader.above(&line));
+        self.above.drain(..).for_each(|line| reader.line_above(&line));
         let open = self.open.insert(OpenListing {
             format,
             reader,
@@ -447,11 +447,11 @@ impl Scanner<'_> {
             return binary.read(&mut self.lines.rest(), sink);
         }
         match open.reader.line(&open.wrapping.off(self.lines.text(line)), sink) {
-            Step::Took => self.took(line, sink),
-            Step::Skipped(reason) => sink.skip(self.note(line, reason)),
+            Step::Consumed => self.took(line, sink),
+            Step::Malformed(reason) => sink.skip(self.note(line, reason)),
             // Only where the format was forced: nobody asked whether a listing begins here.
-            Step::Passed => self.prose(line, sink),
-            Step::Ended => {
+            Step::NotMine => self.prose(line, sink),
+            Step::End => {
                 self.close(sink);
                 self.prose(line, sink);
             }
@@ -495,16 +495,16 @@ impl Scanner<'_> {
 
     /// The same with as much of the line as is searched for the name of a disk.
     fn whole_note(&self, line: Line, reason: String) -> Note {
-        let text = odd::shortened(&self.lines.text(line)).to_string();
+        let text = repair::shortened(&self.lines.text(line)).to_string();
         Note { line: line.number, text, reason }
     }
 
     fn close(&mut self, sink: &mut dyn Sink) {
         if let Some(mut open) = self.open.take() {
-            let told = damages(sink);
+            let was_reported = damages(sink);
             open.reader.finish(sink);
             // Readers that count brackets or declared totals know better what is missing.
-            if let Some(note) = self.half.take().filter(|_| damages(sink) == told) {
+            if let Some(note) = self.half.take().filter(|_| damages(sink) == was_reported) {
                 sink.lost(CUT, 1);
                 sink.note(note);
             }
@@ -656,10 +656,10 @@ impl Scanner<'_> {
         let mut asked: Vec<Candidate> = Vec::new();
         for format in among.at(&first, matches!(first, Cow::Borrowed(_))) {
             match format.sniff(&[&first]) {
-                Sniff::Yes => return Ok(Some(format)),
-                Sniff::No => {}
-                Sniff::More => asked.push(Candidate { format, ahead: 1, at_once: false }),
-                Sniff::MoreAtOnce => asked.push(Candidate { format, ahead: 1, at_once: true }),
+                Detect::Yes => return Ok(Some(format)),
+                Detect::No => {}
+                Detect::NeedLine => asked.push(Candidate { format, ahead: 1, at_once: false }),
+                Detect::NeedLines => asked.push(Candidate { format, ahead: 1, at_once: true }),
             }
         }
         if asked.iter().any(|one| one.at_once) {
@@ -678,12 +678,12 @@ impl Scanner<'_> {
             let mut found = None;
             for one in asked.iter_mut().filter(|one| one.ahead <= ahead) {
                 match self.answer(one, (&first, ahead), &head, wrapping, &mut unsettled) {
-                    Sniff::Yes => {
+                    Detect::Yes => {
                         found = Some(one.format);
                         break;
                     }
-                    Sniff::No => one.ahead = NEVER,
-                    Sniff::More | Sniff::MoreAtOnce => one.ahead = ahead + 1,
+                    Detect::No => one.ahead = NEVER,
+                    Detect::NeedLine | Detect::NeedLines => one.ahead = ahead + 1,
                 }
             }
             self.unsettled = unsettled;
@@ -702,9 +702,9 @@ impl Scanner<'_> {
         for one in asked.iter_mut().filter(|one| one.at_once) {
             one.ahead = match self.answer(one, (first, known), &head, wrapping, &mut unsettled) {
                 // At which line is found out with the others, of whom one may say so earlier.
-                Sniff::Yes => 1,
-                Sniff::No => NEVER,
-                Sniff::More | Sniff::MoreAtOnce => known + 1,
+                Detect::Yes => 1,
+                Detect::No => NEVER,
+                Detect::NeedLine | Detect::NeedLines => known + 1,
             };
         }
         self.unsettled = unsettled;
@@ -713,7 +713,7 @@ impl Scanner<'_> {
     /// Whether a format asks for more of a head of so many lines behind its first. Of a long one it
     /// is not shown again the lines that did not settle it when a line above was asked about:
     /// without them it says yes as before, and where it would say no, it asks for more at most.
-    fn settled_by_none(
+    fn resolved_by_none(
         &self,
         asked: &Candidate,
         first: &str,
@@ -733,7 +733,7 @@ impl Scanner<'_> {
         if ahead + 2 < HEAD_LIMIT || searched == 0 {
             return false;
         }
-        let settles = |line: Cow<'_, str>| asked.format.sniff(&[first, &line]) == Sniff::Yes;
+        let settles = |line: Cow<'_, str>| asked.format.sniff(&[first, &line]) == Detect::Yes;
         if self.lines.ahead_from(searched).take(ahead.saturating_sub(searched)).any(settles) {
             return false;
         }
@@ -741,7 +741,7 @@ impl Scanner<'_> {
         true
     }
 
-    /// What a format says of a head: a line and so many behind it, which are looked up for the
+    /// What a format reports of a head: a line and so many after it, which are looked up for the
     /// first that has to see them.
     fn answer<'t>(
         &'t self,
@@ -750,14 +750,14 @@ impl Scanner<'_> {
         head: &OnceCell<Vec<Cow<'t, str>>>,
         wrapping: &Wrapping,
         unsettled: &mut Vec<(&'static str, u64)>,
-    ) -> Sniff {
-        if self.settled_by_none(asked, first, ahead, wrapping, unsettled) {
-            return Sniff::MoreAtOnce;
+    ) -> Detect {
+        if self.resolved_by_none(asked, first, ahead, wrapping, unsettled) {
+            return Detect::NeedLines;
         }
         let texts = head.get_or_init(|| self.head(first, ahead, wrapping));
         let head: Vec<&str> = texts.iter().map(|text| &**text).collect();
         let answer = asked.format.sniff(&head);
-        if answer == Sniff::MoreAtOnce && asked.at_once && wrapping.is_none() {
+        if answer == Detect::NeedLines && asked.at_once && wrapping.is_none() {
             let to = self.lines.ahead_number_of(ahead);
             match unsettled.iter_mut().find(|(name, _)| *name == asked.format.name) {
                 Some((_, known)) => *known = to.max(*known),
@@ -767,14 +767,14 @@ impl Scanner<'_> {
         answer
     }
 
-    /// A line and so many behind it, as far as they are known.
+    /// A line and so many after it, as far as they are known.
     fn head<'t>(&'t self, first: &'t str, ahead: usize, wrapping: &Wrapping) -> Vec<Cow<'t, str>> {
         let behind = self.lines.ahead().take(ahead).map(|text| wrapping.off(text));
         std::iter::once(Cow::Borrowed(first)).chain(behind).collect()
     }
 }
 
-/// A format that needs more lines, and with how many behind the first it is asked again.
+/// A format that needs more lines, and with how many after the first it is asked again.
 struct Candidate {
     format: &'static Format,
     ahead: usize,
@@ -789,7 +789,7 @@ fn is_lax(format: &Format, line: &str) -> bool {
     if format.is_timed(line) {
         return false;
     }
-    let says = |line: String| format.sniff(&[&line]) == Sniff::Yes;
+    let says = |line: String| format.sniff(&[&line]) == Detect::Yes;
     says(format!("; {line}")) || says(format!(";{}", line.trim_start()))
 }
 
@@ -805,7 +805,7 @@ fn damages(sink: &mut dyn Sink) -> u64 {
 }
 
 /// Skipped lines that are known to be about a device.
-fn told_of(sink: &mut dyn Sink) -> u64 {
+fn reported(sink: &mut dyn Sink) -> u64 {
     sink.source().skipped_of.iter().map(|(_, count)| count).sum()
 }
 
@@ -846,13 +846,13 @@ mod tests {
     impl Reader for Numbers {
         fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
             match line {
-                "end" => Step::Ended,
+                "end" => Step::End,
                 _ if line.starts_with('#') => {
                     sink.source().records += 1;
-                    Step::Took
+                    Step::Consumed
                 }
-                _ if line.parse::<u64>().is_ok() => Step::Took,
-                _ => Step::Passed,
+                _ if line.parse::<u64>().is_ok() => Step::Consumed,
+                _ => Step::NotMine,
             }
         }
     }
@@ -866,10 +866,10 @@ mod tests {
             needles: &[],
             sniff: |lines| {
                 ASKED.set(ASKED.get() + 1);
-                Sniff::from(lines[0].starts_with('#'))
+                Detect::from(lines[0].starts_with('#'))
             },
             reader: || Box::new(Numbers),
-            resumes: false,
+            may_resume: false,
         },
     };
 
@@ -894,7 +894,7 @@ mod tests {
     fn nothing_begins_at_an_empty_line() {
         for format in FORMATS {
             for head in [&[""][..], &["  "], &["", ""], &["", "{"], &["", "Device r/s w/s"]] {
-                assert_eq!(format.sniff(head), Sniff::No, "{}", format.name);
+                assert_eq!(format.sniff(head), Detect::No, "{}", format.name);
             }
         }
     }

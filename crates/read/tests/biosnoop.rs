@@ -147,9 +147,9 @@ fn a_time_of_day_has_sixty_seconds_and_at_most_a_leap_one() {
 #[test]
 fn the_error_that_snoop_tells_is_the_next_ios() {
     let line = |at: u32| format!("{at}.000000   dd  7  sda  R  {}  4096  0.002  1.000", 8 * at);
-    let told = "# the I/O below failed: errno 5, EIO, I/O error";
+    let reported = "# the I/O below failed: errno 5, EIO, I/O error";
     let head = "TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)";
-    let lines = [head.into(), line(1), line(2), told.into(), line(3), line(4)];
+    let lines = [head.into(), line(1), line(2), reported.into(), line(3), line(4)];
     let errors: Vec<Option<u16>> =
         read(&lines.join("\n")).listings[0].events.iter().map(|event| event.error).collect();
     assert_eq!(errors, [None, None, Some(5), None]);

@@ -57,9 +57,9 @@ fn nothing_below_zero_is_read_of_any_format() {
         let starts = starts.filter(|at| *at > 0 && text.as_bytes()[at - 1] == b' ');
         let starts: Vec<usize> = starts.collect();
         for at in starts.iter().step_by(starts.len().div_ceil(60).max(1)) {
-            let harmed = format!("{}-{}", &text[..*at], &text[*at..]);
+            let damaged = format!("{}-{}", &text[..*at], &text[*at..]);
             let mut recording = Recording::new();
-            let _ = scan("test", &mut harmed.as_bytes(), None, &mut recording);
+            let _ = scan("test", &mut damaged.as_bytes(), None, &mut recording);
             for listing in &recording.listings {
                 let row = listing.intervals.iter().find_map(|row| row.fault());
                 let event = listing.events.iter().find(|event| {

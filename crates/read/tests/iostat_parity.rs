@@ -14,7 +14,7 @@ use iowhy_model::{Interval, Nanos, Op, Random, Recording};
 use iowhy_read::diskstats::{Change, Counters, between, parse_stat};
 use iowhy_read::scan;
 
-/// Reads of the device whose rate tells the length that iostat took: 10 ms steps of the uptime.
+/// Reads of the device whose rate shows the length that iostat took: 10 ms steps of the uptime.
 const GAUGE: u64 = 10_000_000;
 const DEVICES: usize = 12;
 const WRAP: u64 = 1 << 32;

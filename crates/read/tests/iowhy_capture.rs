@@ -38,7 +38,7 @@ fn facts(sda: DeviceId) -> Vec<Fact> {
 }
 
 /// Pours the same into any sink; `flush` is called three times.
-fn pour<S: Sink>(sink: &mut S, flush: impl Fn(&mut S)) {
+fn emit<S: Sink>(sink: &mut S, flush: impl Fn(&mut S)) {
     let mut counters = Source::new("diskstats", "live", Level::A);
     counters.sampling = Sampling::Sampled;
     let counters = sink.begin(counters);
@@ -88,7 +88,7 @@ fn pour<S: Sink>(sink: &mut S, flush: impl Fn(&mut S)) {
 fn written() -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, 42);
-    pour(&mut writer, |writer| writer.flush().unwrap());
+    emit(&mut writer, |writer| writer.flush().unwrap());
     writer.finish().unwrap();
     bytes
 }
@@ -120,7 +120,7 @@ fn kept_and_lost(recording: &Recording) -> (usize, u64) {
 #[test]
 fn everything_comes_back_as_it_was_poured() {
     let mut direct = Recording::new();
-    pour(&mut direct, |_| ());
+    emit(&mut direct, |_| ());
     let again = read(&written());
     assert_eq!(again.devices().len(), direct.devices().len());
     let sda = again.find_device("sda").unwrap();

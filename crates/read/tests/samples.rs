@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iowhy_model::{Distribution, Event, Interval, Listing, Nanos, Random, Recording, Stage, Time};
-use iowhy_read::{FORMATS, Format, Sniff, find, may_begin, scan};
+use iowhy_read::{Detect, FORMATS, Format, find, may_begin, scan};
 use libtest_mimic::{Arguments, Trial};
 
 /// Most lines a format may ask for before it decides; the scanner's own limit.
@@ -115,9 +115,9 @@ fn claimants(lines: &[&str]) -> Vec<&'static str> {
     let claims = |format: &&Format| {
         for ahead in 1..=lines.len().min(HEAD_LIMIT) {
             match format.sniff(&lines[..ahead]) {
-                Sniff::Yes => return true,
-                Sniff::No => return false,
-                Sniff::More | Sniff::MoreAtOnce => {}
+                Detect::Yes => return true,
+                Detect::No => return false,
+                Detect::NeedLine | Detect::NeedLines => {}
             }
         }
         false
@@ -169,7 +169,7 @@ fn who_would_not_say_no_is_asked(sample: &Sample) {
         for line in changed.iter().map(String::as_str).chain([line]) {
             let asked: Vec<&str> = may_begin(line).map(|format| format.name).collect();
             for format in FORMATS.iter().filter(|format| !asked.contains(&format.name)) {
-                assert_eq!(format.sniff(&[line]), Sniff::No, "{} of {line:?}", format.name);
+                assert_eq!(format.sniff(&[line]), Detect::No, "{} of {line:?}", format.name);
             }
         }
     }
@@ -304,13 +304,13 @@ fn dump(out: &mut String, recording: &Recording, listing: &Listing) {
         source.records,
         source.skipped
     );
-    let said = [
+    let reported = [
         source.host.as_ref().map(|host| format!("host {host}")),
         source.resolution.map(|step| format!("resolution {} ns", step.ns())),
         source.watched.map(|length| format!("watched {} s", length.seconds())),
         (listing.folded > 0).then(|| format!("{} events folded", listing.folded)),
     ];
-    for line in said.iter().flatten() {
+    for line in reported.iter().flatten() {
         let _ = writeln!(out, "  {line}");
     }
     for loss in &source.losses {

@@ -122,8 +122,11 @@ fn direct_mount_two_traces_without_completions() {
         assert_eq!(trace.source.resolution, Some(Nanos(10_000_000)));
         assert_eq!(trace.events.len(), count);
         assert!(trace.events.iter().all(|event| event.completed.is_none()));
-        let said = &trace.source.notes[0].reason;
-        assert!(said.starts_with(&format!("{count} I/Os have a START line but no END")), "{said}");
+        let reported = &trace.source.notes[0].reason;
+        assert!(
+            reported.starts_with(&format!("{count} I/Os have a START line but no END")),
+            "{reported}"
+        );
     }
     let sizes = |trace: &Listing, op: Op| -> Vec<u32> {
         trace.events.iter().filter(|event| event.op == op).filter_map(|event| event.bytes).collect()

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use iowhy_model::{Random, Recording};
-use iowhy_read::{FORMATS, Format, Sniff, scan};
+use iowhy_read::{Detect, FORMATS, Format, scan};
 
 /// Lines of prose: enough that what is tried on the first ones only counts for little.
 const LINES: usize = 12_000;
@@ -55,7 +55,7 @@ fn prose_is_read_in_less_time_than_asking_each_format_once_takes() {
     };
     let ask = || {
         for line in text.lines().step_by(EACH) {
-            let says_no = |format: &&Format| format.sniff(&[line]) == Sniff::No;
+            let says_no = |format: &&Format| format.sniff(&[line]) == Detect::No;
             black_box(FORMATS.iter().filter(says_no).count());
         }
     };

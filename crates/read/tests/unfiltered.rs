@@ -16,11 +16,11 @@ fn source_of(text: &str) -> (Level, Sampling, u64) {
 
 #[test]
 fn rows_that_are_all_there_were_are_a_trace() {
-    let said = format!("{HEADING}# unfiltered: every I/O is listed\n{ROW}");
-    assert_eq!(source_of(&said), (Level::D, Sampling::Traced, 0));
+    let reported = format!("{HEADING}# unfiltered: every I/O is listed\n{ROW}");
+    assert_eq!(source_of(&reported), (Level::D, Sampling::Traced, 0));
     let unsaid = format!("{HEADING}{ROW}");
     assert_eq!(source_of(&unsaid).0, Level::C);
-    // A name that says so is a name.
+    // A name that shows it is a name.
     let named = format!("{HEADING}{}", ROW.replace("dd  ", "#un "));
     assert_eq!(source_of(&named).0, Level::C);
 }

@@ -21,7 +21,7 @@ const DELAYS: [(f64, [u32; 2]); 4] =
     [(0.3, [2000, 12_800]), (1.0, [1500, 9600]), (10.0, [300, 3200]), (200.0, [25, 480])];
 /// In flight at once.
 const DEPTHS: [u32; 2] = [1, 32];
-/// How far the medians of trace and log may be apart, ms (the bar of issue "Sick disks").
+/// How far the medians of trace and log may be apart, ms (the bar of issue "Faulty disks").
 const APART_MS: f64 = 0.2;
 
 /// How often.

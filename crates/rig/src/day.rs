@@ -5,7 +5,7 @@
 //! under a load before each of them, one disk at a time. The recorder watches the whole machine.
 //! Found is an incident of the disk's while the fault was there, or the moment after; a healthy
 //! disk is accused if an incident blames it, its path or a limit. What `iowhy why --at` answers
-//! from the single requests is compared with the verdict that is owed.
+//! from the single requests is compared with the expected verdict.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -80,7 +80,7 @@ pub struct Day {
 /// A disk that was there.
 struct Stretch {
     scenario: &'static WrittenScenario,
-    sick: bool,
+    faulty: bool,
     device: String,
     /// Seconds since 1970.
     from: i64,
@@ -122,8 +122,8 @@ impl Day {
         let _ = std::fs::remove_file(store.with_extension("csv"));
         let outcomes = outcomes?;
         write!(io::stdout(), "{}", table(&outcomes))?;
-        let found = outcomes.iter().filter(|one| one.stretch.sick && one.found()).count();
-        let accused = outcomes.iter().any(|one| !one.stretch.sick && one.accused);
+        let found = outcomes.iter().filter(|one| one.stretch.faulty && one.found()).count();
+        let accused = outcomes.iter().any(|one| !one.stretch.faulty && one.accused);
         let good = found * TURNS.len() >= BAR * turns && !accused;
         Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -135,11 +135,11 @@ impl Day {
         store: &Path,
     ) -> io::Result<Vec<Stretch>> {
         let mut stretches = Vec::new();
-        let names = turns.iter().flat_map(|(healthy, sick)| [(healthy, false), (sick, true)]);
-        for (place, (name, sick)) in names.enumerate() {
+        let names = turns.iter().flat_map(|(healthy, faulty)| [(healthy, false), (faulty, true)]);
+        for (place, (name, faulty)) in names.enumerate() {
             let scenario = named(name).map_err(io::Error::other)?;
             let seed = self.seed.wrapping_add(1000 * place as u64);
-            let stretch = stretch(scenario, sick, length, seed, store)?;
+            let stretch = stretch(scenario, faulty, length, seed, store)?;
             writeln!(io::stderr(), "rig: {} on {}", scenario.tells(), stretch.device)?;
             stretches.push(stretch);
             thread::sleep(QUIET);
@@ -151,7 +151,7 @@ impl Day {
 /// A disk under its load, and its end.
 fn stretch(
     scenario: &'static WrittenScenario,
-    sick: bool,
+    faulty: bool,
     length: Duration,
     seed: u64,
     store: &Path,
@@ -173,7 +173,7 @@ fn stretch(
     loads.into_iter().try_for_each(RunningDrive::stop)?;
     let device = disk.path().trim_start_matches("/dev/").to_string();
     disk.end()?;
-    Ok(Stretch { scenario, sick, device, from, until: seconds_now() })
+    Ok(Stretch { scenario, faulty, device, from, until: seconds_now() })
 }
 
 /// The recorder of the whole machine.
@@ -232,8 +232,8 @@ fn asked(words: &[&str], store: &Path) -> io::Result<Value> {
     let mut command = Command::new(iowhy()?);
     let output = command.args(words).args(["--json", "--store"]).arg(store).output()?;
     serde_json::from_slice(&output.stdout).map_err(|error| {
-        let said = String::from_utf8_lossy(&output.stderr);
-        io::Error::other(format!("`iowhy {}`: {error}: {said}", words.join(" ")))
+        let reported = String::from_utf8_lossy(&output.stderr);
+        io::Error::other(format!("`iowhy {}`: {error}: {reported}", words.join(" ")))
     })
 }
 
@@ -282,8 +282,8 @@ impl Outcome {
     }
 
     fn right(&self) -> bool {
-        let owed = |(verdict, _): &(String, f64)| self.stretch.scenario.accepts(verdict);
-        self.why.as_ref().is_some_and(owed)
+        let expected = |(verdict, _): &(String, f64)| self.stretch.scenario.accepts(verdict);
+        self.why.as_ref().is_some_and(expected)
     }
 }
 
@@ -299,7 +299,7 @@ fn table(outcomes: &[Outcome]) -> String {
             .why
             .as_ref()
             .map_or("-".to_string(), |(verdict, sure)| format!("{verdict} {:.0} %", 100.0 * sure));
-        let right = match (one.stretch.sick, one.accused) {
+        let right = match (one.stretch.faulty, one.accused) {
             (true, _) if !one.found() => "missed",
             (false, true) => "FALSELY ACCUSED",
             _ if one.right() => "yes",
@@ -309,14 +309,14 @@ fn table(outcomes: &[Outcome]) -> String {
         text += &format!("| {at:.1} | {tells} | {incidents} | {why} | {right} |\n");
     }
     let count = |of: &dyn Fn(&Outcome) -> bool| outcomes.iter().filter(|one| of(one)).count();
-    let sick = count(&|one| one.stretch.sick);
-    let healthy = outcomes.len() - sick;
+    let faulty = count(&|one| one.stretch.faulty);
+    let healthy = outcomes.len() - faulty;
     text += &format!(
-        "\nOf {sick} planted incidents {} were found, {} with the verdict that is owed by `why --at`; of {healthy} healthy \
+        "\nOf {faulty} planted incidents {} were found, {} with the expected verdict by `why --at`; of {healthy} healthy \
          stretches {} were accused.\n",
-        count(&|one| one.stretch.sick && one.found()),
-        count(&|one| one.stretch.sick && one.found() && one.right()),
-        count(&|one| !one.stretch.sick && one.accused),
+        count(&|one| one.stretch.faulty && one.found()),
+        count(&|one| one.stretch.faulty && one.found() && one.right()),
+        count(&|one| !one.stretch.faulty && one.accused),
     );
     text
 }

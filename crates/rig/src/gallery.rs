@@ -86,8 +86,8 @@ fn shown(scenario: &WrittenScenario) -> String {
 fn ask(folder: &Path, command: &mut Command) -> io::Result<String> {
     let output = command.current_dir(folder).output()?;
     if output.status.code().is_none_or(|code| code > 1) {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(io::Error::other(format!("`iowhy` failed: {said}")));
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(io::Error::other(format!("`iowhy` failed: {reported}")));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-/// Share of the last ten seconds from which on tests of times say nothing.
+/// Share of the last ten seconds from which on tests of times show nothing.
 const BUSY: f64 = 0.5;
 
 /// Why times cannot be tested now, if they cannot: tasks wait for a CPU (`/proc/pressure/cpu`,

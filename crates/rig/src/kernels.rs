@@ -2,7 +2,7 @@
 //!
 //! A kernel package is fetched and unpacked, never installed; an initramfs is made of its modules,
 //! busybox and our own programs; qemu boots it in software. Inside, `rig guest` asks the doctor,
-//! holds the tracer against /proc/diskstats, and has faulty and healthy disks judged, and quick
+//! contains the tracer against /proc/diskstats, and has faulty and healthy disks judged, and quick
 //! ones below a delay that is not theirs.
 
 mod archive;
@@ -135,30 +135,30 @@ fn boot_all(patterns: &[String], cases: Cases<'_>, patience: Duration) -> io::Re
     programs::install()?;
     let mut skipped = Vec::new();
     let archive = Archive::open(&cache, &mut skipped)?;
-    let mut told = io::stderr().lock();
+    let mut reported = io::stderr().lock();
     for what in skipped {
-        writeln!(told, "skipped: {what}")?;
+        writeln!(reported, "skipped: {what}")?;
     }
     let busybox = archive.unpack("busybox-static")?;
     // In /bin until Debian 12, in /usr/bin since.
     let places = ["usr/bin/busybox", "bin/busybox"].map(|place| busybox.join(place));
     let busybox = places.iter().find(|place| place.exists());
     let busybox = busybox.ok_or_else(|| io::Error::other("no program in `busybox-static`"))?;
-    writeln!(told, "rig: building `iowhy` and `rig` without libraries")?;
+    writeln!(reported, "rig: building `iowhy` and `rig` without libraries")?;
     let built = programs::build(&cache)?;
     let known = archive.kernels()?;
     let mut packages = Vec::new();
     for pattern in patterns {
         let Some(package) = archive::newest(&known, pattern) else {
-            writeln!(told, "skipped: no kernel package for `{pattern}`")?;
+            writeln!(reported, "skipped: no kernel package for `{pattern}`")?;
             continue;
         };
         match archive.unpack(package) {
             Ok(root) => packages.push((package.as_str(), root)),
-            Err(error) => writeln!(told, "skipped: `{package}`: {error}")?,
+            Err(error) => writeln!(reported, "skipped: `{package}`: {error}")?,
         }
     }
-    drop(told);
+    drop(reported);
     let boot = |package: &str, root: &Path| boot(package, root, busybox, &built, cases, patience);
     let all = each(&packages, machines(cases), &boot)?;
     if all.is_empty() {
@@ -178,7 +178,7 @@ fn machines(cases: Cases<'_>) -> usize {
     }
 }
 
-/// What came of each kernel, in their order, several at once; what could not be booted is told.
+/// What came of each kernel, in their order, several at once; what could not be booted is reported.
 fn each(
     packages: &[(&str, PathBuf)],
     at_once: usize,
@@ -190,13 +190,13 @@ fn each(
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some((package, root)) = packages.get(place) else { break };
-            let mut told = io::stderr();
+            let mut reported = io::stderr();
             match boot(package, root) {
                 Ok(results) => {
-                    tell(&mut told, &results)?;
+                    tell(&mut reported, &results)?;
                     done.push((place, results));
                 }
-                Err(error) => writeln!(told, "skipped: `{package}`: {error}")?,
+                Err(error) => writeln!(reported, "skipped: `{package}`: {error}")?,
             }
         }
         io::Result::Ok(done)
@@ -227,10 +227,10 @@ fn boot(
     let results = Results::of(package, &printed);
     if !results.done {
         let last = printed.lines.len().saturating_sub(20);
-        let mut told = io::stderr();
-        writeln!(told, "rig: it did not come to its end; its last lines:")?;
+        let mut reported = io::stderr();
+        writeln!(reported, "rig: it did not come to its end; its last lines:")?;
         for line in &printed.lines[last..] {
-            writeln!(told, "    {line}")?;
+            writeln!(reported, "    {line}")?;
         }
     }
     Ok(results)

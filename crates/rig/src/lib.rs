@@ -6,7 +6,7 @@
 //! - [`day`] plays healthy and faulty disks to the flight recorder.
 //! - [`demo`] shows a stranger what iowhy does: `./run demo`.
 //! - [`gallery`] draws each fault.
-//! - [`host`] says whether this machine has CPUs to spare for any of it.
+//! - [`host`] shows whether this machine has CPUs to spare for any of it.
 //! - [`kernels`] boots other kernels and tries tracer and diagnosis in them.
 //! - [`pictures`] takes the README's pictures of `top` and the report.
 //! - [`scenarios`] are live disks of known fault, each judged three ways.

@@ -30,7 +30,7 @@ struct Cli {
 enum Command {
     /// Holds the tracer against disks of known delay, and prints the table
     Claims(Claims),
-    /// Healthy and faulty disks in turns before the flight recorder, and what it says of them
+    /// Healthy and faulty disks in turns before the flight recorder, and what it reports of them
     /// afterwards
     Day(Day),
     /// Shows what iowhy does, on disks of known fault, within one minute
@@ -42,7 +42,7 @@ enum Command {
     Kernels(Kernels),
     /// Takes the README's pictures: `iowhy top` and the report of `iowhy report`, on a faulty disk
     Pictures(Pictures),
-    /// Judges live disks of known fault three ways and holds the verdicts against their logs
+    /// Judges live disks of known fault three ways and contains the verdicts against their logs
     Scenarios(Scenarios),
     /// Makes a block device with a known fault, runs a command on it, and takes it away
     Disk(OneDisk),
@@ -103,12 +103,12 @@ impl OneDisk {
             peers.push(FaultyDisk::start(&self.healthy(peer))?);
         }
         let beside: Vec<String> = peers.iter().map(FaultyDisk::path).collect();
-        let mut told = io::stderr().lock();
-        writeln!(told, "truth: {} is {} {}", faulty.path(), spec.model, spec.faults.join(" "))?;
+        let mut reported = io::stderr().lock();
+        writeln!(reported, "truth: {} is {} {}", faulty.path(), spec.model, spec.faults.join(" "))?;
         if !beside.is_empty() {
-            writeln!(told, "truth: healthy beside it: {}", beside.join(" "))?;
+            writeln!(reported, "truth: healthy beside it: {}", beside.join(" "))?;
         }
-        drop(told);
+        drop(reported);
 
         let code = match &self.run {
             Some(command) => command_on(&faulty, &command.replace("{peers}", &beside.join(" ")))?,

@@ -1,9 +1,9 @@
 //! The scenarios: live disks of known fault, each judged three ways and compared with its own log.
 //!
-//! A [`WrittenScenario`] is a fault, a load and the verdict that is owed. A run makes its disks,
+//! A [`WrittenScenario`] is a fault, a load and the expected verdict. A run makes its disks,
 //! lets the load run, and has them judged at the same time by `iowhy why`, by `iowhy snoop | iowhy
-//! why`, and from a capture that `iowhy snoop --json` wrote. The table says what was found, how
-//! sure, and how far the figures it rests on are from what the disk did.
+//! why`, and from a capture that `iowhy snoop --json` wrote. The table shows what was found, how
+//! sure, and how far the numbers it rests on are from what the disk did.
 
 mod outcome;
 mod resume;
@@ -90,7 +90,7 @@ impl Scenarios {
     }
 
     /// Runs a scenario, and anew if it went wrong while the host kept the disk itself off the
-    /// processor: the log says so, and such a disk is not the one that the scenario is about.
+    /// processor: the log shows it, and such a disk is not the one that the scenario is about.
     fn undisturbed(&self, scenario: &'static WrittenScenario, seed: u64) -> io::Result<Outcome> {
         for _ in 0..AGAIN {
             let outcome = run(scenario, seed, self.keep.as_deref())?;

@@ -40,9 +40,9 @@ fn rig(test: &str, arguments: &[&str], run: &str) -> Command {
 /// Runs a command on a disk and reads what the disk did.
 fn run(test: &str, arguments: &[&str], run: &str) -> (Truth, Output) {
     let output = rig(test, arguments, run).output().expect("rig starts");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
     let truth = Truth::read(&log(test), None);
-    let truth = truth.unwrap_or_else(|error| unreachable!("no truth: {error}\n{told}"));
+    let truth = truth.unwrap_or_else(|error| unreachable!("no truth: {error}\n{reported}"));
     std::fs::remove_file(log(test)).unwrap();
     (truth, output)
 }
@@ -90,7 +90,7 @@ fn a_dusty_disk_answers_on_the_steps_of_a_ladder() {
 }
 
 /// Tries four times: a host that is busy for a moment holds both the disk and the program up. One
-/// that is busy all the time tells nothing.
+/// that is busy all the time shows nothing.
 fn on_a_quiet_host(attempt: impl Fn() -> Result<(), String>) {
     let tried: Vec<String> = (0..4).map_while(|_| attempt().err()).collect();
     if tried.len() == 4 {
@@ -114,8 +114,8 @@ fn sequential_synchronous_writes_cost_one_turn_each() {
         let expected = REVOLUTION * (1.0 + sectors / 1200.0);
         // A writer kept off the processor for 8 ms loses another revolution; that is the host's.
         let on_time = periods.filter(|ms| (ms - expected).abs() < 0.01).count();
-        let told = format!("{on_time} of 199 writes of {size} took {expected:.3} ms");
-        if on_time >= 190 { Ok(()) } else { Err(told) }
+        let reported = format!("{on_time} of 199 writes of {size} took {expected:.3} ms");
+        if on_time >= 190 { Ok(()) } else { Err(reported) }
     };
     for (size, sectors) in [("1k", 2.0), ("4k", 8.0)] {
         on_a_quiet_host(|| write_all(size, sectors));
@@ -137,8 +137,8 @@ fn a_capped_volume_obeys_littles_law() {
         assert!(output.status.success());
         let reads = of(&truth, Op::Read);
         let middle = median(reads.iter().skip(100).map(|e| e.latency() as f64 / 1e6).collect());
-        let told = format!("16 in flight at 500 a second: {middle} ms");
-        if (middle - 32.0).abs() < 0.3 { Ok(()) } else { Err(told) }
+        let reported = format!("16 in flight at 500 a second: {middle} ms");
+        if (middle - 32.0).abs() < 0.3 { Ok(()) } else { Err(reported) }
     });
 }
 
@@ -176,11 +176,11 @@ fn nothing_stays_behind_whoever_is_killed() {
     }
 }
 
-/// The device the laboratory says it made.
+/// The device the laboratory shows it made.
 fn device_of(rig: &mut Child) -> String {
-    let mut told = String::new();
-    BufReader::new(rig.stderr.take().unwrap()).read_line(&mut told).unwrap();
-    let device = told.split_whitespace().find(|word| word.starts_with("/dev/loop"));
+    let mut reported = String::new();
+    BufReader::new(rig.stderr.take().unwrap()).read_line(&mut reported).unwrap();
+    let device = reported.split_whitespace().find(|word| word.starts_with("/dev/loop"));
     device.expect("the device is named").to_string()
 }
 

@@ -1,6 +1,6 @@
 //! The tracer and the judge on Debian's kernels, in small machines of virtual time.
 //!
-//! A quick look at the oldest and the newest kernel is part of every test run, where packages and
+//! A fast look at the oldest and the newest kernel is part of every test run, where packages and
 //! qemu are here already; `IOWHY_KERNELS=0` leaves it out. All kernels and all cases need some
 //! minutes, a mirror of Debian and root, so they run only with `IOWHY_KERNELS=1`.
 
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What the quick look at any kernel comes to; `UPDATE_GOLDEN=1` accepts what it comes to now.
+/// What the fast look at any kernel comes to; `UPDATE_GOLDEN=1` accepts what it comes to now.
 const GOLDEN: &str = "tests/kernels/fast.golden";
 
 fn asked() -> String {
@@ -21,9 +21,9 @@ fn asked() -> String {
 fn kernels(arguments: &[&str]) {
     let output = Command::new(env!("CARGO_BIN_EXE_rig")).arg("kernels").args(arguments).output();
     let output = output.expect("rig starts");
-    let told = String::from_utf8_lossy(&output.stderr);
-    println!("{}{told}", String::from_utf8_lossy(&output.stdout));
-    assert!(output.status.success(), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    println!("{}{reported}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{reported}");
 }
 
 /// The counts, who was accused of what, and the waits in whole milliseconds: all that another build

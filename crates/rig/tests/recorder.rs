@@ -57,11 +57,11 @@ fn until_it_records(store: &Folder) {
     }
 }
 
-fn told(store: &Folder, words: &[&str]) -> (String, i32) {
+fn reported(store: &Folder, words: &[&str]) -> (String, i32) {
     let output = iowhy().args(words).arg("--store").arg(&store.0).output().expect("it runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    (text + &said, output.status.code().unwrap_or(-1))
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    (text + &message, output.status.code().unwrap_or(-1))
 }
 
 /// A faulty disk and reads from it for so many seconds, until both are gone: its name, and when it
@@ -89,8 +89,8 @@ fn read_when(name: &Path, go: &Path, model: &str, fault: &str, seconds: u32) -> 
     let mut command = Command::new(env!("CARGO_BIN_EXE_rig"));
     command.args(["disk", "--model", model, "--fault", fault, "--run", &load]);
     let output = command.output().expect("rig starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
     named(name).expect("the load began")
 }
 
@@ -113,8 +113,8 @@ fn incidents_of_sick_disks_are_found_and_asked_for_later() {
     // Disks that came after the recorder began are traced as well.
     let (slow, slow_at) = disk(&store, "rotational", "retry=0.35", 22);
     let (stalling, _) = disk(&store, "rotational", "stall=4s/1300ms", 14);
-    let (said, status) = told(&store, &["mark", "the test's own"]);
-    assert_eq!(status, 0, "{said}");
+    let (message, status) = reported(&store, &["mark", "the test's own"]);
+    assert_eq!(status, 0, "{message}");
     std::thread::sleep(Duration::from_secs(12));
     rustix::process::kill_process(
         rustix::process::Pid::from_child(&watch),
@@ -124,8 +124,8 @@ fn incidents_of_sick_disks_are_found_and_asked_for_later() {
     let ended = watch.wait().expect("it ends");
     assert!(ended.code().is_some_and(|code| code < 2), "{ended:?}");
 
-    let (text, _) = told(&store, &["incidents", "--json"]);
-    println!("{slow} {stalling}\n{}", told(&store, &["incidents"]).0);
+    let (text, _) = reported(&store, &["incidents", "--json"]);
+    println!("{slow} {stalling}\n{}", reported(&store, &["incidents"]).0);
     let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let rows = all["incidents"].as_array().expect("a list");
     let alarms = || rows.iter().flat_map(|row| row["alarms"].as_array().into_iter().flatten());
@@ -135,12 +135,12 @@ fn incidents_of_sick_disks_are_found_and_asked_for_later() {
     };
     assert!(alarms().any(of_the_stall), "{text}");
     assert!(alarms().any(|alarm| alarm["seen"] == "the test's own"), "{text}");
-    let (its, _) = told(&store, &["incidents", "--json", "--device", &stalling]);
+    let (its, _) = reported(&store, &["incidents", "--json", "--device", &stalling]);
     assert!(its.contains(&stalling), "{its}");
 
     // The same words on the store as on any capture.
     let at = format!("@{slow_at}");
-    let (why, status) = told(&store, &["why", "--json", "--at", &at, "--device", &slow]);
+    let (why, status) = reported(&store, &["why", "--json", "--at", &at, "--device", &slow]);
     assert!(status < 2, "{why}");
     let why: serde_json::Value = serde_json::from_str(why.split("\niowhy: ").next().unwrap_or(""))
         .unwrap_or_else(|error| unreachable!("{error}: {why}"));
@@ -156,16 +156,16 @@ fn incidents_of_sick_disks_are_found_and_asked_for_later() {
     let findings = why["findings"].as_array().expect("findings");
     assert!(findings.iter().any(of_a_disk), "{why}");
     for words in [&["stat", "--since", "-10m"][..], &["hist"], &["map"]] {
-        let (text, status) = told(&store, words);
+        let (text, status) = reported(&store, words);
         assert!(status < 2 && text.contains("loop"), "{words:?}: {text}");
     }
-    let (text, status) = told(&store, &["why", "--at", "2001-01-01 03:12"]);
+    let (text, status) = reported(&store, &["why", "--at", "2001-01-01 03:12"]);
     assert_eq!(status, 2);
     assert!(text.contains("contains no I/O at that time"), "{text}");
 }
 
 /// Planted for 46 s: one incident of 46 s, the same at every moment of it. Another disk that is
-/// sick for the first half of them has its own.
+/// faulty for the first half of them has its own.
 #[test]
 fn an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it() {
     let Some(_alone) =
@@ -207,8 +207,8 @@ fn an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it() {
     )
     .expect("it can be told to end");
     watch.wait().expect("it ends");
-    let (text, _) = told(&store, &["incidents", "--json"]);
-    println!("{device} beside {other}\n{}", told(&store, &["incidents"]).0);
+    let (text, _) = reported(&store, &["incidents", "--json"]);
+    println!("{device} beside {other}\n{}", reported(&store, &["incidents"]).0);
     let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     // Whatever else this machine does may be an incident of another device, or of a later one that
     // was given the name of this: it began when this one was gone.
@@ -222,7 +222,7 @@ fn an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it() {
         row["device"] == other.as_str() || alarms.clone().any(|one| one["device"] == other.as_str())
     };
     assert!(rows.iter().any(finds), "{other}: {text}");
-    // Of disks that it was not asked about it says nothing.
+    // Of disks that it was not asked about it shows nothing.
     let others = rows.iter().flat_map(|row| row["others"].as_array().into_iter().flatten());
     let strangers: Vec<&serde_json::Value> = others
         .map(|one| &one["device"])
@@ -243,7 +243,7 @@ fn an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it() {
     for share in [1, 5, 9] {
         let at = ns("began_ns") + (ns("until_ns") - ns("began_ns")) / 10 * share;
         let at = format!("@{}", at / 1_000_000_000);
-        let (why, status) = told(&store, &["why", "--json", "--at", &at, "--device", &device]);
+        let (why, status) = reported(&store, &["why", "--json", "--at", &at, "--device", &device]);
         assert!(status < 2, "{why}");
         let why: serde_json::Value =
             serde_json::from_str(why.split("\niowhy: ").next().unwrap_or(""))
@@ -255,8 +255,8 @@ fn an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it() {
     // A report of the time has it, and no more than it.
     let page = store.0.with_extension("html");
     let page = page.to_str().expect("a name");
-    let (said, status) = told(&store, &["report", "--since", "-5m", "-o", page, "--force"]);
-    assert!(status < 2, "{said}");
+    let (message, status) = reported(&store, &["report", "--since", "-5m", "-o", page, "--force"]);
+    assert!(status < 2, "{message}");
     let written = std::fs::read_to_string(page).unwrap_or_default();
     let _ = std::fs::remove_file(page);
     assert!(written.contains("id=\"incidents\"") && written.contains(&device), "no timeline");
@@ -325,7 +325,7 @@ fn a_recorder_that_is_killed_loses_a_second_and_its_store_can_be_read() {
         }
     });
     let _ = std::fs::remove_file(&file.0);
-    let (text, status) = told(&store, &["hist", "--json"]);
+    let (text, status) = reported(&store, &["hist", "--json"]);
     assert!(status < 2, "{text}");
     assert!(!text.contains("damaged"), "{text}");
     let segments = std::fs::read_dir(store.0.join("segments")).expect("a folder").count() as u64;

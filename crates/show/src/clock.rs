@@ -1,4 +1,4 @@
-//! The only place that turns a time into text, for all that says when it was: local time with its
+//! The only place that turns a time into text, for all that shows when it was: local time with its
 //! offset from UTC, or the time that an input printed.
 //!
 //! Which zone is local the caller says (`Style::zone`): this crate asks nobody.
@@ -13,7 +13,7 @@ use jiff::{Timestamp, Zoned};
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// What a listing says of the time of day.
+/// What a listing reports of the time of day.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
     /// Nanoseconds since 1970 at the zero of the listing's clock; less than a day if no date is
@@ -107,7 +107,7 @@ impl Clock {
 /// From when to when captures reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reach {
-    /// The clock that tells it, if any does.
+    /// The clock that shows it, if any does.
     pub clock: Option<Clock>,
     /// The first moment on that clock, ns; else on the clock of the input.
     pub from_ns: i64,
@@ -116,7 +116,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Of a recording: by the time of day if some of it says that, else of the longest of its
+    /// Of a recording: by the time of day if some of it shows that, else of the longest of its
     /// listings.
     pub fn of(recording: &Recording) -> Option<Reach> {
         let mut reach: Option<Reach> = None;

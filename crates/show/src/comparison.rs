@@ -60,13 +60,13 @@ pub(crate) fn headline(comparison: &Comparison) -> String {
     match comparison.explained {
         Explanation::One(side, place) => {
             let name = if side == 0 { "A" } else { "B" };
-            let said = comparison.sides.get(side).and_then(|side| side.verdicts.get(place));
-            said.map_or_else(String::new, |said| {
+            let reported = comparison.sides.get(side).and_then(|side| side.verdicts.get(place));
+            reported.map_or_else(String::new, |reported| {
                 format!(
                     "{} on {name} explains the difference ({} confidence): {}",
-                    said.verdict,
-                    share(said.confidence),
-                    said.sentence
+                    reported.verdict,
+                    share(reported.confidence),
+                    reported.sentence
                 )
             })
         }
@@ -82,13 +82,13 @@ pub(crate) fn headline(comparison: &Comparison) -> String {
 }
 
 fn said_of(side: &ComparedSide) -> String {
-    let verdict = side.verdicts.first().map_or("no verdict".to_string(), |said| {
-        let device = said.device.as_ref().map_or(String::new(), |device| format!(" {device}"));
+    let verdict = side.verdicts.first().map_or("no verdict".to_string(), |reported| {
+        let device = reported.device.as_ref().map_or(String::new(), |device| format!(" {device}"));
         format!(
             "{}{device}, {} ({})",
-            said.verdict,
-            share(said.confidence),
-            sureness(said.confidence)
+            reported.verdict,
+            share(reported.confidence),
+            sureness(reported.confidence)
         )
     });
     format!("{}: {verdict}", side.name)
@@ -154,8 +154,11 @@ fn chance(p: f64) -> String {
 pub fn json(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     let (side, verdict) = match comparison.explained {
         Explanation::One(side, place) => {
-            let said = comparison.sides.get(side).and_then(|side| side.verdicts.get(place));
-            (if side == 0 { "a" } else { "b" }.into(), said.map(|said| said.verdict.name()).into())
+            let reported = comparison.sides.get(side).and_then(|side| side.verdicts.get(place));
+            (
+                if side == 0 { "a" } else { "b" }.into(),
+                reported.map(|reported| reported.verdict.name()).into(),
+            )
         }
         Explanation::Same(verdict) => ("both".into(), verdict.name().into()),
         Explanation::Nothing | Explanation::Unknown => (Value::Null, Value::Null),
@@ -175,14 +178,14 @@ pub fn json(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn compared(side: &ComparedSide) -> Value {
-    let verdicts = side.verdicts.iter().map(|said| {
+    let verdicts = side.verdicts.iter().map(|reported| {
         object([
-            ("verdict", said.verdict.name().into()),
-            ("device", said.device.clone().into()),
-            ("confidence", number(said.confidence)),
-            ("explained_share", number(said.explained_share)),
-            ("stands", said.stands.into()),
-            ("sentence", said.sentence.clone().into()),
+            ("verdict", reported.verdict.name().into()),
+            ("device", reported.device.clone().into()),
+            ("confidence", number(reported.confidence)),
+            ("explained_share", number(reported.explained_share)),
+            ("stands", reported.stands.into()),
+            ("sentence", reported.sentence.clone().into()),
         ])
     });
     object([

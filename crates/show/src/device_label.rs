@@ -10,7 +10,7 @@ const MOST: usize = 2;
 /// Columns of one name or mount point: files of loop devices have long paths.
 const LONGEST: usize = 40;
 
-/// A device with its other names behind it.
+/// A device with its other names after it.
 pub fn label(table: &NameTable, device: &str) -> String {
     match words(table, device) {
         Some(words) => format!("{device} ({words})"),
@@ -157,12 +157,12 @@ mod tests {
         assert_eq!(fitted(&table, "dm-3", 10), "dm-3");
         assert!(label(&table, "loop0").chars().count() < 60);
         let devices = ["sdb", "dm-3", "dm-3"];
-        let told = "dm-3 (vg-pgdata, /var/lib/pg)".to_string();
-        assert_eq!(legend(&table, devices.into_iter()), Some(told));
+        let reported = "dm-3 (vg-pgdata, /var/lib/pg)".to_string();
+        assert_eq!(legend(&table, devices.into_iter()), Some(reported));
         assert_eq!(legend(&table, ["sdb"].into_iter()), None);
         assert_eq!(object(&table, "sdb"), None);
         let json = object(&table, "dm-3").map(|value| value.to_string());
-        let told = r#"{"dm":"vg-pgdata","kind":"lvm","vg":"vg","lv":"pgdata","mounts":["/var/lib/pg"],"made_of":["sda"]}"#;
-        assert_eq!(json.as_deref(), Some(told));
+        let reported = r#"{"dm":"vg-pgdata","kind":"lvm","vg":"vg","lv":"pgdata","mounts":["/var/lib/pg"],"made_of":["sda"]}"#;
+        assert_eq!(json.as_deref(), Some(reported));
     }
 }

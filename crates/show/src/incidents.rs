@@ -59,7 +59,7 @@ impl IncidentRow {
     pub fn cells(&self, zone: &TimeZone) -> [String; 9] {
         let began = clock::date_and_time(self.began_ns, zone);
         let until = clock::date_and_time(self.until_ns, zone);
-        // The date is told where it is another one.
+        // The date is reported where it is another one.
         let (date, day) = (began.get(..11), until.get(..11));
         let time = if date == day { until.get(11..19) } else { until.get(..19) };
         let known = |text: &str| if text.is_empty() { NONE.to_string() } else { text.to_string() };
@@ -150,9 +150,9 @@ mod tests {
         let text = drawn(std::slice::from_ref(&row), Style::plain());
         let line = text.lines().nth(1).unwrap();
         // The clocks were set ahead in it.
-        let told = "2026-03-08 01:58:50 -03:30  03:00:00    70 s  sdb (/var/lib/pg) +2  postgres  \
+        let reported = "2026-03-08 01:58:50 -03:30  03:00:00    70 s  sdb (/var/lib/pg) +2  postgres  \
                     device.retry  97 %  41.2 s  20260308T053002Z-sdb";
-        assert_eq!(line, told);
+        assert_eq!(line, reported);
         assert_eq!(text.lines().count(), 2);
         let now = IncidentRow { ongoing: true, ..row.clone() };
         assert!(drawn(&[now], Style::plain()).contains("ongoing"));

@@ -51,7 +51,7 @@ impl MapChoice {
         self.left
     }
 
-    /// What is said of those left out, if there are any.
+    /// What is reported of those left out, if there are any.
     pub fn words(&self) -> Option<String> {
         let left = self.left;
         (left > 0).then(|| {

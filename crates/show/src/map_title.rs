@@ -9,7 +9,7 @@ use crate::picture::Picture;
 use crate::scale::stage_words;
 use crate::words::{duration, several};
 
-/// The name that stands out, which may be empty, and the sentence behind it.
+/// The name that stands out, which may be empty, and the sentence after it.
 pub fn title(
     recording: &Recording,
     listing: &Listing,
@@ -32,7 +32,7 @@ pub fn title(
         listing.source.format
     );
     if let Some((mean, latest)) = picture.means_ns() {
-        // Exact sums are told beside the map of the time they make up.
+        // Exact sums are reported beside the map of the time they make up.
         let how = if picture.exact { "" } else { " (estimated)" };
         text += &format!(", mean {}{how}", duration(mean));
         if let Some(latest) = latest {

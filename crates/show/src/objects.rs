@@ -235,7 +235,7 @@ pub fn findings(report: &Report, style: &Style) -> Value {
         .collect()
 }
 
-/// A verdict and all that stands behind it.
+/// A verdict and all that stands after it.
 pub const FINDING: &[Field<Finding>] = &[
     field("verdict", "its name; `iowhy explain NAME` prints the rule", |_, of| {
         of.verdict.name().into()

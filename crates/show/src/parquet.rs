@@ -69,17 +69,17 @@ impl<W: Write> ParquetFile<W> {
         Ok(())
     }
 
-    /// Ends the file with what is said of it.
+    /// Ends the file with what is reported of it.
     ///
     /// # Errors
     /// What the output says.
-    pub fn finish(mut self, columns: &[Column], said: &[(&str, String)]) -> io::Result<W> {
+    pub fn finish(mut self, columns: &[Column], reported: &[(&str, String)]) -> io::Result<W> {
         let mut root = Struct::default();
         root.text(4, "iowhy");
         root.i32(5, columns.len() as i32);
         let mut schema = vec![root];
         schema.extend(columns.iter().map(schema_element));
-        let said = said.iter().map(|(key, value)| {
+        let reported = reported.iter().map(|(key, value)| {
             let mut pair = Struct::default();
             pair.text(1, key);
             pair.text(2, value);
@@ -90,7 +90,7 @@ impl<W: Write> ParquetFile<W> {
         footer.list_of_structs(2, schema);
         footer.i64(3, self.rows as i64);
         footer.list_of_structs(4, self.groups);
-        footer.list_of_structs(5, said.collect());
+        footer.list_of_structs(5, reported.collect());
         footer.text(6, "iowhy");
         footer.list_of_structs(7, columns.iter().map(|_| order()).collect());
         let footer = footer.into_bytes();

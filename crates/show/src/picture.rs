@@ -39,7 +39,7 @@ impl Measure {
     }
 }
 
-/// What the axes of a map are, behind the heading of the first.
+/// What the axes of a map are, after the heading of the first.
 pub const AXES: &str = "  y: latency, x: time, colour: rate";
 
 /// One column of canvas.
@@ -128,7 +128,7 @@ impl Picture {
     }
 
     /// The zero of the time axis: the clock's own, or the left edge if the clock began so long
-    /// before that its figures would hide the map's.
+    /// before that its numbers would hide the map's.
     pub fn origin(&self) -> f64 {
         if self.start.abs() > FAR * self.seconds { self.start } else { 0.0 }
     }
@@ -178,8 +178,8 @@ impl Picture {
         self.edges.buckets().div_ceil(Grid::rows_per_line(style))
     }
 
-    /// Lines of text that hold nothing are told in one where three or more are neighbours: how many
-    /// begin with this one.
+    /// Lines of text that hold nothing are reported in one where three or more are neighbours: how
+    /// many begin with this one.
     pub fn empty_from(&self, line: usize, style: &Style) -> usize {
         let empty = |line: &usize| {
             let mut buckets = self.buckets_of(*line, style);
@@ -226,13 +226,13 @@ impl Picture {
         };
         let buckets: Vec<usize> = self.buckets_of(line, style).collect();
         let some = cell.values(measure).enumerate().filter(|(bucket, _)| buckets.contains(bucket));
-        said(some.map(|(_, value)| value).sum(), measure)
+        reported(some.map(|(_, value)| value).sum(), measure)
     }
 
     /// The sum of the latest column.
     pub fn latest_sum(&self, measure: Measure) -> String {
         let latest = self.cells.iter().rfind(|cell| cell.seconds > 0.0);
-        latest.map_or(String::new(), |cell| said(cell.values(measure).sum(), measure))
+        latest.map_or(String::new(), |cell| reported(cell.values(measure).sum(), measure))
     }
 
     /// The buckets that one line of text shows.
@@ -289,7 +289,7 @@ pub fn middle(low: u64, high: u64) -> f64 {
     if high == u64::MAX { low as f64 } else { (low as f64 + high as f64) / 2.0 }
 }
 
-fn said(value: f64, measure: Measure) -> String {
+fn reported(value: f64, measure: Measure) -> String {
     match (value, measure) {
         (value, _) if value.is_nan() || value <= 0.0 => String::new(),
         (value, Measure::Frequency) => short(value),
@@ -310,7 +310,7 @@ mod tests {
             known
         };
         let mut column = Column::default();
-        // A thousand quick ones, then five slow ones: the last must not speak for the column.
+        // A thousand fast ones, then five slow ones: the last must not speak for the column.
         column.add(&of(100_000, 1000), &standard, 1.0, 1.0);
         column.add(&of(500_000_000, 5), &standard, 1.0, 1.0);
         let near = |q| column.row(q).map(|row| standard.low(row) < 200_000);

@@ -1,6 +1,6 @@
 //! PyLatencyMap 1.3's own picture, byte for byte: two maps, one frame per record.
 //!
-//! It is no view of the list: a view draws a report on the canvas there is, this draws the
+//! It is not a view of the list: a view draws a report on the canvas there is, this draws the
 //! original's records at the original's width and in its colours.
 //!
 //! What it draws and how it counts is the original's, with what that gets wrong: rows are
@@ -113,7 +113,7 @@ impl PylatencymapRun {
         out.write_all(&self.frame)
     }
 
-    /// What stands behind the last frame.
+    /// What stands after the last frame.
     ///
     /// # Errors
     /// What the writer says.

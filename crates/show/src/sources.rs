@@ -103,7 +103,7 @@ fn prose(lines: u64) -> String {
     format!("{} ignored", several(lines, "line"))
 }
 
-/// What was lost or could not be read, with the first complaints; nothing if all went well.
+/// What was lost or could not be read, with the first log events; nothing if all went well.
 pub fn losses(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
     for listing in &recording.listings {
         let source = &listing.source;

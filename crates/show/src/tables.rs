@@ -28,7 +28,7 @@ pub use statements::{Statement, StatementKind};
 use crate::clock::Clock;
 pub use crate::parquet::Kind;
 
-/// Records kept back until the input says when its clock began.
+/// Records kept back until the input shows when its clock began.
 const EVENTS_KEPT_BACK: usize = 1 << 17;
 const HISTOGRAMS_KEPT_BACK: usize = 1 << 13;
 /// Records that tell an input from another one that began in the same second.
@@ -227,13 +227,13 @@ impl<'a> TableSink<'a> {
     /// says.
     fn draw_clocks(&mut self) {
         let known = Clock::of_each(self.inner.known());
-        for (clock, said) in self.clocks.iter_mut().zip(known) {
-            let said = || dated(said?);
-            let told = || {
+        for (clock, message) in self.clocks.iter_mut().zip(known) {
+            let message = || dated(message?);
+            let reported = || {
                 let began = self.options.began_ns?;
                 Some(began.saturating_sub(clock.first.unwrap_or(0)))
             };
-            clock.zero = clock.zero.or_else(said).or_else(told);
+            clock.zero = clock.zero.or_else(message).or_else(reported);
         }
     }
 

@@ -98,7 +98,7 @@ pub struct Places {
     pub verdict: Rect,
     /// The rows of devices, without the heading.
     pub devices: Rect,
-    /// The column behind the heading of each key, in the order of [`Key::ALL`]; 0 for one that is
+    /// The column after the heading of each key, in the order of [`Key::ALL`]; 0 for one that is
     /// not shown.
     pub headings: [u16; 12],
     /// The cells of the map, and how many columns of them a tick has.
@@ -117,7 +117,7 @@ const SENTENCE: usize = 40;
 /// Rows of the smallest screen that has all panels.
 const TALL: u16 = 18;
 
-/// Draws the screen and says where its parts are.
+/// Draws the screen and shows where its parts are.
 pub fn draw(frame: &mut Frame, screen: &Screen) -> Places {
     let area = frame.area();
     let rows = ordered(screen);

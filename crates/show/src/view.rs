@@ -49,7 +49,7 @@ pub struct Style {
     pub unicode: bool,
     /// The colours of heat maps.
     pub palette: Palette,
-    /// The zone in which times are told: that of the reader, not of the capture.
+    /// The zone in which times are reported: that of the reader, not of the capture.
     pub zone: TimeZone,
     /// How they follow values; the palette's own way if `None`.
     pub growth: Option<Growth>,
@@ -66,12 +66,13 @@ pub struct Style {
     /// The number of the listing of which the report is one part, where a capture is drawn in
     /// parts: its clock begins at zero then where the view's does.
     pub part: Option<usize>,
-    /// Whether single I/Os are marked as sequential or random: if so, the sector behind the last
+    /// Whether single I/Os are marked as sequential or random: if so, the sector after the last
     /// I/O of each device before this report.
     pub pattern: Option<HashMap<DeviceId, u64>>,
     /// Nanoseconds since 1970 at the zero of the events' clock, for lines with the time of day.
     pub time_of_day: Option<i64>,
-    /// Whether times of a listing that knows the time of day at its clock's zero are told as that.
+    /// Whether times of a listing that knows the time of day at its clock's zero are reported as
+    /// that.
     pub clock_of_day: bool,
     /// Whether single I/Os have a column for their file, even where none is known.
     pub files: bool,

@@ -55,7 +55,7 @@ pub fn tone(finding: &Finding) -> Tone {
     }
 }
 
-/// What a verdict explains a share of, if it names a cause: a contradiction in the figures explains
+/// What a verdict explains a share of, if it names a cause: a contradiction in the numbers explains
 /// no latency, and where a device was not measured or nobody felt it there is none to explain.
 pub fn explains(finding: &Finding) -> Option<&'static str> {
     if finding.share_is_assumed {
@@ -76,7 +76,7 @@ fn is_told(finding: &Finding) -> bool {
     finding.evidence.iter().any(|one| one.basis != Basis::Measured)
 }
 
-/// The worst interval is told beside the mean if it is so many times as bad.
+/// The worst interval is reported beside the mean if it is so many times as bad.
 const WORST_TOLD: f64 = 2.0;
 
 /// What the trouble costs: time waited per second, share of slow requests, p99 or mean.

@@ -50,7 +50,7 @@ fn bytes(view: &iowhy_show::View, report: &Report, style: &Style) -> Vec<u8> {
     out
 }
 
-/// Views whose bytes are no text.
+/// Views whose bytes are not text.
 const BINARY: [&str; 2] = ["heatmap-png", "parquet"];
 
 /// Whether a view draws on paper; the others write for programs.
@@ -123,19 +123,19 @@ fn no_control_character_gets_through_and_plain_paper_stays_plain() {
 
 #[test]
 fn json_is_json_and_numbers_that_are_none_are_null() {
-    let mut said = 0;
+    let mut reported = 0;
     for (name, report) in all_reports() {
         for view in VIEWS.iter().filter(|view| view.name.contains("json")) {
             let text = drawn(view, &report, &Style::plain());
             let values: Result<Vec<serde_json::Value>, _> =
                 serde_json::Deserializer::from_str(&text).into_iter().collect();
             let values = values.unwrap_or_else(|error| panic!("{} of {name}: {error}", view.name));
-            // Of an empty report a view may say nothing.
-            said += values.len();
+            // Of an empty report a view may show nothing.
+            reported += values.len();
             assert!(values.iter().all(|value| value["schema"].is_string()), "{text}");
         }
     }
-    assert!(said > 20, "{said} values were looked at");
+    assert!(reported > 20, "{reported} values were looked at");
 }
 
 /// Takes so many bytes, then breaks.

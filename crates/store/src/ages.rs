@@ -124,8 +124,8 @@ mod tests {
         assert_eq!(in_s(&old), [14_400, 10_800, 7200, 3600]);
         assert_eq!(old.age_s("7300-sda"), 7100);
         let text = old.text().replace(&stamp(90_000), "lost");
-        let harmed = Ages::read(&text, &names(&began), incident());
-        assert_eq!(in_s(&harmed), [14_400, 10_800, 7200, 0]);
+        let damaged = Ages::read(&text, &names(&began), incident());
+        assert_eq!(in_s(&damaged), [14_400, 10_800, 7200, 0]);
         for text in ["x", "1", "99999999999999999999 a", "-5 now\n\0\n7 \n"] {
             let ages = Ages::read(text, &names(&began), incident());
             assert!(in_s(&ages).iter().all(|age| (0..=14_400).contains(age)), "{text}");

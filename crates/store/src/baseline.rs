@@ -113,7 +113,7 @@ impl LearnedHistograms {
         text
     }
 
-    /// From such lines; those that are damaged are passed over and counted.
+    /// From such lines; those that are damaged are ignored and counted.
     pub fn parse(text: &str) -> (LearnedHistograms, u64) {
         let (mut learned, mut skipped) = (LearnedHistograms::default(), 0);
         for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {

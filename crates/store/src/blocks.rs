@@ -1,4 +1,4 @@
-//! The blocks of a capture in memory, as far as it goes: damage is passed over and counted.
+//! The blocks of a capture in memory, as far as it goes: damage is ignored and counted.
 
 use iowhy_capture::{BLOCK_BYTES, Block, Header, MAGIC};
 use memchr::memmem;

@@ -24,7 +24,7 @@ pub enum GapCause {
     ClockSet,
 }
 
-/// A stretch of time, ns since 1970, of which a store holds nothing.
+/// A stretch of time, ns since 1970, of which a store contains nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap {
     /// Its beginning.
@@ -77,7 +77,7 @@ impl Coverage {
         if let Some(offset) = stated.and_then(|fact| fact.value.duration()) {
             self.offsets.insert(header.stream, offset.ns());
         }
-        let first = crate::pour::first_time(block).map_or(0, Time::ns);
+        let first = crate::emit::first_time(block).map_or(0, Time::ns);
         let named = || began_s.saturating_mul(SECOND_NS).saturating_sub(first);
         let offset = *self.offsets.entry(header.stream).or_insert_with(named);
         let mut add = |start: Time, length: Option<Nanos>| {
@@ -113,7 +113,7 @@ impl Coverage {
     fn watched(&mut self, stream: u64, from_ns: i64, to_ns: i64) {
         let place = self.open.get(&stream).and_then(|place| self.watched.get_mut(*place));
         match place {
-            // Cells of a thinned segment come some minutes after the facts of their time.
+            // Cells of a sampled segment come some minutes after the facts of their time.
             Some(last)
                 if from_ns <= last.to_ns.saturating_add(SILENCE_NS)
                     && to_ns >= last.from_ns.saturating_sub(SILENCE_NS) =>

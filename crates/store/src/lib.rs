@@ -3,7 +3,7 @@
 //! ```text
 //! STORE/iowhy-store                                    the mark of a store, locked by its recorder
 //! STORE/segments/20261122T190000Z.seconds.iowhy        averages and histograms, second by second
-//! STORE/segments/20261122T150000Z.minutes.iowhy        the same, thinned once they were older
+//! STORE/segments/20261122T150000Z.minutes.iowhy        the same, sampled once they were older
 //! STORE/incidents/20261122T190312Z-sdb.iowhy           every I/O around an incident
 //! STORE/incidents/20261122T190312Z-sdb.json            what was made of it
 //! STORE/baseline                                       what each device does at each hour
@@ -25,8 +25,8 @@ mod ages;
 mod baseline;
 mod blocks;
 mod coverage;
+mod emit;
 mod name;
-mod pour;
 mod segment;
 mod store;
 mod thin;
@@ -34,8 +34,8 @@ mod thin;
 pub use baseline::LearnedHistograms;
 pub use blocks::{Blocks, Damage};
 pub use coverage::{Coverage, Gap, GapCause};
+pub use emit::{EmitCounts, SegmentPour, Span};
 pub use name::{Grain, SegmentName, stamp, unstamp};
-pub use pour::{PourCounts, SegmentPour, Span};
 pub use segment::Segment;
 pub use store::{Bounds, Incident, Store, TendReport, open_plain};
 pub use thin::{ThinSegment, thin};

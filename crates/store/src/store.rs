@@ -1,4 +1,4 @@
-//! The folder of a store: its files, and which of them may be thinned or removed.
+//! The folder of a store: its files, and which of them may be sampled or removed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use crate::ages::Ages;
 use crate::coverage::Coverage;
 use crate::{
-    Blocks, Damage, Grain, PourCounts, SECOND_NS, Segment, SegmentName, SegmentPour, Span, stamp,
+    Blocks, Damage, EmitCounts, Grain, SECOND_NS, Segment, SegmentName, SegmentPour, Span, stamp,
     thin, unstamp,
 };
 use iowhy_model::Sink;
@@ -251,8 +251,8 @@ impl Store {
         Ok(())
     }
 
-    /// All segments, the earliest first; of those that were being thinned when the recorder was
-    /// killed, the thinned one.
+    /// All segments, the earliest first; of those that were being sampled when the recorder was
+    /// killed, the sampled one.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -313,18 +313,18 @@ impl Store {
         Ok(coverage)
     }
 
-    /// Pours what the segments hold of a stretch of time, and says what could not be read and when
+    /// Pours what the segments hold of a stretch of time, and shows what could not be read and when
     /// nobody watched.
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn pour(
+    pub fn emit(
         &self,
         span: Span,
         sink: &mut dyn Sink,
-    ) -> io::Result<(PourCounts, Damage, Coverage)> {
+    ) -> io::Result<(EmitCounts, Damage, Coverage)> {
         let (mut damage, mut coverage) = (Damage::default(), Coverage::new(span));
-        let mut pouring = SegmentPour::new(span, &self.folder.display().to_string(), sink);
+        let mut emitting = SegmentPour::new(span, &self.folder.display().to_string(), sink);
         let mut names = self.segments()?;
         names.retain(|name| name.touches(span.from_ns, span.to_ns));
         let mut first = true;
@@ -337,35 +337,35 @@ impl Store {
                         coverage.block(name.began_s, header, block);
                     }
                 });
-                pouring.segment(name.began_s, watched);
+                emitting.segment(name.began_s, watched);
                 if first {
                     damage.add(blocks.damage());
                 }
             }
             first = false;
-            if !pouring.next_listing() {
-                return Ok((pouring.poured(), damage, coverage));
+            if !emitting.next_listing() {
+                return Ok((emitting.emitted(), damage, coverage));
             }
         }
     }
 
-    /// Pours one segment by itself, and says what could not be read; `None` if it is gone.
+    /// Pours one segment by itself, and shows what could not be read; `None` if it is gone.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn pour_segment(
+    pub fn emit_segment(
         &self,
         name: SegmentName,
         sink: &mut dyn Sink,
-    ) -> io::Result<Option<(PourCounts, Damage)>> {
+    ) -> io::Result<Option<(EmitCounts, Damage)>> {
         let Some(bytes) = self.read(name)? else { return Ok(None) };
         let input = self.folder.display().to_string();
-        let mut pouring = SegmentPour::new(Span::ALL, &input, sink).with_facts_alone();
+        let mut emitting = SegmentPour::new(Span::ALL, &input, sink).with_facts_alone();
         loop {
             let mut blocks = Blocks::new(&bytes);
-            pouring.segment(name.began_s, &mut blocks);
-            if !pouring.next_listing() {
-                return Ok(Some((pouring.poured(), blocks.damage())));
+            emitting.segment(name.began_s, &mut blocks);
+            if !emitting.next_listing() {
+                return Ok(Some((emitting.emitted(), blocks.damage())));
             }
         }
     }
@@ -374,7 +374,7 @@ impl Store {
     /// recorder began. The segment that began at `writing_s` is being written.
     ///
     /// # Errors
-    /// If the folder cannot be read or a thinned segment not be written.
+    /// If the folder cannot be read or a sampled segment not be written.
     pub fn tend(&mut self, ran_s: i64, writing_s: i64, bounds: &Bounds) -> io::Result<TendReport> {
         let mut tended = TendReport::default();
         self.ages.advance(ran_s);
@@ -431,7 +431,7 @@ impl Store {
                 break;
             }
             taken = taken.saturating_sub(length(path));
-            // The verdict stays: it is small, and says what was seen.
+            // The verdict stays: it is small, and shows what was seen.
             tended.incidents += u64::from(fs::remove_file(path).is_ok());
         }
         let mut all = self.bytes()?;
@@ -470,7 +470,7 @@ impl Store {
         let thinned = thin(Blocks::new(&bytes), grain.length_ns(), keep);
         let coarser = SegmentName { grain, ..name };
         self.replace(&Path::new(SEGMENTS).join(coarser.file()), &thinned.bytes)?;
-        // From here on the thinned one counts, whatever becomes of the other.
+        // From here on the sampled one counts, whatever becomes of the other.
         let _ = fs::remove_file(self.folder.join(SEGMENTS).join(name.file()));
         tended.thinned.0 += thinned.cells.0;
         tended.thinned.1 += thinned.cells.1;
@@ -522,10 +522,10 @@ impl Incident {
     }
 }
 
-/// Opens a file of a store to read: whoever put a link, a pipe or a device there is told of it.
+/// Opens a file of a store to read: whoever put a link, a pipe or a device there is reported of it.
 ///
 /// # Errors
-/// If it is no regular file, or cannot be opened.
+/// If it is not a regular file, or cannot be opened.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     let foreign = || {
         let what = format!("`{}` is not a regular file, so no recorder created it", path.display());

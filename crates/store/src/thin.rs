@@ -8,7 +8,7 @@ use iowhy_model::{
     Device, DeviceId, Distribution, Interval, Nanos, Op, Rates, Sink, Stage, Time, key,
 };
 
-/// A segment, thinned.
+/// A segment, sampled.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ThinSegment {
     /// Its bytes.
@@ -54,7 +54,7 @@ pub fn thin(
     thinned
 }
 
-/// One stream, being thinned.
+/// One stream, being sampled.
 struct ThinStream {
     length_ns: i64,
     offset_ns: Option<i64>,

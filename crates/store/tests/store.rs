@@ -1,4 +1,4 @@
-//! A store that was cut, damaged, thinned or killed: read as far as it goes, losses counted.
+//! A store that was cut, damaged, sampled or killed: read as far as it goes, losses counted.
 
 #![allow(clippy::expect_used, clippy::panic)]
 
@@ -118,7 +118,7 @@ fn minutes_hold_what_their_seconds_held_and_incidents_stay_sharp() {
     let fine = seconds(7, 0, 600);
     let minutes = thin(Blocks::new(&fine), Grain::Minutes.length_ns(), &[]);
     let (ios, rows, damage) = sums(&minutes.bytes);
-    // 5000 s since boot is no whole minute: eleven are touched.
+    // 5000 s since boot is not a whole minute: eleven are touched.
     assert_eq!((ios, rows, damage), (60_000, 11, 0));
     assert_eq!(minutes.cells, (1200, 22));
     assert!(minutes.bytes.len() * 20 < fine.len(), "{} of {}", minutes.bytes.len(), fine.len());
@@ -161,10 +161,10 @@ fn a_stretch_of_many_segments_is_one_listing_of_each_source() {
     let mut recording = Recording::new();
     let at = |second: i64| (WALL_S + second) * SECOND_NS;
     let span = Span { from_ns: at(590), to_ns: at(1209) };
-    let (poured, damage, coverage) = store.pour(span, &mut recording).expect("it can be read");
+    let (emitted, damage, coverage) = store.emit(span, &mut recording).expect("it can be read");
     assert!(!damage.any() && coverage.gaps().is_empty(), "{:?}", coverage.gaps());
     assert_eq!(recording.listings.len(), 2);
-    assert_eq!(poured.cells, 2 * 620);
+    assert_eq!(emitted.cells, 2 * 620);
     let [histograms, counters] = recording.listings.as_slice() else { panic!("two") };
     let ios = histograms.distributions.iter().map(|one| one.histogram.count()).sum::<u64>();
     assert_eq!((ios, counters.intervals.len()), (62_000, 620));
@@ -221,7 +221,7 @@ fn a_recorder_killed_while_it_thinned_leaves_nothing_twice() {
     std::fs::write(path.with_extension("new"), b"half").expect("a file");
     let ios = |store: &Store| {
         let mut recording = Recording::new();
-        store.pour(Span::ALL, &mut recording).expect("it can be read");
+        store.emit(Span::ALL, &mut recording).expect("it can be read");
         let all = recording.listings.iter().flat_map(|listing| &listing.distributions);
         all.map(|one| one.histogram.count()).sum::<u64>()
     };
@@ -242,8 +242,8 @@ fn a_file_without_a_name_of_ours_is_left_alone_and_rubbish_is_counted() {
     let name = SegmentName { began_s: WALL_S, grain: Grain::Seconds };
     std::fs::write(segments.join(name.file()), vec![0x89; 10 * Header::BYTES]).expect("a file");
     let mut recording = Recording::new();
-    let (poured, damage, _) = store.pour(Span::ALL, &mut recording).expect("it can be read");
-    assert_eq!((poured.cells, damage.bytes), (0, 10 * Header::BYTES as u64));
+    let (emitted, damage, _) = store.emit(Span::ALL, &mut recording).expect("it can be read");
+    assert_eq!((emitted.cells, damage.bytes), (0, 10 * Header::BYTES as u64));
     assert!(segments.join("notes.txt").exists());
 }
 
@@ -280,7 +280,7 @@ fn a_wrong_clock_removes_nothing_and_hides_nothing() {
         }
         let store = Store::record(&folder.0).expect("the store");
         let mut recording = Recording::new();
-        let (_, damage, _) = store.pour(Span::ALL, &mut recording).expect("it can be read");
+        let (_, damage, _) = store.emit(Span::ALL, &mut recording).expect("it can be read");
         let all = recording.listings.iter().flat_map(|listing| &listing.distributions);
         let ios = all.map(|one| one.histogram.count()).sum::<u64>();
         assert_eq!((ios, damage.any()), (recorded, false), "{wrong}");
@@ -324,7 +324,7 @@ fn a_second_recorded_at_the_same_time_of_day_does_not_hide_the_first() {
     drop(store);
     let store = Store::record(&folder.0).expect("the store");
     let mut recording = Recording::new();
-    store.pour(Span::ALL, &mut recording).expect("it can be read");
+    store.emit(Span::ALL, &mut recording).expect("it can be read");
     let all = recording.listings.iter().flat_map(|listing| &listing.distributions);
     assert_eq!(all.map(|one| one.histogram.count()).sum::<u64>(), 18_000);
 }
@@ -357,9 +357,9 @@ fn what_was_not_watched_is_known() {
     };
     assert!(watched(0, 0) && watched(120, 120) && watched(200, 300) && watched(1249, 1249));
     assert!(!watched(-40, -30) && !watched(270, 270) && !watched(300, 900) && !watched(1300, 1400));
-    // Nothing lies there: no fact of the time before is told of it.
+    // Nothing lies there: no fact of the time before is reported of it.
     let mut recording = Recording::new();
     let span = Span { from_ns: at(300), to_ns: at(900) };
-    let (poured, ..) = store.pour(span, &mut recording).expect("it can be read");
-    assert_eq!((poured.cells, poured.facts, recording.listings.len()), (0, 0, 0));
+    let (emitted, ..) = store.emit(span, &mut recording).expect("it can be read");
+    assert_eq!((emitted.cells, emitted.facts, recording.listings.len()), (0, 0, 0));
 }

@@ -6,7 +6,7 @@
 //! - [`shipped`] lists what the released binary is made of: `xtask licences TARGET`, `xtask sbom
 //!   TARGET`.
 //! - [`suite`] runs all tests: `xtask test`, which `./test` calls.
-//! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
+//! - [`tidy`] contains the laws of docs/ARCHITECTURE.md as tests over the source text.
 
 #![forbid(unsafe_code)]
 

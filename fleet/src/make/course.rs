@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::bell::Bell;
-use super::disks::{Disk, Sickness};
+use super::disks::{Disk, FaultKind};
 
 /// Fewer requests are drawn one by one, more by bucket.
 const ONE_BY_ONE: f64 = 40.0;
@@ -102,20 +102,20 @@ impl<'a> Course<'a> {
 
     /// The factor of all requests, and the share and factor of some.
     fn sickness(&self, hour: f64) -> (f64, Option<(f64, f64)>) {
-        let Some((kind, from)) = self.disk.sick.filter(|(_, from)| hour >= *from) else {
+        let Some((kind, from)) = self.disk.faulty.filter(|(_, from)| hour >= *from) else {
             return (1.0, None);
         };
         match kind {
-            Sickness::Steady(factor) => (factor, None),
-            Sickness::Fits(factor, long, period) => {
+            FaultKind::Steady(factor) => (factor, None),
+            FaultKind::Fits(factor, long, period) => {
                 let at = (hour - from) % period;
                 (if at < long { factor } else { 1.0 }, None)
             }
-            Sickness::Creeping(factor) => {
+            FaultKind::Creeping(factor) => {
                 let way = (hour - from) / (self.hours - from).max(1.0);
                 (1.0 + (factor - 1.0) * way, None)
             }
-            Sickness::Tail(percent, times) => (1.0, Some((percent / 100.0, times))),
+            FaultKind::Tail(percent, times) => (1.0, Some((percent / 100.0, times))),
         }
     }
 

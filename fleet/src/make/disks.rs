@@ -11,7 +11,7 @@ use super::models::{MODELS, Model};
 
 /// What ails a disk.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Sickness {
+pub enum FaultKind {
     /// Slower from some hour on: by this factor.
     Steady(f64),
     /// Slower for some hours, again and again: by this factor, so many hours of a period of so
@@ -37,10 +37,10 @@ pub struct Disk {
     pub own: f64,
     /// What it is asked for beside an ordinary one.
     pub load: f64,
-    /// From this hour on, and so many times as much: hot, and not sick.
+    /// From this hour on, and so many times as much: hot, and not faulty.
     pub hot: Option<(f64, f64)>,
     /// What ails it, and from which hour on.
-    pub sick: Option<(Sickness, f64)>,
+    pub faulty: Option<(FaultKind, f64)>,
     /// What its firmware costs.
     pub firmware_factor: f64,
     /// Share of reads.
@@ -89,24 +89,24 @@ impl Fleet {
                 LogNormal::new(0.0, model.varied).map_or(1.0, |spread| spread.sample(&mut chance));
             let load =
                 busy * LogNormal::new(0.0, 0.25).map_or(1.0, |spread| spread.sample(&mut chance));
-            let sick = (chance.random_range(0.0..1000.0) < make.sick).then(|| {
+            let faulty = (chance.random_range(0.0..1000.0) < make.faulty).then(|| {
                 let from = chance.random_range(0.1..0.7) * hours;
                 let kind = match chance.random_range(0..4) {
-                    0 => Sickness::Steady(chance.random_range(1.6..6.0)),
-                    1 => Sickness::Fits(
+                    0 => FaultKind::Steady(chance.random_range(1.6..6.0)),
+                    1 => FaultKind::Fits(
                         chance.random_range(2.0..10.0),
                         chance.random_range(2.0..6.0),
                         chance.random_range(8.0..24.0),
                     ),
-                    2 => Sickness::Creeping(chance.random_range(2.0..6.0)),
-                    _ => Sickness::Tail(
+                    2 => FaultKind::Creeping(chance.random_range(2.0..6.0)),
+                    _ => FaultKind::Tail(
                         chance.random_range(1.0..5.0),
                         chance.random_range(30.0..200.0),
                     ),
                 };
                 (kind, from)
             });
-            let hot = (sick.is_none() && chance.random_range(0.0..1000.0) < 15.0)
+            let hot = (faulty.is_none() && chance.random_range(0.0..1000.0) < 15.0)
                 .then(|| (chance.random_range(0.0..0.8) * hours, chance.random_range(2.0..8.0)));
             let worse = bad.iter().find(|(name, of, _)| (*name, *of) == (model.name, firmware));
             let device = match model.class {
@@ -121,7 +121,7 @@ impl Fleet {
                 own,
                 load,
                 hot,
-                sick,
+                faulty,
                 firmware_factor: worse.map_or(1.0, |(_, _, factor)| *factor),
                 reads,
                 bytes: [4096 << chance.random_range(0..4), 16_384],
@@ -145,8 +145,8 @@ impl Fleet {
     pub fn write_truth(&self, path: &Path) -> anyhow::Result<()> {
         let mut text = "host,device,model,firmware,what,since_hour,how\n".to_string();
         for disk in &self.disks {
-            let (what, since, how) = match (&disk.sick, &disk.hot) {
-                (Some((kind, from)), _) => ("sick", *from, format!("{kind:?}").replace(',', ";")),
+            let (what, since, how) = match (&disk.faulty, &disk.hot) {
+                (Some((kind, from)), _) => ("faulty", *from, format!("{kind:?}").replace(',', ";")),
                 (None, Some((from, times))) => ("hot", *from, format!("{times:.1}x")),
                 (None, None) => continue,
             };

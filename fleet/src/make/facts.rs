@@ -1,4 +1,4 @@
-//! What is known of a generated host and its disks, as an export states it each day.
+//! What is known of a generated host and its disks, as an export reports it each day.
 
 use std::sync::Arc;
 
@@ -28,9 +28,9 @@ pub fn columns(host: u32, disks: &[Disk]) -> Vec<ArrayRef> {
     ];
     for disk in disks {
         let device = Some(disk.device.as_str());
-        let said =
+        let reported =
             [("model", disk.model.name), ("firmware", disk.firmware), ("class", disk.model.class)];
-        rows.extend(said.map(|(key, value)| Fact {
+        rows.extend(reported.map(|(key, value)| Fact {
             device,
             kind: "fact",
             key,

@@ -205,11 +205,11 @@ fn file(folder: &Path, name: &str, table: Table, columns: Vec<ArrayRef>) -> anyh
         Field::new(field.name(), column.data_type().clone(), field.is_nullable())
     });
     let batch = RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns)?;
-    let said = [(VERSION_KEY, VERSION), (TABLE_KEY, table.name())];
-    let said = said.map(|(key, value)| KeyValue::new(key.to_string(), value.to_string()));
+    let reported = [(VERSION_KEY, VERSION), (TABLE_KEY, table.name())];
+    let reported = reported.map(|(key, value)| KeyValue::new(key.to_string(), value.to_string()));
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-        .set_key_value_metadata(Some(said.to_vec()));
+        .set_key_value_metadata(Some(reported.to_vec()));
     for field in batch.schema().fields() {
         if matches!(field.data_type(), DataType::Int32 | DataType::Int64) {
             let column = field.name().as_str();

@@ -17,11 +17,11 @@ use crate::why::words;
 /// Rows of a map, and its columns.
 const ROWS: usize = 60;
 const COLUMNS: usize = 168;
-/// Accusations of disks that are told in full.
+/// Accusations of disks that are reported in full.
 const TOLD: usize = 100;
 /// Rows of a table.
 const LISTED: usize = 40;
-/// Below this factor a cell is as quick as its peers; from the other on it has the last colour.
+/// Below this factor a cell is as fast as its peers; from the other on it has the last colour.
 const LEAST: f64 = 1.1;
 const MOST: f64 = 8.0;
 
@@ -150,8 +150,8 @@ fn accusations(disks: &Disks, verdicts: &Verdicts, out: &mut dyn Write) -> io::R
     }
     let is_disk = |one: &&Accusation| matches!(one.whom, Subject::Disk(_));
     let groups = verdicts.accused.iter().filter(|one| !is_disk(one));
-    let told = groups.chain(verdicts.accused.iter().filter(is_disk).take(TOLD));
-    for one in told {
+    let reported = groups.chain(verdicts.accused.iter().filter(is_disk).take(TOLD));
+    for one in reported {
         writeln!(out, "<h3>{}</h3>\n<dl>", text(&words::sentence(disks, one)))?;
         let mut line = |name: &str, html: String| writeln!(out, "<dt>{name}</dt><dd>{html}</dd>");
         line("because", text(&words::evidence(one)))?;
@@ -319,8 +319,8 @@ mod tests {
         let noise = |hour: usize, disk: usize| ((hour * 31 + disk * 17) % 7) as f64 * 0.01;
         let disk = |place: usize| {
             let hour = |hour: usize| {
-                let sick = if place == 3 && hour >= 20 { 1.0 } else { 0.0 };
-                let latency = 1e6f64.ln() + noise(hour, place) + sick;
+                let faulty = if place == 3 && hour >= 20 { 1.0 } else { 0.0 };
+                let latency = 1e6f64.ln() + noise(hour, place) + faulty;
                 Some(Hour { latency, load: 100f64.ln(), ios: 360_000, bytes: 4096.0 })
             };
             Disk {

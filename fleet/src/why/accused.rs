@@ -11,7 +11,7 @@ use super::stretches::Stretch;
 pub enum Subject {
     /// All disks of a model, from some hour on.
     Model(String),
-    /// A model's firmware, beside the quickest of them.
+    /// A model's firmware, beside the fastest of them.
     Firmware(String, String, String),
     /// The hosts with that value of a label.
     Label(String, String),

@@ -73,11 +73,11 @@ pub fn clocks(disks: &Disks, excess: &Excess) -> Vec<f64> {
     clocks
 }
 
-/// Firmwares beside the quickest of their model; what a firmware costs is taken off all its disks.
+/// Firmwares beside the fastest of their model; what a firmware costs is taken off all its disks.
 pub fn firmwares(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accusation>) {
     for (model, members) in by(disks, |disk| Some(disks.disks[disk].model.clone())) {
         let known = of_firmwares(disks, &members, excess);
-        // A handful of quick disks is no measure for the rest.
+        // A handful of fast disks is not a measure for the rest.
         let enough = |n: usize| n >= 2 * MEMBERS && n * 20 >= members.len();
         let measures = known.iter().filter(|firmware| enough(firmware.disks.len()));
         let quickest = measures.min_by(|a, b| a.middle.total_cmp(&b.middle));

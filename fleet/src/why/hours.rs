@@ -39,9 +39,9 @@ pub struct Disk {
     pub host: String,
     /// The kernel's name there.
     pub device: String,
-    /// What it is; empty if nothing says so.
+    /// What it is; empty if nothing shows it.
     pub model: String,
-    /// With what firmware; empty if nothing says so.
+    /// With what firmware; empty if nothing shows it.
     pub firmware: String,
     /// Labels of the host, such as its rack.
     pub labels: BTreeMap<String, String>,
@@ -79,11 +79,11 @@ struct HourCount {
     seen: (i64, i64),
 }
 
-/// Of a host, the begin of the first cell in each hour and the end of the last, µs since 1970.
+/// Of a host, the start of the first cell in each hour and the end of the last, µs since 1970.
 type WatchedHours = BTreeMap<i64, (i64, i64)>;
 
 /// The seconds of an hour in which a host was watched: all of it, but for the hours in which that
-/// began or ended. Seconds without an I/O have no cell, minutes and hours that the recorder thinned
+/// began or ended. Seconds without an I/O have no cell, minutes and hours that the recorder sampled
 /// them to do: what is counted per cell would depend on how fine they are.
 fn seconds(watched: &WatchedHours, hour: i64) -> f64 {
     let (begin, end) = (hour * HOUR_US, (hour + 1) * HOUR_US);
@@ -257,17 +257,17 @@ async fn state(fleet: &Fleet, disks: &mut Disks) -> anyhow::Result<()> {
         let numbers = whole(&batch, 6)?;
         for row in 0..batch.num_rows() {
             let of = |at: usize| text(&columns[at], row).to_string();
-            let mut said = (of(3), of(4));
-            if said.0 == "smart.hours" {
+            let mut reported = (of(3), of(4));
+            if reported.0 == "smart.hours" {
                 let number = (!numbers.is_null(row)).then(|| numbers.value(row));
                 let Some(hours) = number.and_then(|number| in_hours(number, &of(5))) else {
                     continue;
                 };
-                said = (AGE.to_string(), hours.to_string());
+                reported = (AGE.to_string(), hours.to_string());
             }
             match of(1).as_str() {
-                "" => of_host.entry(of(0)).or_default().push(said),
-                device => of_disk.entry((of(0), device.to_string())).or_default().push(said),
+                "" => of_host.entry(of(0)).or_default().push(reported),
+                device => of_disk.entry((of(0), device.to_string())).or_default().push(reported),
             }
         }
     }

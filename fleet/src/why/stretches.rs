@@ -205,9 +205,9 @@ mod tests {
         let healthy: Vec<Vec<Option<f64>>> = (0..20).map(disk).collect();
         let all: Vec<&[Option<f64>]> = healthy.iter().map(Vec::as_slice).collect();
         let scale = Scale::of(&all);
-        let mut sick = healthy[3].clone();
-        sick[40..61].iter_mut().flatten().for_each(|value| *value += 1.0);
-        let most = scale.most(&sick).unwrap_or_else(|| unreachable!());
+        let mut faulty = healthy[3].clone();
+        faulty[40..61].iter_mut().flatten().for_each(|value| *value += 1.0);
+        let most = scale.most(&faulty).unwrap_or_else(|| unreachable!());
         assert_eq!((most.from, most.to), (40, 61));
         assert!(most.p < 1e-6 && (most.excess - 1.03).abs() < 0.02, "{most:?}");
         let well = scale.most(&healthy[5]).unwrap_or_else(|| unreachable!());

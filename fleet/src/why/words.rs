@@ -12,7 +12,7 @@ use super::hours::{Disk, Disks, Hour, OPS};
 /// A baseline's line for whatever device, and the least spread that one states (`crates/diagnose`).
 const ANY: &str = "*";
 const LEAST_SIGMA: f64 = 0.15;
-/// Accusations of disks that are told without `--verbose`.
+/// Accusations of disks that are reported without `--verbose`.
 const TOLD: usize = 10;
 
 /// Writes them for people.
@@ -36,8 +36,8 @@ pub fn write(
         writeln!(out, "  wrong if    {}", refuted(one))?;
         writeln!(out, "  single I/Os {}", command(disks, one).unwrap_or_default())?;
     }
-    let told = if verbose { of_disks.len() } else { of_disks.len().min(TOLD) };
-    for one in &of_disks[..told] {
+    let reported = if verbose { of_disks.len() } else { of_disks.len().min(TOLD) };
+    for one in &of_disks[..reported] {
         writeln!(out, "\n{}", sentence(disks, one))?;
         writeln!(out, "  because     {}", evidence(one))?;
         writeln!(out, "  risk        {}", risk(disks, one))?;
@@ -47,11 +47,11 @@ pub fn write(
         writeln!(out, "  wrong if    {}", refuted(one))?;
         writeln!(out, "  single I/Os {}", command(disks, one).unwrap_or_default())?;
     }
-    if told < of_disks.len() {
+    if reported < of_disks.len() {
         writeln!(
             out,
             "\n{} more: -v shows all, --json for programs",
-            many(of_disks.len() - told, "disk")
+            many(of_disks.len() - reported, "disk")
         )?;
     }
     if verdicts.alone > 0 {
@@ -325,9 +325,9 @@ pub fn word(name: &str) -> String {
 
 /// What healthy disks need, as `iowhy why --baseline` reads it: a text for each model.
 pub fn baselines(disks: &Disks, verdicts: &Verdicts) -> BTreeMap<String, String> {
-    let sick = verdicts.disks();
+    let faulty = verdicts.disks();
     let mut known: BTreeMap<(&str, usize), Vec<Hour>> = BTreeMap::new();
-    for (_, disk) in disks.disks.iter().enumerate().filter(|(place, _)| !sick.contains(place)) {
+    for (_, disk) in disks.disks.iter().enumerate().filter(|(place, _)| !faulty.contains(place)) {
         for (op, hours) in disk.hours.iter().enumerate() {
             // At its least load a disk shows what a request needs.
             let mut own: Vec<_> = hours.iter().flatten().collect();

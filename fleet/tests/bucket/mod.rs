@@ -30,7 +30,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// `None`, and a line that says what is needed, where there is no moto.
+    /// `None`, and a line that shows what is needed, where there is no moto.
     pub fn start() -> Option<Bucket> {
         let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
         let own = home.join(".cache/iowhy/fleet-py/bin/python");

@@ -1,7 +1,7 @@
 //! Do the numbers agree with each other? What does not is doubted, and named.
 //!
 //! The audit runs before anything is judged: a row that contradicts itself is not used against a
-//! device. `report.inconsistent` states what was found.
+//! device. `report.inconsistent` reports what was found.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -117,7 +117,7 @@ pub enum Contradiction {
         n: u64,
         /// Mean latency, ms.
         mean_ms: f64,
-        /// How long the run says it took, s.
+        /// How long the run shows it took, s.
         took_s: f64,
         /// Requests in flight at most, as the run states.
         at_once: f64,
@@ -199,8 +199,8 @@ pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
             else {
                 continue;
             };
-            // Waits overlap as far as the run had requests in flight; where nobody states how many,
-            // no sum of waits is too long.
+            // Waits overlap as far as the run had requests in flight; where nobody reports how
+            // many, no sum of waits is too long.
             let Some(at_once) = at_once[listing].on(distribution.device) else { continue };
             let n = histogram.count();
             if took.ns() > 0 && mean * n as f64 > OVERRUN * at_once * took.ns() as f64 {
@@ -225,7 +225,7 @@ const ALWAYS_BUSY: f64 = 0.99;
 const PHANTOM_ROWS: usize = 3;
 const HARDLY: f64 = 0.5;
 const TICK_S: f64 = 0.01;
-/// And a queue that is longer by a whole number, the same in every row: figures are printed to a
+/// And a queue that is longer by a whole number, the same in every row: numbers are printed to a
 /// hundredth.
 const WHOLE: f64 = 0.02;
 
@@ -270,7 +270,7 @@ fn phantom(row: &Interval) -> Option<(f64, f64)> {
     is_leak.then_some((rest.round(), needed))
 }
 
-/// Requests that the runs of a listing have in flight at most, where their source states it: one
+/// Requests that the runs of a listing have in flight at most, where their source reports it: one
 /// where the program waits for each call, depth times jobs of a load generator.
 #[derive(Default)]
 pub struct AtOnce {
@@ -305,9 +305,9 @@ impl AtOnce {
 /// time passes and a wait is counted when it ends, so that what one row lacks another has. Over all
 /// rows only the requests at both ends of the listing are left to differ.
 fn is_persistent(intervals: &[Interval], of: &Interval, queue: QueueCount) -> bool {
-    let told = |row: &&Interval| row.device == of.device && row.queue_len.is_some();
+    let reported = |row: &&Interval| row.device == of.device && row.queue_len.is_some();
     // Two hundred rows tell as much as a day of them.
-    let rows: Vec<&Interval> = intervals.iter().filter(told).take(200).collect();
+    let rows: Vec<&Interval> = intervals.iter().filter(reported).take(200).collect();
     let heard = rows.iter().filter(|row| {
         row.mean_await_ns().is_some() && row.queue_len.is_some_and(|queue| queue >= FAINT_FROM)
     });
@@ -367,7 +367,7 @@ pub fn agrees(interval: &Interval, source: &Source) -> bool {
         && !is_wrapped(interval)
 }
 
-/// Whether a row holds a figure that no device can reach.
+/// Whether a row contains a number that no device can reach.
 pub fn is_wrapped(interval: &Interval) -> bool {
     wrapped(0, interval).is_some()
 }
@@ -415,8 +415,8 @@ fn too_fast(place: usize, interval: &Interval) -> Option<Contradiction> {
         // Below the printed step of 10 us a latency is all rounding.
         let bytes_per_s = bytes / await_ns * 1e9;
         let (interval, await_ms) = (place, await_ns / 1e6);
-        let told = await_ns >= 10_000.0 && bytes_per_s > LINK_BYTES_PER_S;
-        told.then_some(Contradiction::TooFast { interval, bytes, await_ms, bytes_per_s })
+        let reported = await_ns >= 10_000.0 && bytes_per_s > LINK_BYTES_PER_S;
+        reported.then_some(Contradiction::TooFast { interval, bytes, await_ms, bytes_per_s })
     })
 }
 
@@ -435,7 +435,7 @@ fn little(place: usize, interval: &Interval, queue: QueueCount) -> Option<Contra
     let faint = queue_len.max(per_s * await_ns / 1e9) < LITTLE_FROM || queue_len < LITTLE_FROM;
     let requests = per_s * interval.length.map_or(1.0, |length| length.seconds());
     let tolerance = if faint { FAINT_TOLERANCE } else { LITTLE_TOLERANCE };
-    let told = !faint || requests >= FAINT_REQUESTS;
+    let reported = !faint || requests >= FAINT_REQUESTS;
     // The kernel counts flushes into the queue, if at all, but into no rate (part_round_stats and
     // blk_account_io_flush, block/blk-core.c and blk-flush.c): the queue beside them must agree, or
     // the whole.
@@ -463,7 +463,7 @@ fn little(place: usize, interval: &Interval, queue: QueueCount) -> Option<Contra
     // What is in flight when the interval begins and ends is in the queue of one interval and in
     // the wait of another: by as much as the wait is of the interval, at most.
     let edges = await_ns / 1e9 / interval.length.map_or(1.0, |length| length.seconds()).max(1e-9);
-    (told && deviation.abs() > tolerance + rounding + edges).then_some(Contradiction::Little {
+    (reported && deviation.abs() > tolerance + rounding + edges).then_some(Contradiction::Little {
         interval: place,
         per_s,
         await_ms: await_ns / 1e6,

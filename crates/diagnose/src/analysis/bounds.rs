@@ -2,7 +2,7 @@
 //! has those of most time waited.
 //!
 //! Detectors hold devices and listings against each other, so their work grows faster than their
-//! number. What is left out is counted, and whoever asks for the verdict says so.
+//! number. What is left out is counted, and whoever asks for the verdict shows it.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -13,7 +13,7 @@ use iowhy_model::{DeviceId, FactKey, Level, Listing, Recording, key};
 /// a long day, and what is judged within seconds.
 pub const DEVICES: usize = 768;
 pub const LISTINGS: usize = 1536;
-/// Of these so many parts in four are those of most time waited or most complaints, each; the rest
+/// Of these so many parts in four are those of most time waited or most log events, each; the rest
 /// are spread over all others, for a device is compared with its peers.
 const WORST: usize = 2;
 const COMPLAINTS: usize = 1;
@@ -53,11 +53,11 @@ impl JudgedShare {
     }
 }
 
-/// Time waited, ns, and complaints.
+/// Time waited, ns, and log events.
 #[derive(Clone, Copy, Default)]
 struct Weight {
     waited: f64,
-    complaints: f64,
+    log_events: f64,
 }
 
 /// The recording, or of one that is too large the part that is judged. Listings keep their places.
@@ -83,8 +83,8 @@ fn chosen<T: Copy + Ord + std::hash::Hash>(mut all: Vec<(T, Weight)>, most: usiz
     let mut taken: HashSet<T> = HashSet::new();
     all.sort_by(|a, b| b.1.waited.total_cmp(&a.1.waited).then(a.0.cmp(&b.0)));
     taken.extend(all.iter().take(most * WORST / 4).map(|(one, _)| *one));
-    all.sort_by(|a, b| b.1.complaints.total_cmp(&a.1.complaints).then(a.0.cmp(&b.0)));
-    let loud = all.iter().filter(|(_, weight)| weight.complaints > 0.0);
+    all.sort_by(|a, b| b.1.log_events.total_cmp(&a.1.log_events).then(a.0.cmp(&b.0)));
+    let loud = all.iter().filter(|(_, weight)| weight.log_events > 0.0);
     taken.extend(loud.take(most * COMPLAINTS / 4).map(|(one, _)| *one));
     all.sort_by_key(|(one, _)| *one);
     let step = all.len().div_ceil(most - taken.len()).max(1);
@@ -107,7 +107,7 @@ fn weights(recording: &Recording) -> Vec<(DeviceId, Weight)> {
         measured(listing, |device, waited| all.entry(device).or_default().waited += waited);
         for fact in &listing.facts {
             let Some(device) = fact.device else { continue };
-            all.entry(device).or_default().complaints += f64::from(u8::from(complains(&fact.key)));
+            all.entry(device).or_default().log_events += f64::from(u8::from(complains(&fact.key)));
         }
     }
     all.into_iter().collect()
@@ -118,7 +118,7 @@ fn weight_of(listing: &Listing) -> Weight {
     let mut weight = Weight::default();
     measured(listing, |_, waited| weight.waited += waited);
     let facts = listing.facts.iter().filter(|fact| complains(&fact.key)).count();
-    weight.complaints = facts as f64 + f64::from(u8::from(listing.source.level == Level::E));
+    weight.log_events = facts as f64 + f64::from(u8::from(listing.source.level == Level::E));
     weight
 }
 

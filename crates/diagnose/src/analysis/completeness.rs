@@ -17,7 +17,7 @@ const EVEN: f64 = 0.5;
 /// that met it pass at once.
 const MADE_UP: f64 = 0.5;
 /// Whether the waits show that requests were served which the log does not list. For devices that
-/// serve one after the other. One request at a time tells nothing: who waits behind programs that
+/// serve one after the other. One request at a time shows nothing: who waits behind programs that
 /// are not listed looks like one on a slow device.
 pub fn is_part(spans: &[ServiceSpan], services_ns: &[f64]) -> bool {
     let (mut waits, mut gaps, mut ahead) = (vec![], vec![], vec![]);
@@ -99,7 +99,7 @@ mod tests {
         let mut spans = Vec::new();
         for pause in 0..20i64 {
             let begin = pause * 4_000_000_000;
-            // The first wakes the device, and eleven more are answered at once behind it.
+            // The first wakes the device, and eleven more are answered at once after it.
             for k in 0..12 {
                 spans.push(span(begin + 1000 * k, begin + 53_500_000 + 3000 * k));
             }

@@ -43,7 +43,7 @@ const CACHED_MS: f64 = 1.0;
 /// A seek and part of a revolution of a platter, ms: from the least, at 15 000 rpm, to a full
 /// stroke and a turn at 5400 rpm (vendors' data sheets).
 const SOUGHT_MS: (f64, f64) = (1.5, 30.0);
-/// Share of quick answers that makes a cache, and of those that are neither it nor a seek.
+/// Share of fast answers that makes a cache, and of those that are neither it nor a seek.
 const HITS: f64 = 0.3;
 const BETWEEN: f64 = 0.1;
 /// Share of the time in which it sought that makes an arm: a device that answers others meanwhile

@@ -1,5 +1,5 @@
 //! What is known of each device before any latency is looked at: its disk, what it may be made of,
-//! what the input says of it, and what a healthy one takes for a request.
+//! what the input reports of it, and what a healthy one takes for a request.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ pub struct Devices<'a> {
 }
 
 impl<'a> Devices<'a> {
-    /// Sorts what a recording says of its devices.
+    /// Sorts what a recording reports of its devices.
     pub fn of(recording: &'a Recording, options: &'a Options) -> Devices<'a> {
         let baseline = match &options.healthy_origin {
             HealthyOrigin::Class => None,
@@ -80,7 +80,7 @@ impl<'a> Devices<'a> {
         }
     }
 
-    /// What its name allows, without a platter if the kernel says that none rotates.
+    /// What its name allows, without a platter if the kernel shows that none rotates.
     fn media_by_name(&self, device: DeviceId) -> Vec<(Medium, f64)> {
         let disk = self.disk(device);
         let mut media = disk_names::media(&disk);
@@ -139,7 +139,7 @@ impl<'a> Devices<'a> {
             .or_else(|| self.facts.about(None, &disk).medium().map(|(medium, _)| medium))
             // What has a spindle speed has a platter.
             .or(self.options.rpm.map(|_| Medium::Rotational))?;
-        // To the kernel it does not turn, and no more; its name tells the rest.
+        // To the kernel it does not turn, and no more; its name shows the rest.
         let is_card = known == Medium::Flash && disk_names::is_card(&disk);
         Some(if is_card { Medium::Card } else { known })
     }
@@ -149,9 +149,9 @@ impl<'a> Devices<'a> {
         listings.iter().map(|place| self.source(*place).level).max().unwrap_or(Level::A)
     }
 
-    /// The level that a finding which is said first competes at: who was chosen beside SMART, the
-    /// kernel's log and the settings was chosen out of more than the trace that it rests on. One
-    /// that rests on no listing speaks of all that was measured.
+    /// The level that a finding which is reported first competes at: who was chosen beside SMART,
+    /// the kernel's log and the settings was chosen out of more than the trace that it rests on.
+    /// One that rests on no listing speaks of all that was measured.
     pub fn level_of_first(&self, listings: &[usize]) -> Level {
         let all = || self.recording.listings.iter().map(|listing| listing.source.level);
         let measured = all().filter(|level| *level < Level::E).max().unwrap_or(Level::A);
@@ -165,7 +165,7 @@ impl<'a> Devices<'a> {
         !listings.is_empty() && listings.iter().all(|place| !self.source(*place).sees_queue)
     }
 
-    /// What the input says of a disk beside latencies, as far as it concerns a listing's input.
+    /// What the input reports of a disk beside latencies, as far as it concerns a listing's input.
     pub fn about<'s>(&'s self, listing: usize, disk: &'s str) -> About<'s, 'a> {
         self.facts.about(Some(self.input(listing)), disk)
     }

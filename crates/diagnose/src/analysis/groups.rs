@@ -9,7 +9,7 @@ use crate::measures::service::{self, ServiceSpan};
 use crate::phrase;
 
 /// Above this share of continuing requests a kind of request counts as sequential, below the
-/// other as random; between them its members are told apart one by one.
+/// other as random; between them its members are distinguished one by one.
 const MOSTLY: f64 = 0.7;
 const HARDLY: f64 = 0.3;
 
@@ -121,7 +121,7 @@ fn span_of(event: &Event) -> Option<(DeviceId, ServiceSpan)> {
     let issued = event.issued.or(event.queued)?;
     let completed = event.completed?;
     // A flush waits for the cache and a discard for the drive's own books: neither moves a byte,
-    // and no class says what it should take.
+    // and no class shows what it should take.
     let moves = !matches!(event.op, Op::Flush | Op::Discard);
     if event.layer != Layer::Block || issued > completed || !moves {
         return None;
@@ -147,10 +147,10 @@ struct Kind {
 fn groups(spans: &[ServiceSpan]) -> Vec<Group> {
     let continuing = continuing(spans);
     let mut kinds: HashMap<(Op, u32), Kind> = HashMap::new();
-    for (place, (span, goes_on)) in spans.iter().zip(&continuing).enumerate() {
+    for (place, (span, continues)) in spans.iter().zip(&continuing).enumerate() {
         let kind = kinds.entry((span.op, span.bytes)).or_default();
         kind.members.push(place);
-        kind.going_on += usize::from(*goes_on == Some(true));
+        kind.going_on += usize::from(*continues == Some(true));
     }
     let mut groups: Vec<Group> = Vec::new();
     for ((op, bytes), kind) in kinds {
@@ -188,8 +188,8 @@ fn continuing(spans: &[ServiceSpan]) -> Vec<Option<bool>> {
         })
         .collect();
     let mut answers = vec![None; spans.len()];
-    for (place, goes_on) in order.iter().zip(sequential::continues(&extents)) {
-        answers[*place] = Some(goes_on);
+    for (place, continues) in order.iter().zip(sequential::continues(&extents)) {
+        answers[*place] = Some(continues);
     }
     answers
 }
@@ -198,7 +198,7 @@ fn continuing(spans: &[ServiceSpan]) -> Vec<Option<bool>> {
 /// alone takes longer than half of this and half a turn at 15000 rpm takes 2 ms.
 const NO_SEEK_MS: f64 = 1.0;
 
-/// Whether a quarter of some random requests is quicker than any seek of a platter.
+/// Whether a quarter of some random requests is faster than any seek of a platter.
 pub fn too_quick_to_seek(times_ms: &[f64]) -> bool {
     let quick = times_ms.iter().filter(|ms| **ms < NO_SEEK_MS).count();
     4 * quick >= times_ms.len()

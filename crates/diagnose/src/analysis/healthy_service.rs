@@ -15,7 +15,7 @@ const PEERS: usize = 3;
 
 impl Baseline {
     /// What a recording teaches of the disks that nothing accuses, and the disks it teaches nothing
-    /// of because something does. A sick disk must not become its own baseline.
+    /// of because something does. A faulty disk must not become its own baseline.
     pub fn learned(
         recording: &Recording,
         findings: &[Finding],
@@ -74,7 +74,7 @@ fn kinds(recording: &Recording) -> Vec<(BaselineEntry, Vec<f64>)> {
             let device = disk_names::disk(&recording.device_of(trace.device).name);
             let services = service::services(&trace.spans, 1);
             for group in trace.groups.into_iter().filter(|group| group.bytes > 0) {
-                // What waited in a queue says nothing: the service is bounded by the latency.
+                // What waited in a queue shows nothing: the service is bounded by the latency.
                 let ms: Vec<f64> = group
                     .members
                     .iter()
@@ -100,7 +100,7 @@ fn measured(recording: &Recording, from: &str) -> Vec<BaselineEntry> {
     kinds.filter_map(|(known, ms)| filled(known, &ms, from.to_string())).collect()
 }
 
-/// The same from the stretch of each kind in which it was quickest.
+/// The same from the stretch of each kind in which it was fastest.
 fn best_stretches(recording: &Recording) -> Vec<BaselineEntry> {
     let kinds = kinds(recording).into_iter();
     kinds

@@ -128,7 +128,7 @@ impl IntervalSample<'_> {
     }
 
     /// Mean latency, ms. A latency of 0.00 beside I/O is none: the device keeps no times (md, some
-    /// stacked and remote ones), or the figure is too coarse to say.
+    /// stacked and remote ones), or the number is too coarse to say.
     pub fn await_ms(&self) -> Option<f64> {
         let has_none = self.per_s() > 0.0;
         self.interval.mean_await_ns().map(|ns| ns / 1e6).filter(|ms| *ms > 0.0 || !has_none)
@@ -231,7 +231,7 @@ pub struct Silence<'r, 'a> {
 }
 
 /// Such stretches among the rows of one device. What is in flight at the end of the listing may
-/// still complete, and is no part of them; nor is a device that never worked before.
+/// still complete, and is not a part of them; nor is a device that never worked before.
 pub fn silences<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<Silence<'r, 'a>> {
     let mut found = Vec::new();
     let mut open: Option<Silence> = None;
@@ -240,7 +240,7 @@ pub fn silences<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<Silence<'r, 'a>>
         let seconds = row.interval.length.map_or(1.0, |length| length.seconds());
         if row.per_s() > 0.0 {
             worked = true;
-            // What completes behind it has waited for it, or those were others.
+            // What completes after it has waited for it, or those were others.
             let waited_s = row.requests() * row.await_ms().unwrap_or(0.0) / 1e3;
             let waited = |silence: &Silence| waited_s > ITS_OWN * silence.seconds;
             found.extend(open.take().filter(waited));
@@ -277,7 +277,7 @@ const NEAR_A_REVOLUTION: f64 = 0.04;
 const DURABLE_MS: f64 = 5.0;
 const FEW: f64 = 2.5;
 
-/// Share of a silence that those who complete behind it have waited for, all together: at least one
+/// Share of a silence that those who complete after it have waited for, all together: at least one
 /// of them was in flight all the time.
 const ITS_OWN: f64 = 0.8;
 
@@ -317,11 +317,11 @@ pub fn seen(interval: &Interval) -> Option<OwnTimes> {
 const IN_ONE: f64 = 0.97;
 
 /// What takes longer than this waited for others before its own service began, ms: a seek and a
-/// revolution of a platter at 5400 rpm take no longer. Of such waits a narrow spread tells nothing
+/// revolution of a platter at 5400 rpm take no longer. Of such waits a narrow spread shows nothing
 /// of the medium.
 const LONGEST_ALONE_MS: f64 = 25.0;
 
-/// What a histogram shows of the device's own time. Where its rate and mean say that several were
+/// What a histogram shows of the device's own time. Where its rate and mean show that several were
 /// in flight, no more than a row of averages does.
 fn seen_of(known: &Distribution) -> Option<OwnTimes> {
     let half = middle_half(&known.histogram)?;

@@ -1,4 +1,4 @@
-//! A disk's requests of one kind as windows in time, for what looks for quick and slow states.
+//! A disk's requests of one kind as windows in time, for what looks for fast and slow states.
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;

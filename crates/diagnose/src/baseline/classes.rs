@@ -3,7 +3,7 @@
 //!
 //! S0 = `fixed_ms` + bytes / `bytes_per_ms`, with `sigma` as the standard deviation of ln S0. The
 //! values are the table of docs/METHOD.md, 3 Healthy service times; transfer rates are class
-//! figures of vendors' data sheets. Overridden by peers, by the device's own best, or by
+//! numbers of vendors' data sheets. Overridden by peers, by the device's own best, or by
 //! `--healthy-ms`.
 
 use iowhy_model::{Medium, Op};
@@ -43,7 +43,7 @@ pub const CLASSES: [Class; 13] = [
         sequential: Some(true),
         ..class("7200-rpm disk, sequential", Medium::Rotational, Op::Read, 0.2, 150.0, 0.4)
     },
-    // A disk write is quick while its cache takes it, and costs a seek once the cache is full or
+    // A disk write is fast while its cache takes it, and costs a seek once the cache is full or
     // off.
     Class {
         weight: 0.5,

@@ -2,7 +2,7 @@
 //!
 //! A guess starts from the class table (`classes.rs`), is sharpened by the medium if that is
 //! known, else by the best the device itself showed, and is asked at nine quantiles: a verdict
-//! that flips between them is no verdict.
+//! that flips between them is not a verdict.
 
 use iowhy_model::{Medium, Op};
 
@@ -16,7 +16,7 @@ pub const VOTES: usize = 9;
 const IN_QUESTION: f64 = 0.1;
 
 /// No answer crosses a network in less than this part of a volume's usual time (docs/METHOD.md, 3
-/// Healthy service times: a floor of 0.5 to 2 ms; the quickest volumes sold answer in 0.2 ms).
+/// Healthy service times: a floor of 0.5 to 2 ms; the fastest volumes sold answer in 0.2 ms).
 const NETWORK_FLOOR: f64 = 4.0;
 
 /// The wait for a random place of a platter is even over a revolution, so half of all requests
@@ -45,7 +45,7 @@ pub struct Request {
 /// What the device itself showed, which moves the odds between the media.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OwnTimes {
-    /// The quickest one in a hundred was, ms.
+    /// The fastest one in a hundred was, ms.
     pub floor_ms: f64,
     /// The shortest its own time per request most likely is, ms.
     pub low_ms: f64,
@@ -83,7 +83,7 @@ pub struct HealthyServiceTime {
 impl HealthyServiceTime {
     /// The spread of S0 for a request on a device that may be of these media.
     ///
-    /// What was `seen` of the device never makes a slow device its own baseline: it only tells
+    /// What was `seen` of the device never makes a slow device its own baseline: it only shows
     /// which class it is.
     pub fn of(
         media: &[(Medium, f64)],
@@ -177,7 +177,7 @@ impl HealthyServiceTime {
         }
     }
 
-    /// The slower end of the spread, ms: seven in ten healthy devices are quicker.
+    /// The slower end of the spread, ms: seven in ten healthy devices are faster.
     pub fn slower_end_ms(&self) -> f64 {
         self.votes_ms[6]
     }
@@ -248,7 +248,7 @@ impl Class {
 }
 
 /// Moves the odds by how well each class fits what was seen. A class slower than all that was seen
-/// is contradicted by it; one that is quicker is only unlikely, for the device may be slow even at
+/// is contradicted by it; one that is faster is only unlikely, for the device may be slow even at
 /// its best: hence the wider tail on that side.
 fn sharpen(guesses: &mut [Guess], seen: OwnTimes) {
     for guess in guesses.iter_mut() {
@@ -272,7 +272,7 @@ fn sharpen(guesses: &mut [Guess], seen: OwnTimes) {
 }
 
 /// How many requests a medium serves at once, at most. A disk has one arm; sorting its queue of 32
-/// by place makes it up to some four times quicker. SATA's queue holds 32, the rest is bounded by
+/// by place makes it up to some four times faster. SATA's queue holds 32, the rest is bounded by
 /// what its host keeps in flight.
 fn at_once(medium: Medium) -> f64 {
     match medium {

@@ -23,10 +23,10 @@ const KEPT: usize = 30;
 /// Sizes that differ by less than this are one kind.
 const SAME_SIZE: f64 = 1.5;
 /// A device of one's own is known no better than this, however even it was: temperature, firmware
-/// and place on the platter move it (inner tracks are half as quick, but large reads only).
+/// and place on the platter move it (inner tracks are half as fast, but large reads only).
 pub const LEAST_SIGMA: f64 = 0.15;
 
-/// Where the healthy service time comes from, unless the user states it.
+/// Where the healthy service time comes from, unless the user reports it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum HealthyOrigin {
     /// The class table, sharpened by what the device shows.
@@ -76,7 +76,7 @@ impl Baseline {
     /// Reads a stored baseline.
     ///
     /// # Errors
-    /// If it is none; says which line is wrong.
+    /// If it is none; shows which line is wrong.
     pub fn parse(text: &str) -> Result<Baseline, String> {
         if text.lines().next().map(str::trim) != Some(HEADING) {
             return Err(format!("it does not begin with `{HEADING}`"));

@@ -181,8 +181,8 @@ fn patterns(events: &[&Event]) -> Vec<Option<bool>> {
                 Some(Extent { sector: event.sector?, bytes: event.bytes? })
             })
             .collect();
-        for (place, goes_on) in places.iter().zip(sequential::continues(&extents)) {
-            answers[*place] = Some(goes_on);
+        for (place, continues) in places.iter().zip(sequential::continues(&extents)) {
+            answers[*place] = Some(continues);
         }
     }
     answers

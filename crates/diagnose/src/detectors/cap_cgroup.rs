@@ -308,7 +308,7 @@ fn strongest<'a>(
          time",
         group_of(limit),
         phrase::disk(place.disk),
-        said(limit),
+        reported(limit),
         limit.kind.name(),
         phrase::percent(found.share),
         phrase::percent(place.busy)
@@ -484,7 +484,7 @@ fn group_of(limit: &Limit) -> String {
     }
 }
 
-fn said(limit: &Limit) -> String {
+fn reported(limit: &Limit) -> String {
     match limit.kind.is_of_bytes() {
         true => phrase::rate(limit.value),
         false => phrase::iops(limit.value),

@@ -182,7 +182,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Finding> {
             let pin = Pin { limit, rate: plateau.level, tier, plateau: Some(plateau), n };
             return finding(analysis, first, &pin).into_iter().collect();
         }
-        // Of many samples some stand on any number; and what was once exceeded is no limit.
+        // Of many samples some stand on any number; and what was once exceeded is not a limit.
         let highest = highest_of_disk(analysis, first, limit);
         let speaks = |row: &&&IntervalSample| {
             rows.len() < SAMPLES

@@ -37,8 +37,8 @@ use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, lines, new_finding};
-use crate::evidence::complaint::{self, STATED, UNKNOWN_SHARE};
 use crate::evidence::confidence;
+use crate::evidence::reported_problem::{self, STATED, UNKNOWN_SHARE};
 use crate::facts::About;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
@@ -72,8 +72,8 @@ const EACH: usize = 10;
 const READ_FIRST: f64 = 0.8;
 /// What a physical block is taken for if nobody says it: Advanced Format, all disks since 2011.
 const LIKELY_BLOCK: f64 = 4096.0;
-/// And what that guess is worth: a suspicion; more if it is no chance beyond doubt that writes off
-/// it are slow, for then the device itself shows where its blocks begin.
+/// And what that guess is worth: a suspicion; more if it is not a chance beyond doubt that writes
+/// off it are slow, for then the device itself shows where its blocks begin.
 const GUESSED: f64 = 0.6;
 const BORNE_OUT: f64 = 0.8;
 const BEYOND_DOUBT: f64 = 1e-6;
@@ -111,7 +111,7 @@ fn by_layout(analysis: &Analysis, disk: &str) -> Option<Finding> {
         starts.iter().filter(|(start, _)| past(*start) > 0).collect();
     let (start, reading) = off.first()?;
     let seen = analysis.requests.iter().any(|requests| requests.disk == disk);
-    if seen || !complaint::is_felt(analysis, |_, of| of == disk) {
+    if seen || !reported_problem::is_felt(analysis, |_, of| of == disk) {
         return None;
     }
     let device = analysis.recording.find_device(disk);

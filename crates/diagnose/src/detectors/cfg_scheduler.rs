@@ -100,15 +100,15 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// waits for.
 fn awaited(analysis: &Analysis, requests: &Requests) -> (f64, f64) {
     let durable = [Flags::SYNC, Flags::FUA, Flags::PREFLUSH];
-    // A log without flags does not tell which writes somebody waits for.
-    let told = analysis.source(requests.listing).level > Level::C;
+    // A log without flags does not show which writes somebody waits for.
+    let reported = analysis.source(requests.listing).level > Level::C;
     let (mut by_programs, mut all) = (0.0, 0.0);
     for event in &requests.events {
         let Some((issued, _)) = requests::on_device(event) else { continue };
         let Some(began) = event.arrived.or(event.queued) else { continue };
         let wait = issued.saturating_sub(began.ns()).max(0) as f64;
         let is_awaited =
-            !told || event.op != Op::Write || durable.iter().any(|flag| event.flags.has(*flag));
+            !reported || event.op != Op::Write || durable.iter().any(|flag| event.flags.has(*flag));
         by_programs += if is_awaited { wait } else { 0.0 };
         all += wait;
     }

@@ -84,7 +84,7 @@ fn given_up(analysis: &Analysis) -> Vec<Finding> {
         let logged: Vec<&LogLine> = known.about().log().collect();
         (known.device, logged)
     });
-    let found = named.chain(by_port(analysis.facts.nameless())).filter_map(|(device, logged)| {
+    let found = named.chain(by_port(analysis.facts.unnamed())).filter_map(|(device, logged)| {
         // A guest sees no slot and no drive (`device.stall`).
         if !controllers::is_given_up(&logged) || analysis.facts.hypervisor(&logged).is_some() {
             return None;

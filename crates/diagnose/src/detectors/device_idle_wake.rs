@@ -68,7 +68,7 @@ pub const DETECTOR: Detector = Detector {
 
 /// Of all slow requests, the share that must follow a pause: else something else is slow too.
 const OF_SLOW: f64 = 0.5;
-/// A seek after a pause is no sleep: the slowest healthy service time, this many times.
+/// A seek after a pause is not a sleep: the slowest healthy service time, this many times.
 const BEYOND_A_SEEK: f64 = 3.0;
 /// Waking takes at least this long, ns: exit latencies of non-operational NVMe states begin at half
 /// a millisecond (NVM Express, power state descriptors), those of processors end at 0.2 ms.
@@ -147,8 +147,8 @@ struct PausedRun<'s, 'a> {
 }
 
 impl<'s, 'a> PausedRun<'s, 'a> {
-    /// All runs of which the pause is stated: in a listing of several each states its own, in their
-    /// order.
+    /// All runs of which the pause is stated: in a listing of several each reports its own, in
+    /// their order.
     fn all(analysis: &Analysis, samples: &'s [HistogramSample<'a>]) -> Vec<Self> {
         let mut counted: BTreeMap<(usize, DeviceId), Vec<&HistogramSample>> = BTreeMap::new();
         for sample in samples.iter().filter(|sample| sample.known.layer == Layer::Application) {
@@ -192,7 +192,8 @@ impl<'s, 'a> PausedRun<'s, 'a> {
     }
 }
 
-/// The bounds, ns, of the bucket that holds the value at a share of all, of however few there are.
+/// The bounds, ns, of the bucket that contains the value at a share of all, of however few there
+/// are.
 fn bucket_at(histogram: &Histogram, share: f64) -> Option<(f64, f64)> {
     let rank = (share * histogram.count() as f64).ceil().max(1.0);
     let mut seen = 0.0;
@@ -210,7 +211,7 @@ fn of_runs(analysis: &Analysis) -> Vec<Finding> {
     let runs = PausedRun::all(analysis, &analysis.histograms);
     let sleeps = |run: &&PausedRun| {
         let device = run.sample.known.device;
-        // A platter that has to seek after a pause is no sleeper.
+        // A platter that has to seek after a pause is not a sleeper.
         let seek_ns = BEYOND_A_SEEK * run.sample.s0.slowest_ms() * 1e6;
         run.pause_s >= idle_wake::PAUSES_S[0]
             && run.count() >= idle_wake::WOKEN as u64
@@ -299,7 +300,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Wake> {
     (!seeks && lasts && wake.of_slow > OF_SLOW).then_some(wake)
 }
 
-/// Whether more random reads than a cache could know are quicker than any seek.
+/// Whether more random reads than a cache could know are faster than any seek.
 fn no_seek(trace: &DeviceTrace) -> bool {
     let random = trace.groups.iter().map(|(group, _)| group);
     let random = random.filter(|group| group.op == Op::Read && group.sequential == Some(false));

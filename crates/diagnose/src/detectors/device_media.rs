@@ -61,10 +61,10 @@ use crate::facts::kernel_log::{LogLine, by_port};
 use crate::measures::places;
 use crate::phrase;
 
-/// What a controller says that saw no error yet.
+/// What a controller shows that saw no error yet.
 const PREDICTED: &str = "its controller predicts that it will fail";
 
-/// Why the errors of a volume are no proof against a disk.
+/// Why the errors of a volume are not proof against a disk.
 const OF_WHAT_LIES_BELOW: &str =
     "it is a stacked volume: an underlying device, or its own driver, fails its requests";
 
@@ -122,7 +122,7 @@ const CHANCE: f64 = 0.01;
 const PLACE: f64 = 2.5;
 /// SMART and scans: fact, words, what it is worth above zero, and when it grew. Weights follow the
 /// risk ratios of Pinheiro et al. (FAST 2007) and the five attributes of Backblaze (2016): pending
-/// and offline uncorrectable tell of now; 5 and 187 tell of then, unless they grow.
+/// and offline uncorrectable report now; 5 and 187 report then, unless they grow.
 const SMART: [(FactKey, &str, f64, f64); 13] = [
     (key::SMART_RAW.of("197"), "sector(s) waiting for reallocation (SMART 197)", 2.5, 3.5),
     (key::SMART_RAW.of("198"), "sector(s) unreadable offline (SMART 198)", 2.5, 3.5),
@@ -152,7 +152,7 @@ const DEFECTS: f64 = 0.9;
 const PREFAIL_NOW: f64 = 1.7;
 /// Errors in a drive's log that are no single event any more (a choice).
 const MANY_ERRORS: f64 = 100.0;
-/// What it is worth that a RAID controller has given a drive up and says no more: with the prior
+/// What it is worth that a RAID controller has given a drive up and shows no more: with the prior
 /// 0.57, for a manufacturer found nothing wrong with 43 % of the drives that came back (Schroeder
 /// and Gibson, FAST 2007).
 const BY_CONTROLLER: f64 = 1.7;
@@ -174,14 +174,14 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     // A log that names the disk of one port most likely means the same disk where it names the
     // port.
     if !found.iter().any(|finding| finding.confidence() >= STANDS) {
-        found.extend(nameless_ports(analysis));
+        found.extend(unnamed_ports(analysis));
     }
     found
 }
 
 /// Ports behind which some disk cannot read its sectors, where nobody says which disk it is.
-fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
-    let medium = analysis.facts.nameless().filter(|line| line.kind == MessageKind::Medium);
+fn unnamed_ports(analysis: &Analysis) -> Vec<Finding> {
+    let medium = analysis.facts.unnamed().filter(|line| line.kind == MessageKind::Medium);
     let found = by_port(medium).into_iter().map(|(device, reading)| {
         let mut builder = EvidenceBuilder::default();
         let nats = from_lines(analysis, &reading, &mut builder);
@@ -332,7 +332,7 @@ fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Evide
     if by_a_target { nats.min(OF_A_TARGET) } else { nats }
 }
 
-/// Reads that an array corrected or gave up, where the drive itself says nothing: what failed on
+/// Reads that an array corrected or gave up, where the drive itself shows nothing: what failed on
 /// the way is the way's.
 fn from_array(
     analysis: &Analysis,
@@ -445,7 +445,7 @@ fn from_failures(
     nats
 }
 
-/// Whether a request failed after so long that a limit ended it: that tells who lost patience, not
+/// Whether a request failed after so long that a limit ended it: that shows who lost patience, not
 /// that the sector is bad.
 fn was_given_up(event: &Event) -> bool {
     let took = event
@@ -455,7 +455,7 @@ fn was_given_up(event: &Event) -> bool {
     took.is_some_and(|ns| ns >= GIVEN_UP_NS)
 }
 
-/// What the drive says of itself; of several signs the strongest counts.
+/// What the drive reports of itself; of several signs the strongest counts.
 fn from_smart(
     analysis: &Analysis,
     candidate: &FaultCandidate,
@@ -527,9 +527,9 @@ fn from_members(
     let mut most: f64 = 0.0;
     let others = ["write", "checksum", "flush"];
     let only_reads = others.iter().all(|kind| count(kind).is_none_or(|(n, _)| n <= 0.0));
-    let said = about.last(key::MEMBER_STATE);
-    let thrown = said.filter(|reading| arrays::THROWN_OUT.contains(&reading.text()));
-    // Writes or checksums that fail too may be the cable's; then the array does not tell which.
+    let reported = about.last(key::MEMBER_STATE);
+    let thrown = reported.filter(|reading| arrays::THROWN_OUT.contains(&reading.text()));
+    // Writes or checksums that fail too may be the cable's; then the array does not show which.
     // Nor are they this disk's where half of its array counts errors with it (`device.path`).
     let alone = || !arrays::fails_with_others(analysis, &candidate.disk);
     let reads = count("read").filter(|(n, _)| *n > 0.0 && only_reads && alone());
@@ -565,7 +565,8 @@ fn from_members(
         builder.fact(analysis, &reading, "predicted failures", (n, Unit::Count), above);
         builder.words.push(PREDICTED.to_string());
         most = most.max(FAILED_TWICE);
-    } else if let Some(reading) = said.filter(|reading| reading.text() == "predictive failure") {
+    } else if let Some(reading) = reported.filter(|reading| reading.text() == "predictive failure")
+    {
         builder.fact(
             analysis,
             &reading,
@@ -579,7 +580,7 @@ fn from_members(
     most
 }
 
-/// What the drive says of its own state, without naming an error.
+/// What the drive reports of its own state, without naming an error.
 fn from_own_word(
     analysis: &Analysis,
     candidate: &FaultCandidate,
@@ -650,7 +651,7 @@ fn from_own_word(
     most
 }
 
-/// A controller that works without the drive, where nothing else says what is wrong with it.
+/// A controller that works without the drive, where nothing else shows what is wrong with it.
 fn from_its_controller(
     analysis: &Analysis,
     candidate: &FaultCandidate,

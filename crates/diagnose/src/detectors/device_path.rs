@@ -53,7 +53,7 @@
 
 use iowhy_model::{
     Blame, Bound, Clause, CommandKind, DeviceId, FactKey, Finding, Level, MessageKind, Op,
-    PathComplaint, STANDS, Unit, Verdict, key,
+    PathEvent, STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -109,7 +109,7 @@ const LINK_COUNTERS: [(FactKey, &str); 10] = [
     (key::PHY.of("phy_reset_problem_count"), "failed reset(s) of the SAS phy"),
 ];
 /// States in which a pool does not use a member, whoever is at fault (zpoolconcepts(7)); OFFLINE
-/// was said by somebody.
+/// was reported by somebody.
 const NOT_USED: [&str; 4] = ["faulted", "faulty", "unavail", "removed"];
 /// States of a pool that serves nobody any more (zpoolconcepts(7)).
 const STOPPED: [&str; 3] = ["suspended", "unavail", "faulted"];
@@ -173,7 +173,7 @@ const TOGETHER: f64 = 1.0;
 /// A member that its pool cannot open or no longer sees: by its path, its power, or a drive that
 /// died; with the prior below an accusation.
 const MEMBER_GONE: f64 = 1.6;
-/// Why a controller that the kernel gave up is no proof against its slot.
+/// Why a controller that the kernel gave up is not proof against its slot.
 const GIVEN_UP: &str = "the controller did not recover from its reset: the drive, its power states \
                         and its slot cannot be distinguished until one is excluded";
 /// Lines older than this against the log's last line say little of now, s.
@@ -193,8 +193,8 @@ const ENOLINK: u16 = 67;
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let logged: Vec<&LogLine> = analysis.facts.log().collect();
-    // Links of adapters that are told with the disks behind them.
-    let told = adapters::lost_links(analysis, &logged);
+    // Links of adapters that are reported with the disks after them.
+    let reported = adapters::lost_links(analysis, &logged);
     let together: Vec<LostTogether> = adapters::lost_together(analysis, TOGETHER_S)
         .into_iter()
         .filter(|lost| !lost.lines.iter().any(|line| lost_its_session(analysis, line)))
@@ -202,9 +202,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let joined = |line: &LogLine| together.iter().any(|lost| lost.covers(line));
     let lost = SharedLoss::of(analysis);
     let found = candidates.iter();
-    let found = found.filter_map(|known| finding(analysis, known, &told, &lost, &joined));
+    let found = found.filter_map(|known| finding(analysis, known, &reported, &lost, &joined));
     let mut findings: Vec<Finding> = found.collect();
-    findings.extend(nameless_ports(analysis, &joined));
+    findings.extend(unnamed_ports(analysis, &joined));
     findings.extend(together.iter().map(|lost| shared_by_links(analysis, lost)));
     findings.extend(shared_by_members(analysis));
     findings.extend(shared_by_disks(analysis));
@@ -428,13 +428,13 @@ fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
 fn finding(
     analysis: &Analysis,
     candidate: &FaultCandidate,
-    told: &[&LogLine],
+    reported: &[&LogLine],
     lost: &SharedLoss,
     joined: &dyn Fn(&LogLine) -> bool,
 ) -> Option<Finding> {
     let mut builder = EvidenceBuilder::default();
     let about = candidate.about();
-    let told_elsewhere = |line: &&LogLine| told.iter().any(|known| std::ptr::eq(*known, *line));
+    let told_elsewhere = |line: &&LogLine| reported.iter().any(|known| std::ptr::eq(*known, *line));
     let mut reading: Vec<&LogLine> = about.log().filter(|line| !told_elsewhere(line)).collect();
     let lost_links = adapters::lost_links(analysis, &reading);
     reading.extend(&lost_links);
@@ -532,7 +532,7 @@ enum Way {
     Card,
     Firewire,
     Ide,
-    /// No line says what.
+    /// No line shows what.
     Unknown,
     Sas,
     Pcie,
@@ -545,8 +545,8 @@ enum Way {
 impl Way {
     /// By the bus that is stated, else by the name and by what the log says.
     fn of(disk: &str, reading: &[&LogLine], bus: Option<&str>) -> Way {
-        let says = |what| reading.iter().any(|line| line.message.complaint() == Some(what));
-        let fibre = says(PathComplaint::LinkDown);
+        let says = |what| reading.iter().any(|line| line.message.log_event() == Some(what));
+        let fibre = says(PathEvent::LinkDown);
         match bus {
             Some("usb") => return Way::Usb,
             Some("ieee1394") => return Way::Firewire,
@@ -561,7 +561,7 @@ impl Way {
             Way::Ide
         } else if disk_names::is_nvme(disk) || disk_names::is_pci_function(disk) && !fibre {
             Way::Pcie
-        } else if says(PathComplaint::UsbReset) {
+        } else if says(PathEvent::UsbReset) {
             Way::Usb
         } else if fibre {
             Way::Fibre
@@ -594,10 +594,9 @@ impl Way {
 /// Whether the link went and came back and corrupted no frame.
 fn is_awake(reading: &[&LogLine]) -> bool {
     let corrupt = |line: &&LogLine| {
-        line.kind == MessageKind::Link
-            && line.message.complaint() == Some(PathComplaint::Corruption)
+        line.kind == MessageKind::Link && line.message.log_event() == Some(PathEvent::Corruption)
     };
-    let exchanged = |line: &&LogLine| line.message.complaint() == Some(PathComplaint::Exchanged);
+    let exchanged = |line: &&LogLine| line.message.log_event() == Some(PathEvent::Exchanged);
     reading.iter().any(|line| line.kind == MessageKind::Phy)
         && !reading.iter().any(corrupt)
         && !reading.iter().any(exchanged)
@@ -731,8 +730,8 @@ fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
 }
 
 /// Ports whose disk nobody names: the port itself is accused.
-fn nameless_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec<Finding> {
-    let found = by_port(analysis.facts.nameless()).into_iter().filter_map(|(device, reading)| {
+fn unnamed_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec<Finding> {
+    let found = by_port(analysis.facts.unnamed()).into_iter().filter_map(|(device, reading)| {
         if reading.iter().any(|line| joined(line)) {
             return None;
         }
@@ -771,25 +770,21 @@ fn nameless_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec
 /// Whether these lines speak of the way itself: a link, a port, an interrupt, a transfer. A disk
 /// that is reset, offline or given up may as well have failed by itself.
 fn shows_the_way(reading: &[&LogLine]) -> bool {
-    const OF_THE_WAY: [PathComplaint; 4] = [
-        PathComplaint::CardHost,
-        PathComplaint::Dma,
-        PathComplaint::LostInterrupt,
-        PathComplaint::Memory,
-    ];
+    const OF_THE_WAY: [PathEvent; 4] =
+        [PathEvent::CardHost, PathEvent::Dma, PathEvent::LostInterrupt, PathEvent::Memory];
     let kinds = [MessageKind::Link, MessageKind::Path, MessageKind::Phy];
-    let complaint = |line: &&LogLine| line.message.complaint();
+    let log_event = |line: &&LogLine| line.message.log_event();
     reading.iter().any(|line| {
         kinds.contains(&line.kind)
-            || complaint(line).is_some_and(|what| OF_THE_WAY.contains(&what))
+            || log_event(line).is_some_and(|what| OF_THE_WAY.contains(&what))
             || line.message.is_usb_disconnect()
     })
 }
 
-/// What the kernel says of link and controller.
+/// What the kernel reports of link and controller.
 fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBuilder) -> f64 {
-    let is = |line: &&&LogLine, what: PathComplaint| line.message.complaint() == Some(what);
-    // What is done about a discard that takes too long is no fault of the way (`load.discard`).
+    let is = |line: &&&LogLine, what: PathEvent| line.message.log_event() == Some(what);
+    // What is done about a discard that takes too long is not a fault of the way (`load.discard`).
     let discards = |line: &LogLine| line.message.command == Some(CommandKind::Io(Op::Discard));
     let of = |kind: MessageKind| {
         let lines = reading.iter().filter(|line| line.kind == kind && !discards(line));
@@ -808,18 +803,17 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
             .is_some_and(|at| media.iter().any(|error| (at - error).abs() < COLLATERAL_S))
     };
     let links = of(MessageKind::Link);
-    let corrupt: Vec<&LogLine> = with(&links, PathComplaint::Corruption);
-    let corrected: Vec<&LogLine> = with(&links, PathComplaint::Corrected);
-    let down: Vec<&LogLine> = with(&links, PathComplaint::LinkDown);
+    let corrupt: Vec<&LogLine> = with(&links, PathEvent::Corruption);
+    let corrected: Vec<&LogLine> = with(&links, PathEvent::Corrected);
+    let down: Vec<&LogLine> = with(&links, PathEvent::LinkDown);
     // A port without a disk reports the same at the start.
-    let is_exchanged = reading.iter().any(|line| is(&line, PathComplaint::Exchanged));
+    let is_exchanged = reading.iter().any(|line| is(&line, PathEvent::Exchanged));
     let unplugged: Vec<&LogLine> = match is_exchanged {
-        true => with(&links, PathComplaint::NoDevice),
+        true => with(&links, PathEvent::NoDevice),
         false => Vec::new(),
     };
-    let no_device = if is_exchanged { PathComplaint::NoDevice } else { PathComplaint::Corruption };
-    let named =
-        [PathComplaint::Corruption, PathComplaint::Corrected, PathComplaint::LinkDown, no_device];
+    let no_device = if is_exchanged { PathEvent::NoDevice } else { PathEvent::Corruption };
+    let named = [PathEvent::Corruption, PathEvent::Corrected, PathEvent::LinkDown, no_device];
     // What the kernel does about a command that got no answer, whoever gave none (`device.stall`).
     let unanswered =
         reading.iter().any(|line| line.kind == MessageKind::Timeout && !discards(line));
@@ -834,21 +828,20 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     let is_guest = analysis.facts.hypervisor(reading).is_some();
     let controllers = of(MessageKind::Controller);
     let controllers = if is_guest { Vec::new() } else { controllers };
-    let unheard: Vec<&LogLine> = with(&controllers, PathComplaint::LostInterrupt);
-    let unresponsive: Vec<&LogLine> = with(&controllers, PathComplaint::Unresponsive);
-    let was_reset =
-        |line: &&&LogLine| is(line, PathComplaint::Reset) || is(line, PathComplaint::UsbReset);
+    let unheard: Vec<&LogLine> = with(&controllers, PathEvent::LostInterrupt);
+    let unresponsive: Vec<&LogLine> = with(&controllers, PathEvent::Unresponsive);
+    let was_reset = |line: &&&LogLine| is(line, PathEvent::Reset) || is(line, PathEvent::UsbReset);
     let lost: Vec<&LogLine> = controllers.iter().filter(was_reset).copied().collect();
-    let dma: Vec<&LogLine> = with(&controllers, PathComplaint::Dma);
-    let card: Vec<&LogLine> = with(&controllers, PathComplaint::CardHost);
-    let memory: Vec<&LogLine> = with(&controllers, PathComplaint::Memory);
+    let dma: Vec<&LogLine> = with(&controllers, PathEvent::Dma);
+    let card: Vec<&LogLine> = with(&controllers, PathEvent::CardHost);
+    let memory: Vec<&LogLine> = with(&controllers, PathEvent::Memory);
     let other = [
-        PathComplaint::CardHost,
-        PathComplaint::Memory,
-        PathComplaint::Dma,
-        PathComplaint::LostInterrupt,
-        PathComplaint::Unresponsive,
-        PathComplaint::Fatal,
+        PathEvent::CardHost,
+        PathEvent::Memory,
+        PathEvent::Dma,
+        PathEvent::LostInterrupt,
+        PathEvent::Unresponsive,
+        PathEvent::Fatal,
     ];
     let rest = controllers.iter().filter(|l| !l.message.names_an_idle_tag());
     let rest = rest.filter(|l| !was_reset(l) && !other.iter().any(|what| is(l, *what)));
@@ -928,7 +921,7 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         let nats = if is_stale(analysis, first, lines) { nats + STALE } else { nats };
         builder.log_lines(analysis, &phrase::several(what), lines, Some(Bound::Above(0.0)));
         let counted = phrase::count(LogLine::messages(lines) as f64, what);
-        let is_reset = [PathComplaint::Reset, PathComplaint::UsbReset, PathComplaint::LinkReset]
+        let is_reset = [PathEvent::Reset, PathEvent::UsbReset, PathEvent::LinkReset]
             .iter()
             .any(|what| is(&first, *what));
         let period = period(lines).filter(|_| is_reset);
@@ -942,8 +935,8 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         most = most.max(nats);
     }
     if let Some(line) = gone.iter().find(|line| line.message.is_usb_disconnect()) {
-        let said = short(&line.message.text);
-        builder.words.push(format!("a device on USB left the bus (`{said}`)"));
+        let line_text = short(&line.message.text);
+        builder.words.push(format!("a device on USB left the bus (`{line_text}`)"));
     }
     let wakes: Vec<&LogLine> = if unplugged.is_empty() { wakes } else { Vec::new() };
     if let Some(first) = wakes.first().filter(|_| corrupt.is_empty() && most > 0.0 && !hurt) {
@@ -970,8 +963,8 @@ fn lost_its_session(analysis: &Analysis, line: &LogLine) -> bool {
 }
 
 /// Those of the lines that say this of the way to a disk.
-fn with<'s, 'a>(lines: &[&'s LogLine<'a>], what: PathComplaint) -> Vec<&'s LogLine<'a>> {
-    lines.iter().filter(|line| line.message.complaint() == Some(what)).copied().collect()
+fn with<'s, 'a>(lines: &[&'s LogLine<'a>], what: PathEvent) -> Vec<&'s LogLine<'a>> {
+    lines.iter().filter(|line| line.message.log_event() == Some(what)).copied().collect()
 }
 
 /// Whether so many corrected errors came so fast that their cost adds up.
@@ -1001,7 +994,7 @@ fn from_pool(
     if reads > 0.0 && writes + count("checksum") <= 0.0 {
         return 0.0;
     }
-    // One disk under the names of its partitions is told once.
+    // One disk under the names of its partitions is reported once.
     if let Some(lost) = arrays::lost_parts(analysis, &candidate.disk) {
         if lost.parts.first().is_none_or(|(part, _)| *part != candidate.disk) {
             return 0.0;
@@ -1094,7 +1087,7 @@ fn from_counter(
         None,
     );
     let Some(rise) = grew else {
-        // A count since the drive was made tells nothing; beside a twin that has none it does,
+        // A count since the drive was made shows nothing; beside a twin that has none it does,
         // unless the disk was measured: then its latencies speak, and an old count stands beside
         // many a healthy disk.
         let counts = value >= MANY_CRC && candidate.listing.is_none();
@@ -1185,10 +1178,10 @@ fn from_paths(
     if lost.covers(&candidate.disk, analysis.input(reading.listing)) {
         return 0.0;
     }
-    let said = reading.text();
-    let what = format!("path state: `{said}`");
+    let line_text = reading.text();
+    let what = format!("path state: `{line_text}`");
     builder.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
-    builder.words.push(format!("its volume reports this path as `{said}`"));
+    builder.words.push(format!("its volume reports this path as `{line_text}`"));
     FAILED
 }
 

@@ -242,15 +242,15 @@ fn finding(
     let input = analysis.input(trace.listing);
     let is_slice = found.period_ms < SLICE_MS
         && shortage::is_stated(analysis, input, &shortage::of_processors());
-    // What finds a die of flash programming waits for the page, and for the next one behind it:
+    // What finds a die of flash programming waits for the page, and for the next one after it:
     // reads, and writes that fill the buffers.
     let writes = trace.spans.iter().filter(|span| span.op == Op::Write).count();
     let is_program = found.period_ms < PROGRAM_MS
         && matches!(group.op, Op::Read | Op::Write)
         && !analysis.rotates(trace.device)
         && writes as f64 > BESIDE_WRITES * trace.spans.len() as f64;
-    // What takes so little of anybody's time is no reason to accuse the device: two steps in a
-    // thousand reads of a quick one are also what a busy host does now and then.
+    // What takes so little of anybody's time is not a reason to accuse the device: two steps in a
+    // thousand reads of a fast one are also what a busy host does now and then.
     let lost_per_s = found.explained_share * trace.lost_ns() / trace.span_ns();
     let is_unfelt = lost_per_s < FELT_PER_S;
     for (stands, why) in [
@@ -290,7 +290,7 @@ fn known_clock(period_ms: f64) -> Option<String> {
 }
 
 /// The steps taken away again, and from a device that does one thing after the other what was
-/// waited behind them.
+/// waited after them.
 fn forecast(
     trace: &DeviceTrace,
     group: &Group,

@@ -96,7 +96,7 @@ fn limits<'a>(candidate: &FaultCandidate<'_, 'a>) -> Vec<Limit<'a>> {
         Some((value, late_s, Some((reading, words))))
     });
     let mut limits: Vec<Limit> = stated.collect();
-    // Usually reads and writes have the same limit: then it is said once, as that of reads.
+    // Usually reads and writes have the same limit: then it is reported once, as that of reads.
     limits.dedup_by_key(|(limit, _, _)| (*limit * 10.0).round() as i64);
     for usual in USUAL_S {
         if !limits.iter().any(|(known, _, _)| (known / usual - 1.0).abs() < pile::NEAR) {
@@ -159,7 +159,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     Some(finding)
 }
 
-/// What the kernel says of commands that ended so.
+/// What the kernel reports of commands that ended so.
 fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
     let about = candidate.about();
     let kinds = [MessageKind::Timeout, MessageKind::Medium, MessageKind::Controller];

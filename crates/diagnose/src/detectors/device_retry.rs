@@ -174,7 +174,7 @@ fn quicker_than_platters(services_ms: &[f64]) -> bool {
 }
 
 /// The ladder at any speed; if it points to one of the two speeds most disks turn at, but too few
-/// I/Os prove the speed as well, what the test of a known speed says of it.
+/// I/Os prove the speed as well, what the test of a known speed reports of it.
 fn at_a_usual_speed(services_ms: &[f64], resolution_ms: f64) -> Option<Ladder> {
     let free = ladder::fit(services_ms, resolution_ms)?;
     if free.confidence >= LENDS || !USUAL_RPM.contains(&free.standard_rpm) {
@@ -361,7 +361,7 @@ fn begins_batches(case: &Case, ladder: &Ladder) -> bool {
     FIRSTS_ARE_FEW * firsts < case.places.len() && 3 * of_firsts > 2 * retried.len()
 }
 
-/// The revolutions it lost, taken away from each service; who waited behind them waits no more.
+/// The revolutions it lost, taken away from each service; who waited after them waits no more.
 /// What turns has one arm: it does one thing after the other, however the class in question is
 /// served.
 fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
@@ -414,7 +414,7 @@ fn revolutions_in_words(ladder: &Ladder) -> String {
     }
 }
 
-/// 7203 is said as 7200: the sentence names the class of spindle, the evidence the fit.
+/// 7203 is reported as 7200: the sentence names the class of spindle, the evidence the fit.
 fn nearest_hundred(rpm: f64) -> String {
     format!("{:.0}", (rpm / 100.0).round() * 100.0)
 }

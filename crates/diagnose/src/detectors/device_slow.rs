@@ -114,11 +114,11 @@ const SLOW_FROM: f64 = 2.5;
 const SLICE_NS: f64 = 2.8e6;
 /// Slices that a wake-up may wait for: two wakers and whoever else is there.
 const SLICES: f64 = 3.0;
-/// The same where the kernel says that tasks wait for a processor most of the time: a queue of
+/// The same where the kernel shows that tasks wait for a processor most of the time: a queue of
 /// runnable tasks is before it (39 ms was seen of a loop device beside two suites of tests on two
 /// CPUs).
 const SLICES_OF_A_QUEUE: f64 = 36.0;
-/// The share of quick requests from which on a device behind such a queue may be healthy: half of
+/// The share of fast requests from which on a device behind such a queue may be healthy: half of
 /// the reads of that loop device took above 0.47 ms.
 const QUICK_BEFORE_A_QUEUE: f64 = 0.25;
 /// The longest a healthy device takes for a durable write, ns: a seek and a revolution of 5400 rpm,
@@ -158,7 +158,8 @@ const FILLED: &str = "the load alone saturates the device: the latency is queuei
 const DISCARDS: &str = "the requests waited behind discards";
 /// Share of the rows that must be slow for full belief.
 const MOST_ROWS: f64 = 0.5;
-/// Share of the wait spent behind others from which on it is said: a tenth, one digit of the mean.
+/// Share of the wait spent behind others from which on it is reported: a tenth, one digit of the
+/// mean.
 const WORTH_SAYING: f64 = 0.1;
 /// From here on a wait is one of error handling: a SATA link takes a second and more to come back,
 /// a drive's own recovery seven (libata's and the SCSI layer's limits begin there).
@@ -166,7 +167,7 @@ const RESETS_NS: f64 = 1e9;
 /// Share of all time that slow ones apart from the others must hold, at least (a choice: as
 /// `healthy` has it for the tail of a histogram).
 const HOLDS: f64 = 1.0 / 3.0;
-/// What it is worth at most that next to nothing lies between the quick ones and the slow, in nats:
+/// What it is worth at most that next to nothing lies between the fast ones and the slow, in nats:
 /// as every clause. Of the histograms of 480 scenarios without a fault of the device none shows it,
 /// of 320 with one 75 do (`lab weak --blame --each 400`, 27 November 2026), which would be 4.7.
 const NOTHING_BETWEEN: f64 = 3.0;
@@ -292,7 +293,7 @@ fn mode_evidence(mode: SlowMode, n: u64, source: &Source) -> Vec<Evidence> {
     vec![time.above(HOLDS), share]
 }
 
-/// Whether the slow ones may be durable writes: nothing tells that they are reads, and none takes
+/// Whether the slow ones may be durable writes: nothing shows that they are reads, and none takes
 /// longer.
 fn is_durable(counted: &CountedDisk, mode: SlowMode) -> bool {
     !counted.reads_only && mode.from_ns <= DURABLE_NS
@@ -440,13 +441,13 @@ fn behind_others(trace: &DeviceTrace, mean_ns: f64) -> String {
     format!(" ({} of it queued behind other requests)", phrase::ns(share * mean_ns))
 }
 
-/// The share of the mean wait that is no service.
+/// The share of the mean wait that is not a service.
 fn queued(trace: &DeviceTrace, mean_ns: f64) -> f64 {
     let services = trace.services_ns.get(trace.judged.clone()).unwrap_or(&trace.services_ns);
     1.0 - spread::mean(services).unwrap_or(mean_ns) / mean_ns.max(1.0)
 }
 
-/// Whether a host that sees completions late explains it: most requests are quick, the mean excess
+/// Whether a host that sees completions late explains it: most requests are fast, the mean excess
 /// is below a slice, and no few requests make up half of it that took far longer than one. Where
 /// tasks wait for a processor most of the time, it may be later.
 fn host_may_be_late(analysis: &Analysis, trace: &DeviceTrace, excess_ns: f64) -> bool {
@@ -485,7 +486,7 @@ fn may_be_durable(analysis: &Analysis, trace: &DeviceTrace) -> bool {
 /// requests of another program, which this log does not list, may have been served in between. Only
 /// of a log that lists one program and one request at a time: where others are listed, all are.
 fn is_a_sum(analysis: &Analysis, trace: &DeviceTrace) -> bool {
-    // Whoever says what is healthy knows whether others use the disk.
+    // Whoever shows what is healthy knows whether others use the disk.
     let options = analysis.options;
     let stated = options.healthy_ms.is_some() || options.healthy_origin != HealthyOrigin::Class;
     let whole = analysis.source(trace.listing).level > Level::C;
@@ -548,7 +549,7 @@ fn waits_for_discards(analysis: &Analysis, trace: &DeviceTrace) -> bool {
 }
 
 /// Whether an arm that several streams share explains it: requests that go on where the one before
-/// them ended are quick, and nearly all was lost by those that had to come back from elsewhere.
+/// them ended are fast, and nearly all was lost by those that had to come back from elsewhere.
 fn seeks_for_others(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     if !analysis.may_rotate(trace.device) {
         return false;
@@ -559,11 +560,11 @@ fn seeks_for_others(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     for ((span, before), service) in trace.spans.iter().zip(before).zip(&trace.services_ns) {
         let end =
             |before: &ServiceSpan| before.sector?.checked_add(u64::from(before.bytes) / SECTOR);
-        let goes_on =
+        let continues =
             before.is_some_and(|b| b.op == span.op && end(b).is_some() && end(b) == span.sector);
         let lost = (service - healthy).max(0.0);
         all += lost;
-        if goes_on {
+        if continues {
             own += lost;
             on.push(*service);
         }
@@ -697,7 +698,7 @@ fn is_device(side: Side) -> bool {
     side == Side::Device
 }
 
-/// Whether a histogram beside the averages says that the disk was much quicker: one of the two is
+/// Whether a histogram beside the averages shows that the disk was much faster: one of the two is
 /// of another time.
 fn is_contradicted(analysis: &Analysis, row: &IntervalSample, wait_ms: f64) -> bool {
     analysis.histograms.iter().any(|sample| {

@@ -254,7 +254,7 @@ fn is_only_shingled(analysis: &Analysis, candidate: &FaultCandidate) -> bool {
 }
 
 /// What the sequential requests cost while random writes were slow, over what they cost while these
-/// were quick; and how many there were.
+/// were fast; and how many there were.
 fn sequential_rise(trace: &DeviceTrace, writes: &Windows, found: &Decline) -> Option<(f64, usize)> {
     let slow: Vec<(i64, i64)> = found
         .slow

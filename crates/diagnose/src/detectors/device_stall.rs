@@ -31,8 +31,8 @@
 //! reads.
 
 use iowhy_model::{
-    Blame, Bound, Clause, CommandKind, DeviceId, Finding, Level, MessageKind, Op, PathComplaint,
-    Unit, Verdict,
+    Blame, Bound, Clause, CommandKind, DeviceId, Finding, Level, MessageKind, Op, PathEvent, Unit,
+    Verdict,
 };
 
 use crate::analysis::Analysis;
@@ -72,12 +72,12 @@ const PRIOR: f64 = 0.20;
 /// What one line about a command that got no answer is worth, nats: with the prior 0.58.
 const TIMED_OUT: f64 = 1.7;
 /// What a second such command adds, and the whole record that libata prints of one: it froze the
-/// port, names the command and says how it ended. With the prior 0.79.
+/// port, names the command and shows how it ended. With the prior 0.79.
 const IS_SURE: f64 = 1.0;
 /// A command that failed is handed back to the SCSI layer, which reads its sense data, within this
 /// time, s (drivers/ata/libata-eh.c: a reset may come before; the number is a choice).
 const HANDED_BACK_S: f64 = 5.0;
-/// Odds of a volume by name from which on the host behind it comes first (`vd`: 0.7).
+/// Odds of a volume by name from which on the host after it comes first (`vd`: 0.7).
 const VOLUME: f64 = 0.5;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
@@ -87,18 +87,18 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     traced.chain(timed_out(analysis)).collect()
 }
 
-/// Disks and ports on which the kernel gave commands up, and says nothing of medium or link: the
+/// Disks and ports on which the kernel gave commands up, and shows nothing of medium or link: the
 /// device, its firmware, its power states or the driver did not answer.
 fn timed_out(analysis: &Analysis) -> Vec<Finding> {
     let mut all: Vec<(DeviceId, String, Vec<&LogLine>)> = Vec::new();
-    // Drives that stop together are told as what they share (`device.path`).
+    // Drives that stop together are reported as what they share (`device.path`).
     let together = adapters::stopped_together(analysis);
     let candidates = candidates::candidates(analysis);
     for candidate in &candidates {
         let logged: Vec<&LogLine> = candidate.about().log().collect();
         all.push((candidate.device, phrase::disk(&candidate.disk).to_string(), logged));
     }
-    for line in analysis.facts.nameless() {
+    for line in analysis.facts.unnamed() {
         let Some(device) = line.reading.fact.device else { continue };
         match all.iter_mut().find(|(known, _, _)| *known == device) {
             Some((_, _, logged)) => logged.push(line),
@@ -112,11 +112,11 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let of = |kinds: &[MessageKind]| -> Vec<&LogLine> {
             logged.iter().filter(|line| kinds.contains(&line.kind)).copied().collect()
         };
-        let fatal = |line: &&LogLine| line.message.complaint() == Some(PathComplaint::Fatal);
+        let fatal = |line: &&LogLine| line.message.log_event() == Some(PathEvent::Fatal);
         // A guest has no way to its drives that it could see: a controller that does not answer is
         // its host's.
         let guest = analysis.facts.hypervisor(&logged);
-        // A command that the drive refused got its answer, whatever libata says of it beside.
+        // A command that the drive refused got its answer, whatever libata reports of it beside.
         let refused = of(&[MessageKind::Refused, MessageKind::Denied]);
         let answered = |line: &LogLine| {
             refused.iter().any(|known| {
@@ -138,7 +138,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let others = of(&[MessageKind::Medium, MessageKind::Link, MessageKind::Phy]);
         // A reset of the link is how libata gets hold of a port again after any command it gave
         // up, and what the hardware of a link corrected cost no command.
-        let corrected = |line: &LogLine| line.message.complaint() == Some(PathComplaint::Corrected);
+        let corrected = |line: &LogLine| line.message.log_event() == Some(PathEvent::Corrected);
         let speak = others.iter().any(|line| !corrected(line) && !line.message.is_of_recovery());
         if given_up.is_empty() || speak || may_be_remote(analysis, device) {
             return None;
@@ -165,7 +165,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let idle_tags: Vec<&LogLine> =
             logged.iter().filter(|line| line.message.names_an_idle_tag()).copied().collect();
         builder.log_lines(analysis, "invalid tags reported by the drive", &idle_tags, None);
-        // A log alone does not tell them apart, unless the drive itself says that it failed.
+        // A log alone does not distinguishes them, unless the drive itself shows that it failed.
         finding.blame = (!given_up.iter().any(fatal)).then_some(Blame::DiskOrPath);
         finding.sentence = match guest {
             _ if given_up.iter().any(fatal) => format!(

@@ -167,7 +167,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     Some(finding)
 }
 
-/// What the drive says of its temperature; the strongest sign counts.
+/// What the drive reports of its temperature; the strongest sign counts.
 fn signs_of_heat(
     analysis: &Analysis,
     candidate: &FaultCandidate,
@@ -219,7 +219,7 @@ fn signs_of_heat(
     most
 }
 
-/// Quick and slow states of the device, by service time.
+/// Fast and slow states of the device, by service time.
 struct Step {
     fast_ns: f64,
     slow_ns: f64,

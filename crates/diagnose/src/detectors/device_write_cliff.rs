@@ -58,10 +58,10 @@ pub const DETECTOR: Detector = Detector {
 const RECURS: f64 = 0.20;
 /// Falls needed for that.
 const FALLS: usize = 2;
-/// A slower slow state is no cache's end: 3 to 20 times are measured (Yoo and Shin, HotStorage
+/// A slower slow state is not a cache's end: 3 to 20 times are measured (Yoo and Shin, HotStorage
 /// 2020), twice that leaves room.
 const SLOWEST: f64 = 40.0;
-/// Less than this is no write cache: the smallest are some gigabytes, DRAM buffers end at 64 MB.
+/// Less than this is not a write cache: the smallest are some gigabytes, DRAM buffers end at 64 MB.
 const SMALLEST_BYTES: f64 = 64e6;
 /// What an unstated medium costs, nats: a volume's burst credits look alike.
 const UNSTATED: f64 = -1.0;
@@ -115,7 +115,7 @@ fn cases<'s>(analysis: &'s Analysis) -> Vec<Case<'s>> {
     cases
 }
 
-/// Whether flash may be inside; a platter's cache fills too, and says nothing.
+/// Whether flash may be inside; a platter's cache fills too, and shows nothing.
 fn may_be_flash(analysis: &Analysis, device: iowhy_model::DeviceId) -> bool {
     match analysis.medium(device) {
         Some(medium) => {
@@ -210,7 +210,7 @@ fn is_hot(analysis: &Analysis, case: &Case) -> bool {
     counters.into_iter().any(|key| about.rise(key).is_some_and(|(rise, _)| rise > 0.0))
 }
 
-/// All writes as in the quick states: bursts that stay below the cache.
+/// All writes as in the fast states: bursts that stay below the cache.
 fn forecast(case: &Case) -> Option<Forecast> {
     let assuming = "bursts stay below the cache size and it is flushed between them".to_string();
     let is_quick = |place: usize| !case.decline.slow.iter().any(|run| run.contains(&place));

@@ -29,9 +29,9 @@
 //!
 //! Or all disks were idle for 95 % of the time, and no mean wait was 0.1 s (of one report, which
 //! may be the average since boot, not as a headline). Or no disk was timed, nothing is accused, and
-//! no task was blocked and no CPU waited for I/O (`vmstat`), or all that programs timed is as quick
+//! no task was blocked and no CPU waited for I/O (`vmstat`), or all that programs timed is as fast
 //! as flash answers: per request in flight within three times its service time, a flush within 5
-//! ms, no single wait of a second, no slow part that holds a third of the time, and no rate that
+//! ms, no single wait of a second, no slow part that contains a third of the time, and no rate that
 //! halves or doubles from second to second.
 //!
 //! If the time before the issue of a request was not seen (D2C only), confidence is at most 90 %.
@@ -96,7 +96,7 @@ const BY_CHANCE: f64 = 1.645;
 /// above 5).
 const QUEUE: f64 = 5.0;
 /// A histogram has no queue and no pattern to excuse a body that spreads: one in twenty beyond
-/// three healthy times (the bound of health) of the slowest class forbids a clean bill.
+/// three healthy times (the bound of health) of the slowest class forbids a HEALTHY verdict.
 const NEAR_TAIL: f64 = 3.0;
 const NEAR_SHARE: f64 = 0.05;
 /// Share of the time that requests beyond three healthy times of the slowest class may take, where
@@ -104,8 +104,8 @@ const NEAR_SHARE: f64 = 0.05;
 /// are known, the same beyond ten healthy times.
 const TAIL_HOLDS: f64 = 1.0 / 3.0;
 const TAIL_HOLDS_MOST: f64 = 0.5;
-/// A suspicion of the device from this on forbids a clean bill: five of nine baseline variants that
-/// call it slow come to that, once calibrated.
+/// A suspicion of the device from this on forbids a HEALTHY verdict: five of nine baseline variants
+/// that call it slow come to that, once calibrated.
 const SUSPECTED: f64 = 0.30;
 /// What each listing's clean verdict must be worth before the input's richness is counted (six
 /// votes of nine).
@@ -152,8 +152,8 @@ struct Clearance {
     listing: usize,
     worth: Worth,
     evidence: Vec<Evidence>,
-    /// How quick it was, beside what a healthy device needs.
-    told: String,
+    /// How fast it was, beside what a healthy device needs.
+    reported: String,
     /// What the device was taken for.
     assumption: String,
     /// What else it may be, and would then not be healthy.
@@ -281,8 +281,8 @@ fn is_remark(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &s
     ranked.findings.iter().filter(of_it).any(|known| unfelt(known) && harmless(known))
 }
 
-/// What every listing of the input says of a disk; a listing that speaks against it has
-/// confidence 0, one that cannot tell says nothing.
+/// What every listing of the input reports of a disk; a listing that speaks against it has
+/// confidence 0, one that cannot tell shows nothing.
 fn clearances(
     analysis: &Analysis,
     (rows, narrowest): (&[Vec<&IntervalSample>], &HashMap<HistogramCount, f64>),
@@ -295,7 +295,7 @@ fn clearances(
         rows.iter().filter(|rows| rows.first().is_some_and(|row| here(row.listing, &row.disk)));
     let histograms = analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk));
     let histograms = histograms.filter(|sample| !has_a_narrower(narrowest, sample));
-    // What came before the device says nothing of it.
+    // What came before the device shows nothing of it.
     let on_device =
         |sample: &&HistogramSample| matches!(sample.known.stage, Stage::Device | Stage::Total);
     let histograms = histograms.filter(on_device);
@@ -306,8 +306,8 @@ fn clearances(
         .collect()
 }
 
-/// Whether the same requests are told of without the time their program took to send them: fio's
-/// `clat` beside its `lat`.
+/// Whether the same requests are reported of without the time their program took to send them:
+/// fio's `clat` beside its `lat`.
 fn has_a_narrower(narrowest: &HashMap<HistogramCount, f64>, sample: &HistogramSample) -> bool {
     let Some((counted, mean)) = counted(sample) else { return false };
     narrowest.get(&counted).is_some_and(|least| *least < mean)
@@ -364,8 +364,8 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     ];
     let assumption = trace.s0.assumption.clone();
     let readings = medium_readings::of_trace(analysis, trace);
-    let told = told("mean", mean_ms, &trace.s0);
-    Some(Clearance { listing: trace.listing, worth, evidence, told, assumption, readings })
+    let reported = reported("mean", mean_ms, &trace.s0);
+    Some(Clearance { listing: trace.listing, worth, evidence, reported, assumption, readings })
 }
 
 /// Who waits no longer than a healthy device would let him, by the replay: below three healthy
@@ -413,7 +413,7 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let queue = row.interval.queue_len.unwrap_or(row.per_s() * wait / 1e3);
     let queued = is_queue(queue / row.interval.busy.unwrap_or(1.0).clamp(0.01, 1.0), wait, &row.s0);
     let one_way = waits.iter().filter(|(_, row)| waits_one_way(row)).count();
-    // What is in flight and does not complete has no latency yet: its rows say nothing good.
+    // What is in flight and does not complete has no latency yet: its rows show nothing good.
     let stands = rows.iter().any(|row| {
         row.outstanding().is_some() && row.interval.busy >= Some(samples::WITHOUT_PAUSE)
     });
@@ -430,8 +430,9 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     ];
     let assumption = row.s0.assumption.clone();
     let readings = medium_readings::of_row(analysis, row);
-    let told = told(if n == 1 { "mean" } else { "in 95 % of rows, mean at most" }, wait, &row.s0);
-    Some(Clearance { listing: row.listing, worth, evidence, told, assumption, readings })
+    let reported =
+        reported(if n == 1 { "mean" } else { "in 95 % of rows, mean at most" }, wait, &row.s0);
+    Some(Clearance { listing: row.listing, worth, evidence, reported, assumption, readings })
 }
 
 /// Whether reads hold a third of all time beyond three healthy times of the slowest class: quick
@@ -477,7 +478,7 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let tells =
         (sample.known.layer == Layer::Block && whole && many) || (alone && (many || few || slow));
     let listing = analysis.listing(sample.listing);
-    // What was counted since long ago says nothing of now.
+    // What was counted since long ago shows nothing of now.
     if listing.facts.iter().any(|fact| fact.key == key::COUNTERS_SINCE) {
         return None;
     }
@@ -512,10 +513,10 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
             .below(tail_of_chance(n)),
     ];
     let assumption = sample.s0.assumption.clone();
-    let told = told("mean", mean_ms, &sample.s0);
+    let reported = reported("mean", mean_ms, &sample.s0);
     let readings = medium_readings::of_counts(analysis, sample);
     let listing = sample.listing;
-    Some(Clearance { listing, worth, evidence, told, assumption, readings })
+    Some(Clearance { listing, worth, evidence, reported, assumption, readings })
 }
 
 /// The share beyond that `n` requests of a healthy device show in all but one of twenty captures:
@@ -537,7 +538,7 @@ fn is_queue(in_flight: f64, mean_ms: f64, s0: &HealthyServiceTime) -> bool {
 }
 
 /// `mean 5.26 ms, a healthy one needs 4.5 ms`.
-fn told(what: &str, latency_ms: f64, s0: &HealthyServiceTime) -> String {
+fn reported(what: &str, latency_ms: f64, s0: &HealthyServiceTime) -> String {
     format!("{what} {}, a healthy one takes {}", phrase::ms(latency_ms), s0.range())
 }
 
@@ -568,7 +569,7 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
         .map(|clearance| clearance.assumption.clone())
         .next();
     let quick = healthy.iter().flat_map(|(_, clearances)| clearances).next();
-    let quick = quick.map(|clearance| clearance.told.clone()).unwrap_or_default();
+    let quick = quick.map(|clearance| clearance.reported.clone()).unwrap_or_default();
     let readings = healthy
         .iter()
         .flat_map(|(_, clearances)| clearances)
@@ -617,7 +618,7 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
     Some(finding)
 }
 
-/// `sdb responds like a healthy device`; some tools tell of all devices together.
+/// `sdb responds like a healthy device`; some tools report all devices together.
 fn responds(who: &str) -> String {
     match who {
         "all devices" => format!("{who} respond like healthy ones"),

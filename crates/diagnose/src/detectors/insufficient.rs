@@ -51,7 +51,7 @@ pub const DETECTOR: Detector = Detector {
 /// Seconds of capture if no suspicion names its own: thirty reads per second give the 300 I/Os of
 /// a 99th percentile within ten, and a quiet device needs more.
 const SECONDS: u32 = 30;
-/// Where Linux says what a device is made of (lsblk(8)): no capture of I/Os does.
+/// Where Linux shows what a device is made of (lsblk(8)): no capture of I/Os does.
 const MADE_OF: &str = "`lsblk -d -o NAME,ROTA,TRAN,MODEL`: the medium of the device is not known, \
                        and the healthy service time depends on it; \
                        if you know it, state it with `--class` (`hdd`, `ssd`, `nvme`, `card`, \
@@ -191,8 +191,8 @@ fn waited_for_io(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding
     let input = analysis.input(reading.listing);
     let spoken_of: Vec<String> = analysis.facts.disks().map(str::to_string).collect();
     finding.seen = observations::of(analysis, ranked, input, &spoken_of);
-    let said = Basis::Stated(key::PRESSURE_AVG10.of("io.some"));
-    finding.seen.retain(|known| known.evidence.basis != said);
+    let reported = Basis::Stated(key::PRESSURE_AVG10.of("io.some"));
+    finding.seen.retain(|known| known.evidence.basis != reported);
     Some(finding)
 }
 
@@ -267,7 +267,7 @@ fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
     finding
 }
 
-/// Listings were read, but none holds an I/O of a block device.
+/// Listings were read, but none contains an I/O of a block device.
 fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding> {
     if let Some(waited) = waited_for_io(analysis, ranked) {
         return Some(waited);
@@ -346,11 +346,11 @@ const SUSPECTED: f64 = 2.0;
 /// Requests in flight from which on those that wait are worth naming (a choice).
 const SEVERAL: f64 = 4.0;
 
-/// What to look at beside the complaints of a kernel's log: its other lines, and the drives it
+/// What to look at beside the log events of a kernel's log: its other lines, and the drives it
 /// names.
 fn asked_of_a_log(analysis: &Analysis, input: &str) -> Vec<String> {
     let has = |kinds: &[MessageKind]| {
-        analysis.facts.complaints(input).any(|line| kinds.contains(&line.kind))
+        analysis.facts.log_events(input).any(|line| kinds.contains(&line.kind))
     };
     let mut steps = Vec::new();
     if has(&[MessageKind::HungTask]) {
@@ -369,7 +369,7 @@ fn asked_of_a_log(analysis: &Analysis, input: &str) -> Vec<String> {
     if has(&failed) {
         let mut named: Vec<&str> = analysis
             .facts
-            .complaints(input)
+            .log_events(input)
             .filter_map(|line| line.disk.as_deref())
             .filter(|disk| disk_names::is_of_a_disk(disk))
             .collect();
@@ -415,7 +415,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     let mut finding = new_finding(DETECTOR.verdict, device, listings.clone());
     let Amounts { seen, counted, records, lost, by_program } = amounts(analysis, input, disks);
     let plenty = analysis.level(&listings) >= Level::C && seen >= PLENTY;
-    // What has no time tells no waiting per time.
+    // What has no time shows no waiting per time.
     let excess = lost.filter(|lost| *lost > 0.0).map_or(String::new(), |lost| {
         format!(", with {} of excess wait per second", phrase::ms(lost * 1000.0))
     });
@@ -426,7 +426,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
             known.verdict,
             phrase::percent((known.confidence() * 100.0).round() / 100.0),
             phrase::percent(STANDS),
-            // Of a share that nobody measured none is told.
+            // Of a share that nobody measured none is reported.
             match known.share_is_assumed {
                 true => String::new(),
                 false => format!(
@@ -562,7 +562,7 @@ struct Amounts {
     records: f64,
     /// The most time that any of the disks loses per time watched, if any was measured over time.
     lost: Option<f64>,
-    /// Whether all of it is what a program says of its own I/Os.
+    /// Whether all of it is what a program reports of its own I/Os.
     by_program: bool,
 }
 

@@ -107,7 +107,7 @@ const FELT_NS: f64 = 1e8;
 /// A disk whose own waiting is a smaller share of all that above cannot be what is waited for, even
 /// where a hundred requests are merged into one.
 const HOLDS: f64 = 0.01;
-/// Least share of its bytes that the disks must have moved: figures are rounded.
+/// Least share of its bytes that the disks must have moved: numbers are rounded.
 const MOVED: f64 = 0.9;
 
 /// What was measured in one layer.
@@ -135,7 +135,7 @@ const FULL: f64 = 0.9999;
 const STATED: f64 = 0.85;
 
 /// What it is worth that a drive refuses writes out of the order of its zones, or places that it
-/// does not have: firmware that forgot its zones or its size says the same (choices).
+/// does not have: firmware that forgot its zones or its size shows the same (choices).
 const REFUSED_ORDER: f64 = 0.8;
 const REFUSED_PLACE: f64 = 0.7;
 
@@ -541,7 +541,7 @@ struct DeviceRows {
     time: LayerTime,
     bytes: f64,
     rows: usize,
-    /// What they were told apart by.
+    /// What they were distinguished by.
     seen: HashSet<(u64, u64)>,
     /// The longest mean of a row, ns.
     slowest_ns: f64,
@@ -554,8 +554,8 @@ struct DeviceRows {
 }
 
 /// Devices made of others that answer far later than any disk of the listing, while all of these
-/// are idle. Which disks one is made of is mostly not told beside `iostat`, so all must be quick
-/// and idle, and must have moved its bytes.
+/// are idle. Which disks one is made of is mostly not reported beside `iostat`, so all must be
+/// quick and idle, and must have moved its bytes.
 fn above_idle_disks(analysis: &Analysis) -> Vec<Finding> {
     if !analysis.intervals.iter().any(|row| disk_names::is_stacked(&row.disk)) {
         return Vec::new();

@@ -56,7 +56,7 @@ const RECLAIM: f64 = 0.5;
 /// Tasks that hung while memory was freed: what they wait for is a disk in the end, so one alone is
 /// a suspicion (a choice).
 const HUNG: f64 = 0.75;
-/// Processes that the kernel ended: one says that memory ran out, not how long it was short (a
+/// Processes that the kernel ended: one shows that memory ran out, not how long it was short (a
 /// choice).
 const ENDED: f64 = 0.6;
 /// Tasks that free memory at one moment: one alone may be passing through (a choice).

@@ -1,7 +1,7 @@
 //! Remote storage: a volume that fetches blocks on first access, or a server that does not respond.
 //!
 //! ## Accuses
-//! The storage behind the device: a volume restored from a snapshot, a thin pool, a network. The
+//! The storage after the device: a volume restored from a snapshot, a thin pool, a network. The
 //! disk of the guest is a program elsewhere.
 //!
 //! ## Why it matters
@@ -18,7 +18,7 @@
 //! blocks accessed before, at equal size, with at least ten of each and a probability by chance
 //! below 1 %.
 //!
-//! Or a cluster says that some of its placement groups are not active (`ceph -s`).
+//! Or a cluster shows that some of its placement groups are not active (`ceph -s`).
 //!
 //! Or the kernel's log shows that an NFS or SMB server, an iSCSI session or a DRBD peer did not
 //! respond, or an array reported that it is busy or that one of its ports does not serve the
@@ -27,7 +27,7 @@
 //! than a second (`nfsslower`), or requests to a file server get no reply for 5 s or need a second
 //! on average (`/proc/self/mountstats`, `nfsiostat`). Suspected: round trips of 100 ms, or a file
 //! on such a file system is slower than a network of 100 Mbit/s, or a journal on a device of a
-//! network hung (`jbd2/rbd0-8`). Or a cluster says that requests to up to three of its services
+//! network hung (`jbd2/rbd0-8`). Or a cluster shows that requests to up to three of its services
 //! have been blocked for 30 s or more.
 //!
 //! ## Wrong if
@@ -84,7 +84,7 @@ pub const DETECTOR: Detector = Detector {
 };
 
 /// Prior of a path or a neighbour when someone complains (docs/METHOD.md, 11 Confidence), and what
-/// a model that says it adds, in nats; a name alone says less.
+/// a model that shows it adds, in nats; a name alone says less.
 const PRIOR: f64 = 0.08;
 const VIRTUAL_MODEL: f64 = 3.0;
 const VIRTUAL_NAME: f64 = 1.5;
@@ -98,7 +98,7 @@ const OF_A_TARGET: f64 = 0.75;
 const TIMES: f64 = 3.0;
 const EACH: usize = 10;
 const CHANCE: f64 = 0.01;
-/// What the shape is worth where nothing says that the device is virtual: a suspicion.
+/// What the shape is worth where nothing shows that the device is virtual: a suspicion.
 const BY_SHAPE: f64 = SHAPE_ALONE;
 /// Odds of a volume by its name from which on the name counts (`nvme`: 0.4, `vd`: 0.7, `sd`: 0.1).
 const BY_NAME: f64 = 0.3;
@@ -123,10 +123,10 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// What a cluster's own word is worth that it does not serve a part of its data.
 const OF_A_CLUSTER: f64 = 0.85;
 /// A request that is blocked for this long, s, waits for something that does not answer (Ceph's own
-/// bound for a complaint, `osd_op_complaint_time`).
+/// bound for a log event, `osd_op_complaint_time`).
 const BLOCKED_S: f64 = 30.0;
 
-/// A cluster that says that it does not serve a part of its data: who asks for that part waits.
+/// A cluster that shows that it does not serve a part of its data: who asks for that part waits.
 fn inactive(analysis: &Analysis) -> Vec<Finding> {
     let places = 0..analysis.recording.listings.len();
     let found = places.filter_map(|place| {
@@ -163,18 +163,18 @@ const FEW_SERVICES: usize = 3;
 /// Of all inputs together: a part of the list names few of many.
 fn blocked(analysis: &Analysis) -> Option<Finding> {
     let listings = || analysis.recording.listings.iter().enumerate();
-    let said = |key: FactKey| {
+    let line_text = |key: FactKey| {
         listings().flat_map(move |(place, listing)| {
             let key = key.clone();
             let of_key = listing.facts.iter().filter(move |fact| fact.key == key);
             of_key.filter_map(move |fact| Some((place, fact.device?, fact.value.number()?)))
         })
     };
-    let most = |key: FactKey| said(key).map(|(.., value)| value).fold(0.0, f64::max);
-    let named: BTreeSet<DeviceId> = said(key::CEPH_BLOCKED).map(|(_, osd, _)| osd).collect();
-    let place = said(key::CEPH_BLOCKED).map(|(place, ..)| place).next()?;
-    let (count, longest) = (most(key::CEPH_BLOCKED), most(key::CEPH_BLOCKED_FOR));
-    // Who serves a part of its data no more holds requests up: that is said of the cluster.
+    let most = |key: FactKey| line_text(key).map(|(.., value)| value).fold(0.0, f64::max);
+    let named: BTreeSet<DeviceId> = line_text(key::CEPH_BLOCKED).map(|(_, osd, _)| osd).collect();
+    let place = line_text(key::CEPH_BLOCKED).map(|(place, ..)| place).next()?;
+    let (count, longest) = (most(key::CEPH_BLOCKED), most(key::CEPH_BLOCKED_TIME));
+    // Who serves a part of its data no more holds requests up: that is reported of the cluster.
     let serves_all = listings()
         .flat_map(|(_, listing)| &listing.facts)
         .all(|fact| fact.key != key::CLUSTER_INACTIVE || fact.value.number() == Some(0.0));
@@ -214,7 +214,7 @@ fn blocked(analysis: &Analysis) -> Option<Finding> {
     Some(finding)
 }
 
-/// A server or a peer of which the kernel says that it did not answer.
+/// A server or a peer of which the kernel shows that it did not answer.
 fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {
@@ -288,7 +288,7 @@ const ELSEWHERE: [&str; 3] = ["rbd", "nbd", "rnbd"];
 /// requests in flight up to which they are few (as of round trips, and of a queue).
 const SLOW_MS: f64 = 100.0;
 const FEW_IN_FLIGHT: f64 = 5.0;
-/// Rows with I/O from which on it is no single moment, and what it is worth.
+/// Rows with I/O from which on it is not a single moment, and what it is worth.
 const ROWS: usize = 3;
 const SLOW_ALONE: f64 = 0.90;
 
@@ -465,7 +465,7 @@ fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
     Some(finding)
 }
 
-/// Volumes of which several paths were lost within a minute, and paths of which an array says that
+/// Volumes of which several paths were lost within a minute, and paths of which an array shows that
 /// their port does not serve them: the array, or the network of storage.
 fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
     let log = || analysis.facts.log();
@@ -474,7 +474,7 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
         .collect();
     let lost = by_port(log().filter(|line| line.kind == MessageKind::Path));
     let mut findings: Vec<Finding> = Vec::new();
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for (volume, lines) in &lost {
         let times = || lines.iter().filter_map(|line| line.message.at_s);
         let (first, last) = (times().fold(f64::MAX, f64::min), times().fold(f64::MIN, f64::max));
@@ -490,9 +490,9 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
             .filter(|line| lines.iter().any(|l| l.reading.listing == line.reading.listing))
             .copied()
             .collect();
-        told.extend(here.iter().map(|line| line.reading.listing));
+        reported.extend(here.iter().map(|line| line.reading.listing));
         builder.log_lines(analysis, PORT_REFUSES, &here, None);
-        let said = match here.len() {
+        let line_text = match here.len() {
             0 => String::new(),
             n => format!(
                 ", and the array reported on {} that its port is not available",
@@ -504,7 +504,7 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
             _ => format!(" within {}", phrase::ms((apart_s * 1e3).max(1e3))),
         };
         let sentence = format!(
-            "{} lost {} paths{within}{said}: the cause is the array or the storage network shared \
+            "{} lost {} paths{within}{line_text}: the cause is the array or the storage network shared \
              by all of them, not a disk",
             analysis.recording.device_of(*volume).name,
             LogLine::messages(lines)
@@ -535,7 +535,7 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
         );
         findings.push(finding);
     }
-    for lines in volumes::nameless_paths(analysis).into_values() {
+    for lines in volumes::unnamed_paths(analysis).into_values() {
         let mut builder = EvidenceBuilder::default();
         let what = "multipath paths that failed within a minute, in the kernel's log";
         builder.log_lines(analysis, what, &lines, Some(Bound::Above(1.0)));
@@ -551,7 +551,7 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
     }
     // Without a volume in the log.
     let alone: Vec<&LogLine> =
-        refused.into_iter().filter(|line| !told.contains(&line.reading.listing)).collect();
+        refused.into_iter().filter(|line| !reported.contains(&line.reading.listing)).collect();
     let paths = devices(alone.iter().copied());
     if let Some(first) = paths.first() {
         let mut builder = EvidenceBuilder::default();
@@ -592,7 +592,7 @@ fn devices<'s, 'a: 's>(lines: impl Iterator<Item = &'s LogLine<'a>>) -> Vec<Devi
 }
 
 /// A virtual disk on which requests stay in flight and none completes to the end of the listing:
-/// the host or the network behind it does not answer.
+/// the host or the network after it does not answer.
 fn stuck(analysis: &Analysis) -> Vec<Finding> {
     let findings = analysis.rows_by_listing().into_iter().filter_map(|rows| {
         let row = rows.last().filter(|row| analysis.network_odds(row.device) >= VOLUME)?;
@@ -684,7 +684,7 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Why the device is taken for virtual, in words, and what that is worth; nothing for a name that
-/// tells nothing.
+/// shows nothing.
 fn virtual_by(analysis: &Analysis, requests: &Requests) -> Option<(String, f64)> {
     let about = analysis.about(requests.listing, &requests.disk);
     let stated = analysis.recording.device_of(requests.device).medium;

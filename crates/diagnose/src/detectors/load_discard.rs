@@ -145,9 +145,9 @@ fn from_log(analysis: &Analysis) -> Vec<Finding> {
         (candidate.device, phrase::disk(&candidate.disk).to_string(), logged)
     });
     let name = |device: DeviceId| analysis.recording.device_of(device).name.clone();
-    let nameless = by_port(analysis.facts.nameless());
-    let nameless = nameless.into_iter().map(|(device, logged)| (device, name(device), logged));
-    let found = named.chain(nameless).filter_map(|(device, disk, logged)| {
+    let unnamed = by_port(analysis.facts.unnamed());
+    let unnamed = unnamed.into_iter().map(|(device, logged)| (device, name(device), logged));
+    let found = named.chain(unnamed).filter_map(|(device, disk, logged)| {
         const GAVE_UP: [MessageKind; 3] =
             [MessageKind::Timeout, MessageKind::Command, MessageKind::Controller];
         let given_up: Vec<&LogLine> =

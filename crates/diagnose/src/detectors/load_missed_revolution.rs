@@ -108,7 +108,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     found
 }
 
-/// Of a trace it is asked besides that no write is quicker than half a revolution. On a busy
+/// Of a trace it is asked besides that no write is faster than half a revolution. On a busy
 /// machine some are: a completion that is seen late leaves the next write less to wait for. A probe
 /// knows that its writes were in sequence and one at a time, and that is what that is asked for.
 fn from_probe(
@@ -282,7 +282,7 @@ fn completions(trace: &DeviceTrace, group: &Group) -> Option<Vec<f64>> {
 
 fn facts_of(missed: &MissedRevolution, advance_ms: f64, source: &Source) -> Vec<Evidence> {
     let near = missed.standard_rpm * NEAR_STANDARD;
-    // A beat holds the block's own time under the head as well.
+    // A beat contains the block's own time under the head as well.
     let advance = missed.standard_rpm * advance_ms / missed.revolution_ms;
     let (low, high) = (missed.standard_rpm - near - advance, missed.standard_rpm + near);
     vec![

@@ -33,8 +33,8 @@ use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::arrays;
 use crate::evidence::builder::{cited, lines, new_finding};
-use crate::evidence::complaint::{self, STATED, UNKNOWN_SHARE};
 use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::reported_problem::{self, STATED, UNKNOWN_SHARE};
 use crate::facts::About;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
@@ -56,7 +56,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Why background work is not the first thing to say where members fail.
+/// Why background work is not the first thing to show where members fail.
 const FAILING: &str =
     "members of arrays count errors: background work finds such a fault, and retries make it slow";
 
@@ -104,12 +104,12 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for (listing, known) in analysis.recording.listings.iter().enumerate() {
         let input = analysis.input(listing);
-        if !complaint::is_felt(analysis, |of, _| of == input) {
+        if !reported_problem::is_felt(analysis, |of, _| of == input) {
             continue;
         }
         for fact in known.facts.iter().filter(|fact| fact.key == key::ARRAY_ACTION) {
             let action = fact.value.text().unwrap_or_default();
-            let Some(said) = disk_models::rebuilding(action) else { continue };
+            let Some(reported) = disk_models::rebuilding(action) else { continue };
             let name = fact.device.map(|id| analysis.recording.device_of(id).name.clone());
             let name = disk_names::disk(&name.unwrap_or_default());
             if found.iter().any(|other| other.subject.device == fact.device) {
@@ -124,11 +124,11 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             let mut finding = new_finding(DETECTOR.verdict, fact.device, vec![listing]);
             let bound = Bound::Above(0.0);
             let number = (1.0, Unit::Count);
-            let what = format!("background work of the array: {said}");
+            let what = format!("background work of the array: {reported}");
             finding.evidence = vec![cited(analysis.recording, &reading, &what, number).held(bound)];
             let more = [
                 (key::ARRAY_SPEED, "rebuild rate", Unit::BytesPerSecond),
-                (key::ARRAY_LEFT, "time remaining", Unit::Seconds),
+                (key::ARRAY_REMAINING, "time remaining", Unit::Seconds),
             ];
             for (key, what, unit) in more {
                 if let Some((value, reading)) = about.number(key) {
@@ -138,7 +138,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             }
             let array = if name.is_empty() { "an array" } else { &name };
             finding.sentence = format!(
-                "{array} runs background work ({said}): it reads or writes all of its members, in \
+                "{array} runs background work ({reported}): it reads or writes all of its members, in \
                  competition with the I/O of programs",
             );
             finding.assume(STATED, "reported by the array");
@@ -168,7 +168,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                     .done
                     .map_or(String::new(), |done| format!(", {} done", phrase::percent(done)));
                 finding.sentence = format!(
-                    "{array} is degraded: {} missing, and background work ({said}{done}) reads or \
+                    "{array} is degraded: {} missing, and background work ({reported}{done}) reads or \
                      writes the others, in competition with the I/O of programs",
                     phrase::count(missing, "member(s)")
                 );

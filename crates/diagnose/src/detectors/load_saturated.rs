@@ -255,7 +255,7 @@ fn by_throughput(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
 }
 
 fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
-    // Who was away and came back is not full: what waited meanwhile is no demand.
+    // Who was away and came back is not full: what waited meanwhile is not demand.
     let gone = samples::after_silence(rows);
     let row = rows
         .iter()

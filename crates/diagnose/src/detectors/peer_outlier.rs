@@ -71,10 +71,10 @@ const ANOTHER_MODEL: f64 = 1.6;
 /// Replay); and what is five times slower than such is slow all the same (a choice).
 const NOT_HEALTHY: f64 = 3.0;
 const FAR_BEYOND: f64 = 5.0;
-/// Odds that a disk flagged by z and ratio is sick before either is weighed: precision at 20
+/// Odds that a disk flagged by z and ratio is faulty before either is weighed: precision at 20
 /// requests per disk is 0.87 (docs/METHOD.md, 7 Peers), and the clauses count from there.
 const PRIOR: f64 = 0.5;
-/// A minimum within this factor of the peers' says that the path is fine.
+/// A minimum within this factor of the peers' shows that the path is fine.
 const SAME_MINIMUM: f64 = 2.0;
 
 /// Slow I/Os of a member, and times as many as any other member has, from which on it is suspected
@@ -278,7 +278,7 @@ fn peers_are_slow(analysis: &Analysis, listing: usize, others: &[&Member]) -> bo
     middle(slower) > NOT_HEALTHY
 }
 
-/// What it would take if it were one of its peers: their middle, within the quickest and the
+/// What it would take if it were one of its peers: their middle, within the fastest and the
 /// slowest.
 fn like_its_peers(member: &Member, others: &[&Member], typical: f64) -> Option<Forecast> {
     let means = || others.iter().map(|other| other.mean_ns);

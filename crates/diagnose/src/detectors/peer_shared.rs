@@ -306,7 +306,7 @@ fn culprit(
         let cited = builder::cited(analysis.recording, &reading, what, share).held(bound);
         return (Some("the host takes CPU time away"), STOLEN, vec![(cited, reading.listing)]);
     }
-    let adapter = analysis.facts.nameless().find(|line| line.kind == MessageKind::Controller);
+    let adapter = analysis.facts.unnamed().find(|line| line.kind == MessageKind::Controller);
     if let Some(line) = adapter {
         let what = "adapter errors in the kernel's log";
         let bound = Bound::Above(0.0);

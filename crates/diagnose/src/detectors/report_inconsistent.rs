@@ -101,7 +101,7 @@ const TWO_WINDOWS: f64 = 0.85;
 /// How far a histogram's mean and the averages of the same device may be apart (docs/METHOD.md, 9
 /// Elasticity and averages).
 const MEANS_APART: f64 = 2.0;
-/// Of two listings of different times one at most is of the complaint: half of the figures cannot
+/// Of two listings of different times one at most is of the log event: half of the numbers cannot
 /// be trusted.
 const SIDE_NOTE: f64 = 0.5;
 
@@ -624,7 +624,7 @@ fn apart_from_rows(analysis: &Analysis, sample: &HistogramSample) -> Option<Find
     if histogram.edges().buckets() == 1 || sample.disk.is_empty() || mean_ms <= 0.0 {
         return None;
     }
-    // The time in a queue alone is no share of await that could contradict it.
+    // The time in a queue alone is not a share of await that could contradict it.
     if matches!(sample.known.stage, Stage::Before | Stage::Queue) {
         return None;
     }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{CommandKind, DeviceId, MessageKind, Op, PathComplaint};
+use iowhy_model::{CommandKind, DeviceId, MessageKind, Op, PathEvent};
 
 use crate::analysis::Analysis;
 use crate::facts::disk_names;
@@ -22,7 +22,7 @@ pub struct NotAnswering<'s, 'a> {
     pub disks: usize,
     /// How long it took from the first to the last, s.
     pub seconds: f64,
-    /// What the log says of them.
+    /// What the log reports of them.
     pub lines: Vec<&'s LogLine<'a>>,
 }
 
@@ -34,7 +34,7 @@ pub struct LostTogether<'s, 'a> {
     pub devices: Vec<DeviceId>,
     /// How long it took from the first to the last, s; 0 in a log without times.
     pub seconds: f64,
-    /// What the log says of them.
+    /// What the log reports of them.
     pub lines: Vec<&'s LogLine<'a>>,
 }
 
@@ -59,7 +59,7 @@ pub fn lost_together<'s, 'a>(
     for line in analysis.facts.log() {
         let Some(device) = line.reading.fact.device else { continue };
         let corrupt = line.kind == MessageKind::Link
-            && line.message.complaint() == Some(PathComplaint::Corruption);
+            && line.message.log_event() == Some(PathEvent::Corruption);
         let is_port = disk_names::is_ata_port(&analysis.recording.device_of(device).name);
         let parent = match line.kind {
             _ if corrupt && is_port => None,
@@ -145,7 +145,7 @@ pub fn not_answering<'s, 'a>(
         let (first, last) = (times().fold(f64::MAX, f64::min), times().fold(f64::MIN, f64::max));
         let together = devices.len() >= disks && last >= first && last - first <= SHARED_S;
         // A port or controller, and no disk, that complains in the same time.
-        let controller = analysis.facts.nameless().find(|line| {
+        let controller = analysis.facts.unnamed().find(|line| {
             let near = line
                 .message
                 .at_s
@@ -165,7 +165,8 @@ pub fn not_answering<'s, 'a>(
 /// choice).
 const GIVEN_UP_S: f64 = 300.0;
 
-/// What the log says of a link that went down on the adapter of a disk that went offline behind it.
+/// What the log reports of a link that went down on the adapter of a disk that went offline after
+/// it.
 pub fn lost_links<'s, 'a>(
     analysis: &'s Analysis<'a>,
     offline: &[&LogLine],
@@ -180,7 +181,7 @@ pub fn lost_links<'s, 'a>(
         })
     };
     let downs = analysis.facts.log().filter(|line| {
-        line.message.complaint() == Some(PathComplaint::LinkDown) && line.message.adapter.is_some()
+        line.message.log_event() == Some(PathEvent::LinkDown) && line.message.adapter.is_some()
     });
     downs.filter(|line| is_before(line)).collect()
 }
@@ -191,7 +192,7 @@ pub struct StoppedTogether<'s, 'a> {
     pub devices: Vec<DeviceId>,
     /// The minutes of an hour in which all of it happened, s; `None` if it happened at once.
     pub window_s: Option<f64>,
-    /// What the log says of them.
+    /// What the log reports of them.
     pub lines: Vec<&'s LogLine<'a>>,
 }
 
@@ -218,7 +219,7 @@ pub fn stopped_together<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<StoppedTogeth
     let mut by_listing: BTreeMap<usize, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
         let Some(device) = line.reading.fact.device else { continue };
-        let of_dma = line.message.complaint() == Some(PathComplaint::Dma);
+        let of_dma = line.message.log_event() == Some(PathEvent::Dma);
         let name = &analysis.recording.device_of(device).name;
         let is_drive = disk_names::is_ata_port(name) || disk_names::is_ide(name);
         let is_discard = line.message.command == Some(CommandKind::Io(Op::Discard));

@@ -14,14 +14,14 @@ use crate::facts::{About, is_partition};
 /// do both (`speed_limit_min`, 1,000 KiB/s by default; drivers/md/md.c).
 pub const FLOOR_BYTES_PER_S: f64 = 1000.0 * 1024.0;
 
-/// Its pace is told over half a minute, in which it hurries and waits: one that is held at the
-/// floor is told up to so many times as fast (`sync_speed` of drivers/md/md.c; the number is a
+/// Its pace is reported over half a minute, in which it hurries and waits: one that is held at the
+/// floor is reported up to so many times as fast (`sync_speed` of drivers/md/md.c; the number is a
 /// choice).
 pub const NEAR_FLOOR: f64 = 1.5;
 
 /// How an array stands: what it lacks, and the background work that it does.
 pub struct ArrayState<'a> {
-    /// Members that it lacks; at least one where its state only says so.
+    /// Members that it lacks; at least one where its state only shows it.
     pub missing: Option<(f64, FactReading<'a>)>,
     /// What it does, in its own words.
     pub action: Option<String>,
@@ -35,14 +35,14 @@ pub struct ArrayState<'a> {
 /// The state of an array that facts speak of.
 pub fn state_of<'a>(about: About<'_, 'a>, name: &str) -> ArrayState<'a> {
     let counted = about.number(key::ARRAY_DEGRADED).filter(|(missing, _)| *missing > 0.0);
-    let said =
+    let reported =
         about.last(key::ARRAY_STATE).filter(|reading| disk_models::is_degraded(reading.text()));
     let action =
         about.last(key::ARRAY_ACTION).and_then(|reading| disk_models::rebuilding(reading.text()));
     let speed = about.number(key::ARRAY_SPEED);
     let speed = speed.filter(|(speed, _)| *speed < NEAR_FLOOR * FLOOR_BYTES_PER_S);
     ArrayState {
-        missing: counted.or(said.map(|reading| (1.0, reading))),
+        missing: counted.or(reported.map(|reading| (1.0, reading))),
         done: about.number(key::ARRAY_PERCENT).map(|(share, _)| share),
         at_floor: speed.filter(|_| action.is_some() && disk_names::kind(name) == "md"),
         action,
@@ -64,7 +64,7 @@ pub struct FailingMembers<'a> {
     pub failing: Vec<String>,
     /// All members.
     pub members: usize,
-    /// What states the members.
+    /// What reports the members.
     pub reading: FactReading<'a>,
 }
 

@@ -64,7 +64,7 @@ pub fn look_elsewhere() -> Vec<String> {
     ])
 }
 
-/// A number read off a fact, as evidence: where it was read is said.
+/// A number read off a fact, as evidence: where it was read is reported.
 pub fn cited(
     recording: &Recording,
     reading: &FactReading,

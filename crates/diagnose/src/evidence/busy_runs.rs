@@ -2,7 +2,7 @@
 //!
 //! A thread that is always on a CPU issues its next request as late as that CPU lets it, so what it
 //! reaches is the host's figure: the copying, encryption or checksums of the calls, or the program.
-//! An engine that polls burns a CPU by design, and says nothing by it.
+//! An engine that polls burns a CPU by design, and shows nothing by it.
 
 use iowhy_model::{Bound, Finding, Listing, Unit, Verdict, key};
 
@@ -14,7 +14,7 @@ use crate::phrase;
 /// Share of its time that such a thread is on a CPU at least: the rest is what starting and
 /// ending a run takes (a choice).
 const ALL_OF_IT: f64 = 0.9;
-/// What it is worth: the run states it of itself.
+/// What it is worth: the run reports it of itself.
 const STATED: f64 = 0.93;
 /// Options of fio (`fio --enghelp=io_uring`, `=pvsync2`), and engines, that poll.
 const POLLS: [&str; 3] = ["hipri", "hipri_percentage", "sqthread_poll"];

@@ -8,8 +8,8 @@ use iowhy_model::{Bound, Finding, Interval, Layer, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{cited, lines, new_finding};
-use crate::evidence::complaint::UNKNOWN_SHARE;
 use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::evidence::shortage;
 use crate::facts::kernel_threads;
 use crate::phrase;

@@ -31,7 +31,7 @@ impl<'s, 'a> FaultCandidate<'s, 'a> {
         FaultCandidate { input, disk, device, listing, trace, failed: Vec::new(), analysis }
     }
 
-    /// What is said of it beside latencies.
+    /// What is reported of it beside latencies.
     pub fn about(&'s self) -> About<'s, 'a> {
         self.analysis.facts.about(self.input, &self.disk)
     }

@@ -11,12 +11,12 @@ use crate::analysis::Analysis;
 use crate::evidence::builder::cited;
 use crate::phrase;
 
-/// Intervals from which on it is no chance, the maximum over the mean that is a ceiling, and bytes
-/// per second below which requests, not bytes, are what is limited (choices).
+/// Intervals from which on it is not a chance, the maximum over the mean that is a ceiling, and
+/// bytes per second below which requests, not bytes, are what is limited (choices).
 const INTERVALS: f64 = 8.0;
 const CEILING: f64 = 1.1;
 const FLOWS: f64 = 1e6;
-/// Tasks blocked, and share of the processors' time in which one idles for I/O, that say that
+/// Tasks blocked, and share of the processors' time in which one idles for I/O, that show that
 /// somebody waits.
 const BLOCKED: f64 = 1.0;
 const WAITED: f64 = 0.2;

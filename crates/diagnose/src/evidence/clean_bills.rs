@@ -36,7 +36,7 @@ const FELT_MS: f64 = 100.0;
 /// Another cause from this confidence on is looked at first.
 const SUSPECTED: f64 = 0.30;
 
-/// The clean bills of all inputs of which no disk was timed, or none had anything to do.
+/// The HEALTHY verdicts of all inputs of which no disk was timed, or none had anything to do.
 pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     let mut inputs: BTreeSet<&str> = analysis.inputs().into_iter().collect();
     for known in ranked.findings.iter().filter(|known| accuses(known)) {
@@ -47,7 +47,7 @@ pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     inputs.retain(|input| unaccused::unread(analysis, input).is_none());
     let mut bills: Vec<Finding> =
         inputs.iter().filter_map(|input| nobody_waits(analysis, input)).collect();
-    // What was given together is one story: a quick part of it clears nobody while another is slow.
+    // What was given together is one story: a fast part of it clears nobody while another is slow.
     let timed = analysis.inputs().into_iter().filter(|input| {
         places(analysis, input).any(|place| {
             let listing = analysis.listing(place);

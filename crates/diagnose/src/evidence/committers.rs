@@ -1,14 +1,14 @@
 //! Threads that commit a file system and wait for I/O most of their time.
 //!
 //! `iotop` and `pidstat` name the task that waits longest. Where that is the thread which writes a
-//! journal or a transaction, programs wait behind it: with each fsync for the journal, with each
+//! journal or a transaction, programs wait after it: with each fsync for the journal, with each
 //! change for a transaction. How long a commit takes, and on which disk, is not in it.
 
 use iowhy_model::{Bound, Finding, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{cited, lines, new_finding};
-use crate::evidence::complaint::UNKNOWN_SHARE;
+use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::facts::kernel_threads::{self, Committer};
 use crate::phrase;
 

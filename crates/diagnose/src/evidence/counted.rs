@@ -36,7 +36,7 @@ pub struct CountedDisk {
     pub histogram: Histogram,
     /// Their mean latency, ms.
     pub mean_ms: f64,
-    /// Which were slow for the slowest class that its name allows: a quick body is a cache's or
+    /// Which were slow for the slowest class that its name allows: a fast body is a cache's or
     /// that of requests in sequence, and rules no class out.
     pub slow: Option<Slow>,
     /// Whether all are reads.
@@ -95,19 +95,19 @@ pub fn disks<'s>(analysis: &'s Analysis) -> Vec<CountedDisk> {
         .iter()
         .map(|trace| (analysis.input(trace.listing), trace.disk.as_str()))
         .collect();
-    // Where the stages before the device are told as well, all of them together say more
+    // Where the stages before the device are reported as well, all of them together say more
     // (`stages`).
     let before =
         |sample: &&HistogramSample| matches!(sample.known.stage, Stage::Before | Stage::Queue);
     let place = |sample: &'s HistogramSample| (sample.listing, sample.disk.as_str());
     let staged: HashSet<(usize, &str)> =
         analysis.histograms.iter().filter(before).map(place).collect();
-    let told = analysis.histograms.iter().filter(|sample| {
+    let reported = analysis.histograms.iter().filter(|sample| {
         is_of_a_disk(sample)
             && !traced.contains(&(analysis.input(sample.listing), sample.disk.as_str()))
             && !staged.contains(&place(sample))
     });
-    for sample in told {
+    for sample in reported {
         by_disk.entry((sample.listing, &sample.disk)).or_default().push(sample);
     }
     by_disk.into_values().filter_map(|samples| of(analysis, &samples)).collect()

@@ -1,4 +1,4 @@
-//! A drive that counts no defect: what it says of itself where no I/O was timed.
+//! A drive that counts no defect: what it reports of itself where no I/O was timed.
 
 use iowhy_model::{FactKey, Observation, Unit, key};
 
@@ -10,7 +10,7 @@ use crate::phrase;
 /// Attributes that count what a drive gave up, could not read or correct, or what its link
 /// corrupted (smartctl(8)): reallocated, reported, pending, uncorrectable, CRC.
 const DEFECTS: [&str; 5] = ["5", "187", "197", "198", "199"];
-/// Those without which nothing can be said of its surface.
+/// Those without which nothing can be reported of its surface.
 const NEEDED: [&str; 2] = ["5", "197"];
 /// An error that a drive logged longer ago than this, seconds of power-on time, is history: a month
 /// (a choice).
@@ -18,10 +18,10 @@ const OLD_S: f64 = 30.0 * 86_400.0;
 /// From here on a drive is hotter than any maker rates it for (60 degrees Celsius; data sheets).
 const HOT: f64 = 60.0;
 
-/// What is said of each drive of an input whose counters of defects are all 0.
+/// What is reported of each drive of an input whose counters of defects are all 0.
 pub fn seen(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observation> {
-    let nameless = disks.iter().all(|disk| !disk.is_empty()).then_some("");
-    let all = disks.iter().map(String::as_str).chain(nameless);
+    let unnamed = disks.iter().all(|disk| !disk.is_empty()).then_some("");
+    let all = disks.iter().map(String::as_str).chain(unnamed);
     all.filter_map(|disk| clean(analysis, input, disk)).collect()
 }
 

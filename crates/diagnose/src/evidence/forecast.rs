@@ -62,7 +62,7 @@ const STUDENT: f64 = 1.833;
 const ERRS: f64 = 0.15;
 
 /// The latency on a healthy device, as the nine replays give it: the middle one's, within the
-/// quickest and the slowest.
+/// fastest and the slowest.
 pub fn forecast(trace: &DeviceTrace, vote: &Vote) -> Option<Forecast> {
     let middle = vote.middle()?;
     // The replay leaves services that are nearly normal as they are; a slow disk is slow in all.
@@ -87,7 +87,7 @@ pub fn forecast(trace: &DeviceTrace, vote: &Vote) -> Option<Forecast> {
 }
 
 /// Mean latencies of the replayed stretch if each kind of request took what it takes on a healthy
-/// disk, ns, by the least, the middle and the most of the nine guesses; kinds that are quicker
+/// disk, ns, by the least, the middle and the most of the nine guesses; kinds that are faster
 /// already stay.
 fn quickened(trace: &DeviceTrace, vote: &Vote) -> Option<Vec<f64>> {
     let n = vote.middle()?.n;

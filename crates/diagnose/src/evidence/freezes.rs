@@ -13,10 +13,10 @@ use crate::measures::stall::{self, Stalls};
 pub const EPISODES: usize = 2;
 /// See [`EPISODES`].
 pub const BUSY_SHARE: f64 = 0.05;
-/// Most requests must be quick, or the device is slow and does not stall: median service within
+/// Most requests must be fast, or the device is slow and does not stall: median service within
 /// three healthy ones, the replay's bound of health.
 const QUICK: f64 = 3.0;
-/// Episodes that follow each other without a quick request between are one slow stretch: of a
+/// Episodes that follow each other without a fast request between are one slow stretch: of a
 /// device that freezes most are apart.
 const UNBROKEN: f64 = 0.5;
 /// From this length on nobody takes a freeze for a slow request, ns; and so many such times are a
@@ -31,7 +31,7 @@ const AT_THE_EDGES: f64 = 2.0;
 /// guest that is not run completes nothing, whatever the device does).
 const STEAL: f64 = 0.05;
 
-/// The freezes of a device whose other requests are quick; `None` if there is none, the host
+/// The freezes of a device whose other requests are fast; `None` if there is none, the host
 /// stood still, or too many events were lost to tell.
 pub fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
     let lost = analysis.source(trace.listing).lost() as f64;
@@ -56,7 +56,7 @@ pub fn recur(stalls: &Stalls) -> bool {
 }
 
 /// How many times a device froze, if every freeze was so long that none is a slow request: those
-/// that follow each other without a quick request between count once.
+/// that follow each other without a fast request between count once.
 pub fn apart(stalls: &Stalls) -> Option<usize> {
     let long = stalls.episodes.iter().all(|episode| episode.length_ns() > UNDOUBTED_NS);
     let times = stalls.episodes.len() as f64 * (1.0 - stalls.unbroken);

@@ -55,7 +55,7 @@ impl Readings {
         )
     }
 
-    /// The command that tells which.
+    /// The command that shows which.
     pub fn step(disk: &str) -> String {
         let disk = if disk.is_empty() { String::new() } else { format!(" /dev/{disk}") };
         format!("`lsblk -d -o NAME,ROTA,MODEL{disk}`: its medium decides between the two")
@@ -120,7 +120,7 @@ pub fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
     (!shows_a_platter).then_some(found)
 }
 
-/// The readings of averages: of the row that all but few are quicker than.
+/// The readings of averages: of the row that all but few are faster than.
 pub fn of_row(analysis: &Analysis, row: &IntervalSample) -> Option<Readings> {
     of_row_from(analysis, row, SLOW)
 }

@@ -216,7 +216,7 @@ fn of_machine() -> Vec<NotableNumber> {
         )
         .measured_in(Unit::Seconds),
         known(
-            key::FLUSH_SLOWEST_LEAST,
+            key::FLUSH_SLOWEST_AT_LEAST,
             "slowest flush logged by a program, at least",
             0.1,
             "no healthy device takes this long for a single flush: it is slow, or much other I/O \
@@ -496,7 +496,7 @@ fn of_drive() -> Vec<NotableNumber> {
         )
         .measured_in(Unit::Seconds),
         known(
-            key::CEPH_BLOCKED_FOR,
+            key::CEPH_BLOCKED_TIME,
             "longest wait of a blocked request",
             0.0,
             "it waited for its own disk, another OSD or the network: the OSD's log shows which",
@@ -540,8 +540,8 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
         let about = analysis.facts.about(Some(input), any);
         let Some((value, reading)) = about.machine_number(one.key.clone()) else { continue };
         // What makes a suspicion stands there already, with its bound.
-        let told = seen.iter().any(|known| known.one.evidence.quantity == one.quantity);
-        if value > one.above && !told {
+        let reported = seen.iter().any(|known| known.one.evidence.quantity == one.quantity);
+        if value > one.above && !reported {
             let evidence = cited(recording, &reading, one.quantity, (value, one.unit));
             let would_mean = meaning_here(analysis, input, &one, value);
             seen.push(Observation { evidence, would_mean, verdict: one.verdict }.into());
@@ -556,7 +556,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
     let of_drive = of_drive.iter().filter(|one| !is_history(one));
     seen.extend(of_drive.flat_map(|one| of_drives(analysis, input, disks, one)));
     seen.extend(drive_counters::seen(analysis, input, disks).into_iter().map(Seen::from));
-    seen.extend(complaints(analysis, input, disks));
+    seen.extend(log_events(analysis, input, disks));
     let of_programs = held_by_few(analysis, input, disks)
         .into_iter()
         .chain(longest_of_programs(analysis, input))
@@ -587,9 +587,10 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
             seen.push(Observation { evidence, would_mean, verdict }.into());
         }
     }
-    // Nothing that was read is kept from the screen; what a line above told is told once.
-    let told: Vec<f64> = seen.iter().map(|of| of.one.evidence.amount.value).collect();
-    let is_told = |value: f64| told.iter().any(|known| (known - value).abs() <= 1e-3 * value.abs());
+    // Nothing that was read is kept from the screen; what a line above told is reported once.
+    let reported: Vec<f64> = seen.iter().map(|of| of.one.evidence.amount.value).collect();
+    let is_told =
+        |value: f64| reported.iter().any(|known| (known - value).abs() <= 1e-3 * value.abs());
     let more = recorded::of(analysis, input).into_iter();
     seen.extend(more.filter(|one| !is_told(one.evidence.amount.value)).map(Seen::from));
     seen.truncate(MOST);
@@ -597,8 +598,8 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
 }
 
 /// Times the slowest healthy service from which on a request is one of the tail (docs/METHOD.md, 1
-/// Replay), and the share of all time that it must hold to be worth a word: that of a clean bill's
-/// veto.
+/// Replay), and the share of all time that it must hold to be worth a word: that of a HEALTHY
+/// verdict's veto.
 const TAIL_FROM: f64 = 3.0;
 const TAIL_HOLDS: f64 = 1.0 / 3.0;
 /// Of so many the tail is the body.
@@ -631,7 +632,7 @@ fn held_by_few(analysis: &Analysis, input: &str, disks: &[String]) -> Option<Obs
 /// What a number would mean in this input.
 fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f64) -> String {
     let iowait = [key::VMSTAT_MEAN.of("wa"), key::CPU_MEAN.of("iowait")].contains(&one.key);
-    let flush = [key::FLUSH_SLOWEST, key::FLUSH_SLOWEST_LEAST].contains(&one.key);
+    let flush = [key::FLUSH_SLOWEST, key::FLUSH_SLOWEST_AT_LEAST].contains(&one.key);
     // Requests that were counted, or bytes of all disks where requests were not.
     let worked = analysis
         .intervals
@@ -811,8 +812,8 @@ fn forced_checkpoints(analysis: &Analysis, input: &str, any: &str) -> Option<Obs
     let about = analysis.facts.about(Some(input), any);
     let (forced, reading) = about.machine_number(key::CHECKPOINT_FORCED)?;
     let (all, _) = about.machine_number(key::CHECKPOINT_STARTS)?;
-    let apart = about.machine_number(key::CHECKPOINT_APART);
-    // The database's own complaint that they come too often needs no count.
+    let apart = about.machine_number(key::CHECKPOINT_INTERVAL);
+    // The database's own log event that they come too often needs no count.
     if apart.is_none() && (all < CHECKPOINTS || forced < MOSTLY_FORCED * all) {
         return None;
     }
@@ -829,12 +830,12 @@ fn forced_checkpoints(analysis: &Analysis, input: &str, any: &str) -> Option<Obs
 }
 
 /// What the kernel complained of, of these disks or of nobody by name: each kind once, counted.
-fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Seen> {
+fn log_events(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Seen> {
     let facts = &analysis.facts;
-    let mut seen = by_kind(analysis, disks, "kernel messages", facts.complaints(input));
+    let mut seen = by_kind(analysis, disks, "kernel messages", facts.log_events(input));
     let before = "kernel messages, more than ten minutes before the capture";
-    seen.extend(by_kind(analysis, disks, before, facts.old_complaints(input)));
-    seen.extend(facts.unknown_complaints(input).map(|line| {
+    seen.extend(by_kind(analysis, disks, before, facts.old_log_events(input)));
+    seen.extend(facts.unknown_log_events(input).map(|line| {
         let name = line.disk.as_ref().map_or(String::new(), |disk| format!(" of {disk}"));
         let what = format!("kernel messages{name} not known to iowhy");
         let n = LogLine::messages(&[line]);
@@ -847,16 +848,16 @@ fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Seen> {
     seen
 }
 
-/// Of these complaints.
+/// Of these log events.
 fn by_kind<'a, 'b: 'a>(
     analysis: &Analysis,
     disks: &[String],
     words: &str,
-    complaints: impl Iterator<Item = &'a LogLine<'b>>,
+    log_events: impl Iterator<Item = &'a LogLine<'b>>,
 ) -> Vec<Seen> {
     let about = |line: &&LogLine| line.disk.as_ref().is_none_or(|disk| disks.contains(disk));
     let mut kinds: Vec<(MessageKind, Option<String>, Vec<&LogLine>)> = Vec::new();
-    for line in complaints.filter(about) {
+    for line in log_events.filter(about) {
         match kinds.iter_mut().find(|(kind, disk, _)| *kind == line.kind && *disk == line.disk) {
             Some((_, _, lines)) => lines.push(line),
             None => kinds.push((line.kind, line.disk.clone(), vec![line])),
@@ -886,7 +887,7 @@ fn by_kind<'a, 'b: 'a>(
     seen.collect()
 }
 
-/// The verdict that a complaint would speak for, if there were more of it.
+/// The verdict that a log event would speak for, if there were more of it.
 fn speaks_for(kind: MessageKind) -> Option<Verdict> {
     match kind {
         MessageKind::Medium | MessageKind::Hardware => Some(Verdict::DeviceMedia),
@@ -946,7 +947,7 @@ pub fn pointer(
     (pointer, seen.into_iter().map(|seen| seen.one).collect())
 }
 
-/// What a complaint would mean.
+/// What a log event would mean.
 fn meaning(kind: MessageKind) -> &'static str {
     match kind {
         MessageKind::HungTask => {

@@ -12,7 +12,7 @@ use crate::measures::peers::Peer;
 /// Fewer disks are no group (docs/METHOD.md, 7 Peers).
 const GROUP: usize = 4;
 /// Rates, sizes and shares of reads this near to each other are the same (a choice: a tenth, of
-/// figures that are printed with two or three digits), and requests of each from which on they are
+/// numbers that are printed with two or three digits), and requests of each from which on they are
 /// no chance.
 const SAME: f64 = 1.1;
 const COUNTED: u64 = 100;
@@ -138,7 +138,7 @@ pub fn is_far_slower(member: &Member, ratio: f64) -> bool {
     ratio >= times && member.mean_ns >= least_ns
 }
 
-/// A disk that does the very same work as this one many times quicker: then it is not the work.
+/// A disk that does the very same work as this one many times faster: then it is not the work.
 pub fn fast_control_disk(analysis: &Analysis, listing: usize, device: DeviceId) -> Option<String> {
     let is_it = |member: &&Member| member.device == device;
     let family =

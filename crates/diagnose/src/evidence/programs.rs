@@ -1,9 +1,9 @@
 //! What programs waited for, above the block layer: their flushes, peers among services, and what a
 //! limit left of a run.
 //!
-//! A program's wait includes whatever stands below it. It never shows that a disk is ill; it does
-//! show that a flush is what is waited for, that one service of several equal ones lags far behind,
-//! or that a run went as fast as a limit allows.
+//! A program's wait includes whatever stands below it. It never shows that a disk is faulty; it
+//! does show that a flush is what is waited for, that one service of several equal ones lags far
+//! behind, or that a run went as fast as a limit allows.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ struct Waits {
     /// How many there were, where known.
     n: f64,
     writes: Vec<f64>,
-    /// The device with the quickest flushes, in the order of the listing.
+    /// The device with the fastest flushes, in the order of the listing.
     device: Option<DeviceId>,
 }
 
@@ -192,7 +192,7 @@ pub fn held_up(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
-/// Flushes that are nearly all that is slow: reads and plain writes are quicker than the limit of
+/// Flushes that are nearly all that is slow: reads and plain writes are faster than the limit of
 /// the log.
 fn prevailing(
     analysis: &Analysis,
@@ -310,7 +310,7 @@ fn held_up_in(
     Some(finding)
 }
 
-/// What that is worth: it says that durable writes are slow, not how many there are.
+/// What that is worth: it shows that durable writes are slow, not how many there are.
 const CACHE_OFF: f64 = 0.75;
 
 /// Controllers whose write cache is off against what was configured: each durable write pays for
@@ -318,11 +318,11 @@ const CACHE_OFF: f64 = 0.75;
 pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
-        let said = listing.facts.iter().find(|fact| {
+        let reported = listing.facts.iter().find(|fact| {
             let text = fact.value.text().unwrap_or_default();
             fact.key == key::CONTROLLER_CACHE && disk_models::is_cache_off(text)
         });
-        let Some(fact) = said.or_else(|| fell_back(listing)) else { continue };
+        let Some(fact) = reported.or_else(|| fell_back(listing)) else { continue };
         let source = analysis.source(place);
         let name = fact.device.map(|device| analysis.recording.device_of(device).name.clone());
         let name = name.unwrap_or_default();
@@ -373,7 +373,7 @@ fn fell_back(listing: &Listing) -> Option<&Fact> {
 }
 
 fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -> Option<Finding> {
-    // A log that names only what was slow says neither how many flushes were quick nor what held
+    // A log that names only what was slow says neither how many flushes were fast nor what held
     // these up.
     if analysis.lists_only_slow(place) {
         return None;

@@ -1,6 +1,6 @@
 //! What programs timed, where none of it is slow.
 //!
-//! A program's wait includes whatever stands below it, so where all that programs timed is as quick
+//! A program's wait includes whatever stands below it, so where all that programs timed is as fast
 //! as flash answers, nothing below them was slow while they ran, whatever they ran on. What memory
 //! answered counts too: nobody waited for it.
 
@@ -42,11 +42,11 @@ const FEWEST_FLUSHES: u64 = 3;
 /// Bytes per second of a test of throughput from which on any disk is well (a disk of 2005 gives
 /// as much).
 const FLOWS: f64 = 50e6;
-/// The request where a program does not say how large.
+/// The request where a program does not show how large.
 const USUAL_BYTES: f64 = 4096.0;
 /// What that is worth: whatever was slow may have been slow at another time.
 const NOTHING_SLOW: f64 = 0.93;
-/// Of so many kinds of requests the figures are shown.
+/// Of so many kinds of requests the numbers are shown.
 const SHOWN: usize = 3;
 
 /// Requests of one kind as a program timed them.
@@ -101,14 +101,14 @@ impl Timed {
     fn evidence(&self, analysis: &Analysis) -> Evidence {
         let source = analysis.source(self.place);
         let name = &analysis.recording.device_of(self.device).name;
-        let told = format!("mean time of {}, timed in the program ({name})", self.words());
+        let reported = format!("mean time of {}, timed in the program ({name})", self.words());
         if self.at_once > 1.0 {
             let each = phrase::digits(self.at_once);
-            let what = format!("{told}, divided by the {each} in flight");
+            let what = format!("{reported}, divided by the {each} in flight");
             return computed(&what, self.pace_ms(), Unit::Ms, self.n, source)
                 .below(self.bound_ms());
         }
-        read_off(&told, self.mean_ms, Unit::Ms, self.n, source).below(self.bound_ms())
+        read_off(&reported, self.mean_ms, Unit::Ms, self.n, source).below(self.bound_ms())
     }
 }
 
@@ -129,7 +129,7 @@ pub fn nothing_slow(analysis: &Analysis, input: &str) -> Option<Finding> {
     let first = all.first()?;
     let one_device = all.iter().all(|one| one.device == first.device).then_some(first.device);
     let mut finding = new_finding(Verdict::Healthy, one_device, places);
-    let told = all.iter().take(SHOWN).map(|one| {
+    let reported = all.iter().take(SHOWN).map(|one| {
         let behind = match one.at_once > 1.0 {
             true => format!(" with {} in flight", phrase::digits(one.at_once)),
             false => String::new(),
@@ -138,7 +138,7 @@ pub fn nothing_slow(analysis: &Analysis, input: &str) -> Option<Finding> {
     });
     finding.sentence = format!(
         "nothing that programs timed is slow: {}",
-        phrase::list(&told.collect::<Vec<String>>())
+        phrase::list(&reported.collect::<Vec<String>>())
     );
     finding.evidence = all.iter().take(SHOWN).map(|one| one.evidence(analysis)).collect();
     finding.assume(NOTHING_SLOW, "all that programs timed is as quick as flash answers");
@@ -151,7 +151,7 @@ pub fn nothing_slow(analysis: &Analysis, input: &str) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether the rate of a run is another from second to second: what is quick on average stood still
+/// Whether the rate of a run is another from second to second: what is fast on average stood still
 /// in between.
 fn moves(listing: &Listing) -> bool {
     let deviation = |fact: &Fact| fact.key.member_of(key::RUN_RATE_DEVIATION).is_some();
@@ -205,7 +205,7 @@ fn timed(analysis: &Analysis, input: &str) -> Option<Vec<Timed>> {
             let needed = if one.op == Some(Op::Flush) { FEWEST_FLUSHES } else { FEWEST };
             let (mean_ns, _) = one.histogram.mean_ns().filter(|_| n >= needed)?;
             let (device, op, bytes, mean_ms) = (one.device, one.op, None, mean_ns / 1e6);
-            // The size is told beside it, if at all.
+            // The size is reported beside it, if at all.
             let beside = all.iter().find(|known: &&Timed| (known.device, known.op) == (device, op));
             let bytes = beside.and_then(|known| known.bytes).or(bytes);
             let at_once = analysis.at_once(place, device).unwrap_or(1.0).max(1.0);
@@ -226,7 +226,7 @@ fn timed(analysis: &Analysis, input: &str) -> Option<Vec<Timed>> {
 /// The way to flush that reaches the medium on systems where the others do not (macOS, Windows).
 const WRITETHROUGH: &str = "fsync_writethrough";
 
-/// Of several ways to flush that a test tried, the quickest is what the device can do, unless only
+/// Of several ways to flush that a test tried, the fastest is what the device can do, unless only
 /// one of them flushes it.
 fn keep_quickest_way(analysis: &Analysis, place: usize, all: &mut Vec<Timed>) {
     let facts = analysis.listing(place).facts.iter();

@@ -1,6 +1,6 @@
 //! What was read and moved no verdict: a line for each kind of record, with whose it is.
 //!
-//! Whoever pastes a listing wants to see that its figures arrived. Nothing here accuses, and
+//! Whoever pastes a listing wants to see that its numbers arrived. Nothing here accuses, and
 //! nothing that was read is kept from the screen.
 
 use std::collections::BTreeMap;

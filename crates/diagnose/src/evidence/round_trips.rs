@@ -12,7 +12,7 @@ use crate::evidence::shares;
 use crate::phrase;
 
 /// A server that answers nothing for this long, s, is stuck (a choice: a disk answers within it
-/// unless it is ill itself; a client over TCP repeats after 60 s, nfs(5) `timeo`).
+/// unless it is faulty itself; a client over TCP repeats after 60 s, nfs(5) `timeo`).
 const SILENT_S: f64 = 5.0;
 /// Mean round trips, ms: longer than those of a healthy server (a choice: ten random reads of a
 /// spinning disk), and longer than the load of one client explains.
@@ -46,7 +46,7 @@ pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 /// Seconds from one object that a cluster completes to the next, and of one object, from which on
-/// it is no load of the test but something that does not answer (choices: a cluster of spinning
+/// it is not a load of the test but something that does not answer (choices: a cluster of spinning
 /// disks completes one of 4 MB in 50 ms).
 const APART_S: f64 = 0.25;
 const OBJECT_S: f64 = 2.0;

@@ -2,8 +2,8 @@
 //! took.
 //!
 //! A generator makes its own queue: it keeps so many requests in flight, and by Little's law each
-//! then waits for that number over the rate. What it reports is the program's view, so it tells of
-//! a limit or of the generator's depth, and never that a disk is ill.
+//! then waits for that number over the rate. What it reports is the program's view, so it reports
+//! a limit or of the generator's depth, and never that a disk is faulty.
 
 use iowhy_model::{
     Bound, Clause, DeviceId, Fact, FactKey, Finding, Layer, Listing, Op, Rates, Stage, Unit,
@@ -26,7 +26,7 @@ pub struct Run {
     listing: usize,
     device: DeviceId,
     name: String,
-    /// Requests in flight at most, if the run states it.
+    /// Requests in flight at most, if the run reports it.
     at_once: Option<f64>,
     per_s: f64,
     bytes_per_s: f64,
@@ -93,7 +93,7 @@ const RATES: [&str; 9] = [
     "ratemin",
 ];
 
-/// Whether a listing states that its requests pass the page cache by (`direct=1`).
+/// Whether a listing reports that its requests pass the page cache by (`direct=1`).
 pub fn is_direct(listing: &Listing) -> bool {
     let direct = |fact: &Fact| fact.key.member_of(key::FIO) == Some("direct");
     let yes = |fact: &Fact| fact.value.to_string() == "1";
@@ -276,7 +276,7 @@ fn steady<'a>(analysis: &Analysis<'a>, run: &Run) -> Option<(f64, FactReading<'a
     Some((deviation, FactReading { fact, listing: run.listing }))
 }
 
-/// Whether the mean of a run is that of few slow requests among quick ones.
+/// Whether the mean of a run is that of few slow requests among fast ones.
 fn uneven(analysis: &Analysis, run: &Run) -> bool {
     let of_run = histograms_of(analysis, run).filter(|sample| {
         sample.known.op.is_none_or(|op| op == run.op)
@@ -323,7 +323,7 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
             if in_flight < DEEP || latency < WAITS * s0.median_ms() || !keeps_pace {
                 return None;
             }
-            // Where most are quick and a few are slow, no queue made the mean.
+            // Where most are fast and a few are slow, no queue made the mean.
             if uneven(analysis, run) {
                 return None;
             }
@@ -434,7 +434,7 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 read_off("the run took", run.seconds, Unit::Seconds, 1, source),
             ];
             let distance = confidence::below("distance from the limit", off.abs(), NEAR);
-            // What is further off than a chance hit is no evidence by itself.
+            // What is further off than a chance hit is not evidence by itself.
             let least = if off.abs() <= NEAR_STEADY { 1.0 } else { 0.0 };
             let mut clauses =
                 vec![Clause::fixed("throughput at a round limit", 3.0), distance.at_least(least)];
@@ -479,7 +479,7 @@ fn answered_in_ns(analysis: &Analysis, run: &Run) -> Option<f64> {
     Some(at_once.fold(whole, f64::min))
 }
 
-/// Runs answered from memory: their figures are not of the device they name.
+/// Runs answered from memory: their numbers are not of the device they name.
 pub fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     runs(analysis)
         .iter()

@@ -94,7 +94,7 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.collect()
 }
 
-/// Where the file system of a server is mounted that holds a file, as the same input says.
+/// Where the file system of a server is mounted that contains a file, as the same input says.
 fn mount_of<'a>(analysis: &Analysis<'a>, place: usize, file: &str) -> Option<&'a str> {
     let listings = analysis.recording.listings.iter().enumerate();
     let of_input = listings.filter(|(other, _)| analysis.input(*other) == analysis.input(place));

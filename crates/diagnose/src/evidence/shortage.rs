@@ -4,8 +4,8 @@ use iowhy_model::{Bound, Clause, FactKey, Finding, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{EvidenceBuilder, new_finding};
-use crate::evidence::complaint::{self, UNKNOWN_SHARE};
 use crate::evidence::confidence::{self, COMPLAINED_OF, SHAPE_ALONE};
+use crate::evidence::reported_problem::{self, UNKNOWN_SHARE};
 
 /// Prior of software or host when someone complains: that of a path (docs/METHOD.md, 11
 /// Confidence), for the list had no place for it.
@@ -36,7 +36,7 @@ pub struct Symptom {
 const PRESSURE: f64 = 0.5;
 const STEAL: f64 = 0.15;
 
-/// What says that the processors are short.
+/// What shows that the processors are short.
 pub fn of_processors() -> [Symptom; 3] {
     let steal = "CPU time stolen by the host (steal)";
     let of = |key, quantity, above| Symptom { key, quantity, above, unit: Unit::Share };
@@ -57,14 +57,14 @@ pub fn is_stated(analysis: &Analysis, input: &str, symptoms: &[Symptom]) -> bool
 }
 
 /// A finding of each input in which any symptom exceeds its bound. Symptoms of one shortage say the
-/// same thing: the strongest counts. Where disks were measured and lost no time worth a complaint,
+/// same thing: the strongest counts. Where disks were measured and lost no time worth reporting,
 /// nobody complains.
 pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> Vec<Finding> {
     let mut inputs: Vec<&str> = Vec::new();
     let mut found = Vec::new();
     for place in 0..analysis.recording.listings.len() {
         let input = analysis.input(place);
-        if inputs.contains(&input) || !complaint::is_felt(analysis, |of, _| of == input) {
+        if inputs.contains(&input) || !reported_problem::is_felt(analysis, |of, _| of == input) {
             continue;
         }
         inputs.push(input);
@@ -88,7 +88,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
             }
         }
         let Some(first) = builder.listings.first() else { continue };
-        // What is said of all inputs is said once.
+        // What is reported of all inputs is reported once.
         if analysis.input(*first) != input && inputs.contains(&analysis.input(*first)) {
             continue;
         }
@@ -99,7 +99,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
         }
         // Who waits for a processor does not wait for I/O: beside disks that answer well it is a
         // note.
-        if complaint::all_answer_well(analysis, input) {
+        if reported_problem::all_answer_well(analysis, input) {
             finding.bound("all disks respond well, so no process waits longer for I/O", NOTE);
         }
         let lately = only_lately && !waits_for_io(analysis, input);
@@ -120,8 +120,8 @@ fn lasts(analysis: &Analysis, input: &str, symptom: &Symptom) -> bool {
     long.is_some_and(|(value, _)| value > symptom.above)
 }
 
-/// Whether anything says that I/O is waited for: a disk that was measured, or pressure on I/O. A
-/// moment of pressure elsewhere is no complaint about I/O.
+/// Whether anything shows that I/O is waited for: a disk that was measured, or pressure on I/O. A
+/// moment of pressure elsewhere is not a log event about I/O.
 fn waits_for_io(analysis: &Analysis, input: &str) -> bool {
     let about = analysis.facts.about(Some(input), "");
     let pressed = about.machine_number(key::PRESSURE_AVG10.of("io.some"));

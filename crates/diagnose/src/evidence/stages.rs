@@ -215,7 +215,7 @@ pub fn for_a_request(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 /// Requests that wait on a device which has hardly any at once.
 pub fn on_device(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let slow = all(analysis).into_iter().filter(|of| {
-        // The size is not told, so a large one is assumed.
+        // The size is not reported, so a large one is assumed.
         let request = Request { op: Op::Read, bytes: 524_288.0, sequential: None };
         let healthy_ms = analysis.healthy_time(of.device, request, None).slowest_ms();
         let alone = of.on_device.is_some_and(|n| n < ROOM);

@@ -2,7 +2,7 @@
 //!
 //! A rate alone names no cause: the class of the disk is not known, nor who else used it. Far below
 //! what the slowest disk of any class gives it is a suspicion, and what memory gave in the same
-//! test tells the disk from its host.
+//! test shows the disk from its host.
 
 use iowhy_model::{Bound, DeviceId, Finding, Observation, Quantity, Unit, Verdict, key};
 
@@ -24,8 +24,8 @@ const SLOW_PER_S: f64 = 5e6;
 /// Bytes per second of memory below which the host itself is slow: machines of 2000 copy 500 MB/s
 /// (a choice).
 pub const SLOW_MEMORY: f64 = 1e8;
-/// Times as fast as this one another disk is in the same test, so that the difference is no chance
-/// (a choice).
+/// Times as fast as this one another disk is in the same test, so that the difference is not a
+/// chance (a choice).
 const FAR: f64 = 10.0;
 /// What so slow a stream is worth.
 const SLOW: f64 = 0.75;
@@ -41,7 +41,7 @@ fn streams(analysis: &Analysis) -> Vec<Run> {
     all
 }
 
-/// What memory gave, if the input says so.
+/// What memory gave, if the input shows it.
 fn memory<'a>(analysis: &Analysis<'a>, place: usize) -> Option<(f64, FactReading<'a>)> {
     analysis.about(place, "").machine_number(key::MEMORY_THROUGHPUT)
 }
@@ -210,7 +210,8 @@ const BETWEEN: f64 = 2.5;
 /// The same of an array, which reads at least as fast as one of its members (a choice: read-ahead
 /// that is too short for a stripe costs a third).
 const BETWEEN_MEMBERS: f64 = 1.8;
-/// Bytes per second that a disk gives which is no part of the trouble (a choice: any of 2005 does).
+/// Bytes per second that a disk gives which is not a part of the trouble (a choice: any of 2005
+/// does).
 const WELL_PER_S: f64 = 2e7;
 /// What that is worth.
 const COSTS: f64 = 0.9;
@@ -277,7 +278,7 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     slow.collect()
 }
 
-/// Times as fast as this disk its peers are in the same test, so that it is behind them; how near
+/// Times as fast as this disk its peers are in the same test, so that it is after them; how near
 /// these lie together, and how many there are at least (choices: zones of one disk differ by two).
 const BEHIND: f64 = 3.0;
 const TOGETHER: f64 = 1.5;
@@ -347,7 +348,7 @@ fn behind(analysis: &Analysis, runs: &[Run], input: &str, verdict: Verdict) -> O
     Some(finding)
 }
 
-/// Hosts whose memory is as slow as a disk: the test says nothing of the disk.
+/// Hosts whose memory is as slow as a disk: the test shows nothing of the disk.
 pub fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut inputs: Vec<&str> = Vec::new();
     let mut found = Vec::new();

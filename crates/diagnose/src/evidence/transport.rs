@@ -6,7 +6,8 @@ use crate::facts::About;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 
-/// Why a disk that went is no proof against its cable (a doubt of all who blame the way to a disk).
+/// Why a disk that went is not proof against its cable (a doubt of all who blame the way to a
+/// disk).
 pub const UNKNOWN: &str = "no line shows how the disk is attached: its target, the network or the \
                            host adapter may have failed";
 
@@ -20,7 +21,7 @@ pub fn is_unknown(about: About, disk: &str, reading: &[&LogLine]) -> bool {
     let stated = [key::DEVICE_PORT, key::DEVICE_TRANSPORT];
     let tells = |line: &&LogLine| {
         !OF_ANY_DISK.contains(&line.kind)
-            && (line.message.adapter.is_none() || line.message.complaint().is_some())
+            && (line.message.adapter.is_none() || line.message.log_event().is_some())
     };
     disk_names::is_of_any_bus(disk)
         && about.model().is_none()

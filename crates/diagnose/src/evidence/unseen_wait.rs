@@ -15,10 +15,10 @@ use crate::analysis::Analysis;
 /// iowait from which on it is looked at, a share of the processors' time.
 const WAITED: f64 = 0.2;
 /// Requests in flight on all disks, for each that iowait says was waited for: below half of them
-/// others were waited for (a choice: figures are rounded, and waits are shared).
+/// others were waited for (a choice: numbers are rounded, and waits are shared).
 const SEEN: f64 = 0.5;
 
-/// Whether an input says that much more was waited for than its disks did.
+/// Whether an input shows that much more was waited for than its disks did.
 pub fn is_unseen(analysis: &Analysis, input: &str) -> bool {
     let mut rows = analysis
         .intervals
@@ -29,16 +29,16 @@ pub fn is_unseen(analysis: &Analysis, input: &str) -> bool {
     let about = analysis.about(first.listing, "");
     let keys = [key::CPU_MEAN.of("iowait"), key::VMSTAT_MEAN.of("wa")];
     // Of several listings of a machine the one that waited most.
-    let told = keys.into_iter().flat_map(|key| about.machine_numbers(key));
-    let waited = told.fold(0.0, f64::max);
+    let reported = keys.into_iter().flat_map(|key| about.machine_numbers(key));
+    let waited = reported.fold(0.0, f64::max);
     if waited < WAITED {
         return false;
     }
     // Of each disk the row in which most was in flight.
     let mut most: BTreeMap<&str, f64> = BTreeMap::new();
     for row in rows {
-        // Where that is not told of a row, nobody knows. A disk has at least as many in flight as
-        // it is busy.
+        // Where that is not reported of a row, nobody knows. A disk has at least as many in flight
+        // as it is busy.
         let Some(queue) = row.interval.queue_len else { return false };
         let in_flight = queue.max(row.interval.busy.unwrap_or(0.0));
         let known = most.entry(&row.disk).or_default();

@@ -26,15 +26,15 @@ pub fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
     let mut found = Vec::new();
     for (listing, known) in analysis.recording.listings.iter().enumerate() {
         // Of each volume the last word on its paths: how many, how many of them failed, and which.
-        let mut told: BTreeMap<DeviceId, [Option<&Fact>; 3]> = BTreeMap::new();
+        let mut reported: BTreeMap<DeviceId, [Option<&Fact>; 3]> = BTreeMap::new();
         for fact in &known.facts {
             let wanted = [key::MULTIPATH_PATHS, key::MULTIPATH_FAILED, key::DEVICE_SLAVES];
             let place = wanted.iter().position(|key| *key == fact.key);
             if let (Some(place), Some(device)) = (place, fact.device) {
-                told.entry(device).or_default()[place] = Some(fact);
+                reported.entry(device).or_default()[place] = Some(fact);
             }
         }
-        for (device, facts) in told {
+        for (device, facts) in reported {
             let [Some(all), Some(failed), Some(paths)] = facts else { continue };
             if all.value.number() != failed.value.number() {
                 continue;
@@ -49,7 +49,7 @@ pub fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
     for volume in &found {
         *volumes.entry(analysis.input(volume.reading.listing)).or_default() += 1;
     }
-    // A log of the daemon and the kernel in turn is several listings: each tells of the paths it
+    // A log of the daemon and the kernel in turn is several listings: each reports the paths it
     // saw go.
     for volume in &mut found {
         let input = analysis.input(volume.reading.listing);
@@ -72,14 +72,16 @@ pub const PATHS_S: f64 = 60.0;
 /// By input, paths that its log calls failed within a minute, of a volume that it does not name
 /// (kernels before 4.18): the lines, one of each path; inputs in which a single path failed are
 /// left out.
-pub fn nameless_paths<'s, 'a>(
+pub fn unnamed_paths<'s, 'a>(
     analysis: &'s Analysis<'a>,
 ) -> BTreeMap<&'s str, Vec<&'s LogLine<'a>>> {
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let mut inputs: BTreeMap<&str, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log().filter(|line| line.kind == MessageKind::Path) {
         let input = analysis.input(line.reading.listing);
-        if line.reading.fact.device.is_none() && told.insert((input, line.message.text.as_str())) {
+        if line.reading.fact.device.is_none()
+            && reported.insert((input, line.message.text.as_str()))
+        {
             inputs.entry(input).or_default().push(line);
         }
     }
@@ -102,7 +104,7 @@ impl<'s> SharedLoss<'s> {
     pub fn of(analysis: &'s Analysis) -> SharedLoss<'s> {
         let volumes = without_paths(analysis).into_iter();
         let disks = volumes.flat_map(|volume| volume.paths).collect();
-        let inputs = nameless_paths(analysis).into_keys().collect();
+        let inputs = unnamed_paths(analysis).into_keys().collect();
         SharedLoss { disks, inputs }
     }
 

@@ -1,7 +1,7 @@
 //! One disk under several names: as the kernel calls it, by its id, by nobody.
 //!
 //! `smartctl` and `nvme smart-log` do not print which drive they speak of; pools of ZFS name drives
-//! by model and serial number; a partition's name says the disk.
+//! by model and serial number; a partition's name shows the disk.
 
 use std::collections::BTreeMap;
 
@@ -28,15 +28,15 @@ pub(super) fn of(recording: &Recording, disks: &[String]) -> BTreeMap<String, St
             aliases.insert(disk_names::disk(alias), name(id));
         }
     }
-    let nameless: Vec<String> = disks
+    let unnamed: Vec<String> = disks
         .iter()
-        .filter(|disk| stated(key::DEVICE_NAMELESS).any(|(id, _)| name(id) == **disk))
+        .filter(|disk| stated(key::DEVICE_UNNAMED).any(|(id, _)| name(id) == **disk))
         .cloned()
         .collect();
     let is_id = |disk: &String| bare(disk) != disk.as_str();
     let real: Vec<&String> = disks
         .iter()
-        .filter(|disk| !nameless.contains(disk) && !disk_names::is_stacked(disk) && !is_id(disk))
+        .filter(|disk| !unnamed.contains(disk) && !disk_names::is_stacked(disk) && !is_id(disk))
         .collect();
     let model = |disk: &str| {
         let of = |fact: &&Fact| {
@@ -45,11 +45,11 @@ pub(super) fn of(recording: &Recording, disks: &[String]) -> BTreeMap<String, St
         };
         facts().find(of).and_then(|fact| fact.value.text())
     };
-    for lost in &nameless {
+    for lost in &unnamed {
         let same = |disk: &&&String| model(disk).is_some_and(|of| Some(of) == model(lost));
         let alike: Vec<&&String> = real.iter().filter(same).collect();
         let found = match (real.as_slice(), alike.as_slice()) {
-            ([only], _) if nameless.len() == 1 => Some(*only),
+            ([only], _) if unnamed.len() == 1 => Some(*only),
             (_, [only]) => Some(**only),
             _ => None,
         };
@@ -61,7 +61,7 @@ pub(super) fn of(recording: &Recording, disks: &[String]) -> BTreeMap<String, St
         if aliases.contains_key(id) {
             continue;
         }
-        if let Some(lost) = nameless.iter().find(|lost| *lost == bare(id)) {
+        if let Some(lost) = unnamed.iter().find(|lost| *lost == bare(id)) {
             let of = aliases.get(lost).unwrap_or(lost).clone();
             aliases.insert(id.clone(), of);
         }

@@ -1,5 +1,5 @@
 //! What the model of a disk tells: whether a hypervisor, a provider or an array made it, and
-//! whether its vendor lists it as shingled; and what a controller says of its cache.
+//! whether its vendor lists it as shingled; and what a controller reports of its cache.
 
 /// Words in the models of disks that a hypervisor or a provider makes.
 const VIRTUAL: [&str; 8] =
@@ -43,7 +43,7 @@ const ACTIONS: [&str; 10] = [
 /// Words of work that does not run.
 const WAITING: [&str; 2] = ["delayed", "pending"];
 
-/// Whether a hypervisor or a provider made it: what it says of itself is then no drive's word.
+/// Whether a hypervisor or a provider made it: what it reports of itself is then no drive's word.
 pub fn is_virtual(model: &str) -> bool {
     VIRTUAL.iter().any(|word| model.contains(word))
 }
@@ -60,18 +60,18 @@ pub fn is_shingled(model: &str) -> bool {
     listed.any(|known| !known.is_empty() && model.contains(known))
 }
 
-/// Whether what a controller says of its write cache means that it does not work.
+/// Whether what a controller reports of its write cache means that it does not work.
 pub fn is_cache_off(state: &str) -> bool {
     let state = state.to_ascii_lowercase();
     OFF.iter().any(|word| state.contains(word))
 }
 
-/// Whether an array's state says that it lacks members: `clean, degraded, recovering`.
+/// Whether an array's state shows that it lacks members: `clean, degraded, recovering`.
 pub fn is_degraded(state: &str) -> bool {
     state.to_ascii_lowercase().split([',', ' ']).any(|word| word == "degraded")
 }
 
-/// What an array says of its work, in lower case, if it is rebuilt or checked now.
+/// What an array reports of its work, in lower case, if it is rebuilt or checked now.
 pub fn rebuilding(action: &str) -> Option<String> {
     let action = action.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| action.contains(word));

@@ -2,7 +2,7 @@
 
 use iowhy_model::Medium;
 
-/// The disk behind a name: `/dev/sdb` is `sdb`. Readers already name slices and device numbers by
+/// The disk after a name: `/dev/sdb` is `sdb`. Readers already name slices and device numbers by
 /// their disk.
 pub fn disk(name: &str) -> String {
     name.trim().trim_start_matches("/dev/").to_string()
@@ -64,7 +64,7 @@ pub fn is_counted_by_the_block_layer(name: &str) -> bool {
     !OF_CARDS.iter().any(|driver| name.starts_with(driver))
 }
 
-/// Whether a name says nothing of the bus: `sdb` or `da1`, or a SCSI address.
+/// Whether a name shows nothing of the bus: `sdb` or `da1`, or a SCSI address.
 pub fn is_of_any_bus(disk: &str) -> bool {
     matches!(kind(disk), "sd" | "da") || disk.matches(':').count() == 3
 }

@@ -1,4 +1,4 @@
-//! The kernel's complaints as lines with a clock, a sector and, where it can be told, a disk.
+//! The kernel's log events as lines with a clock, a sector and, where it can be reported, a disk.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use iowhy_model::{DeviceId, Fact, FactValue, Message, MessageKind, Recording, ke
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 
-/// A complaint of the kernel.
+/// A log event of the kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogLine<'a> {
     /// What it is about.
@@ -42,9 +42,9 @@ impl LogLine<'_> {
 /// retries of a read take (`drivers/ata/libata-eh.c` waits 5 s before a second try of a reset).
 const TOGETHER_S: f64 = 5.0;
 
-/// The log goes back for weeks. A complaint older than this, s, when this machine began to be
-/// watched says nothing about what was measured since: retries, error handling and what programs do
-/// about it are over within minutes (a choice).
+/// The log goes back for weeks. A log event older than this, s, when this machine began to be
+/// watched shows nothing about what was measured since: retries, error handling and what programs
+/// do about it are over within minutes (a choice).
 const OF_NOW_S: f64 = 600.0;
 /// Where the log of a machine that is watched is read.
 const LIVE_LOG: &str = "/dev/kmsg";
@@ -71,7 +71,7 @@ fn watched_since(recording: &Recording) -> BTreeMap<&str, f64> {
     since
 }
 
-/// Parts the complaints of now from those that are too old to be about what was measured.
+/// Parts the log events of now from those that are too old to be about what was measured.
 pub fn of_now<'a>(
     recording: &Recording,
     lines: Vec<LogLine<'a>>,
@@ -87,16 +87,16 @@ pub fn of_now<'a>(
     })
 }
 
-/// Messages of no known kind whose words tell of trouble: the first of each kind and device stands
+/// Messages of no known kind whose words report trouble: the first of each kind and device stands
 /// for all of them.
 pub fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
     let mut found = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
-        let mut told = HashSet::new();
+        let mut reported = HashSet::new();
         for fact in &known.facts {
             let kind = fact.key.member_of(key::KERNEL_LOG_BY_WORDS).and_then(MessageKind::named);
             let (Some(kind), Some(message)) = (kind, fact.value.message()) else { continue };
-            if !told.insert((fact.device, kind.name())) {
+            if !reported.insert((fact.device, kind.name())) {
                 continue;
             }
             let counted = key::KERNEL_LOG_BY_WORDS_COUNT.of(kind.name());
@@ -114,7 +114,7 @@ pub fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
     found
 }
 
-/// All complaints of a recording. A message about a port is given to a disk if the system states
+/// All log events of a recording. A message about a port is given to a disk if the system states
 /// the disk's port (`device.port`), or if exactly one disk complains within seconds of it.
 pub fn lines<'a>(
     recording: &'a Recording,

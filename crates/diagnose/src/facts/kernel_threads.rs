@@ -7,7 +7,7 @@
 struct KernelThread {
     /// The name begins so.
     begins: &'static str,
-    /// And contains this behind it.
+    /// And contains this after it.
     contains: &'static str,
     does: &'static str,
 }
@@ -51,7 +51,7 @@ const THREADS: [KernelThread; 21] = [
 ];
 
 /// Threads that write a file system's changes to its journal or its next state, and whether
-/// programs make them do so by their flushes alone: ext4 and its kin commit every 5 s by
+/// programs make them do so by their flushes alone: ext4 and related ones commit every 5 s by
 /// themselves, and at once for an fsync.
 const COMMITTERS: [(&str, Committer); 5] = [
     ("jbd2/", Committer::Journal),

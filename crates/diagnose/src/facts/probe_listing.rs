@@ -33,7 +33,7 @@ pub struct Revolutions {
 pub struct HeldBy<'a> {
     /// What it counts.
     pub kind: LimitKind,
-    /// The file that states it.
+    /// The file that reports it.
     pub file: &'a str,
     /// The limit, and what was done of it, per second.
     pub bound: f64,

@@ -120,7 +120,7 @@ fn a_limit_of_a_number_is_its_disks() {
         facts.about(None, "nullb0").limits().iter().map(|limit| limit.value).collect::<Vec<_>>()
     };
     assert_eq!(limits(&[numbers[0], numbers[1], limit]), [20.0]);
-    // Nobody states the number, or another disk has it.
+    // Nobody reports the number, or another disk has it.
     assert_eq!(limits(&[limit, "nullb0|device.state|live"]), []);
     assert_eq!(limits(&[numbers[1], "253:0|cgroup.io.max.riops|20", "nullb0|device.state|x"]), []);
 }
@@ -132,7 +132,7 @@ fn a_drive_without_a_name_is_the_only_one_or_the_one_of_its_model() {
         Facts::of(&recording).about(None, disk).number(key::SMART_RAW.of("197")).map(|(n, _)| n)
     };
     let lost =
-        ["HD4_EXA1|device.nameless|1", "HD4_EXA1|smart.raw.197|8", "HD4_EXA1|smart.model|HD4"];
+        ["HD4_EXA1|device.unnamed|1", "HD4_EXA1|smart.raw.197|8", "HD4_EXA1|smart.model|HD4"];
     let with = |more: &[&'static str]| [&lost[..], more].concat();
     assert_eq!(pending(&lost, "HD4_EXA1"), Some(8.0));
     assert_eq!(pending(&with(&["sda|device.state|live"]), "sda"), Some(8.0));

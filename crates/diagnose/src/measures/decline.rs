@@ -1,7 +1,7 @@
-//! A device that is quick first and slow later at the same load: states, falls, bytes until a fall.
+//! A device that is fast first and slow later at the same load: states, falls, bytes until a fall.
 //!
 //! Windows of requests in order of completion are smoothed (running median) and sorted into runs by
-//! their cost. The quickest tenth is the baseline; a run that costs three times as much or more
+//! their cost. The fastest tenth is the baseline; a run that costs three times as much or more
 //! is a slow state. A write cache that fills falls after the same number of bytes each time.
 
 use super::spread;
@@ -18,20 +18,20 @@ pub struct Window {
     pub cost_ns: f64,
 }
 
-/// Quick and slow states of a device.
+/// Fast and slow states of a device.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Decline {
-    /// Cost of a request in the quick states, ns: the median of their windows.
+    /// Cost of a request in the fast states, ns: the median of their windows.
     pub fast_ns: f64,
     /// Cost in the slow states, ns: the median of their windows.
     pub slow_ns: f64,
     /// Its ratio, larger over smaller.
     pub ratio: f64,
-    /// Bytes moved from the beginning of a quick state to each fall.
+    /// Bytes moved from the beginning of a fast state to each fall.
     pub until_fall: Vec<f64>,
     /// Windows in slow states.
     pub slow: Vec<Range<usize>>,
-    /// Cost beyond the quick state's, in slow states, over that in all windows.
+    /// Cost beyond the fast state's, in slow states, over that in all windows.
     pub lost_share: f64,
 }
 
@@ -47,13 +47,13 @@ impl Decline {
     }
 }
 
-/// A state is slow from this many times the cost of the quickest on (docs/METHOD.md, 17 Faults: a
+/// A state is slow from this many times the cost of the fastest on (docs/METHOD.md, 17 Faults: a
 /// cliff is 3 to 20 times).
 pub const SLOW: f64 = 3.0;
-/// Cost from which a window belongs to no quick state: between one and three on a logarithmic
+/// Cost from which a window belongs to no fast state: between one and three on a logarithmic
 /// scale.
 const MIDDLE: f64 = 1.75;
-/// The baseline: the cost that a tenth of the windows stays below. A shorter quick state is luck.
+/// The baseline: the cost that a tenth of the windows stays below. A shorter fast state is luck.
 const QUICKEST: f64 = 0.10;
 /// Windows of the running median, and fewest windows of a state.
 const SMOOTHED: usize = 5;
@@ -61,7 +61,7 @@ const SHORTEST: usize = 3;
 /// Windows needed to speak of states.
 const WINDOWS: usize = 12;
 
-/// The states of a list of windows; `None` if no quick state is followed by a slow one.
+/// The states of a list of windows; `None` if no fast state is followed by a slow one.
 pub fn decline(windows: &[Window]) -> Option<Decline> {
     if windows.len() < WINDOWS {
         return None;
@@ -156,7 +156,7 @@ mod tests {
         let mut warming = vec![1.0; 30];
         warming.extend([0.1; 30]);
         assert_eq!(decline(&windows(&warming)), None);
-        // A doubling is no cliff.
+        // A doubling is not a cliff.
         let mut doubled = vec![0.1; 30];
         doubled.extend([0.2; 30]);
         assert_eq!(decline(&windows(&doubled)), None);

@@ -99,14 +99,15 @@ impl Ladder {
 /// 10 520 of some 10K SAS drives (docs/METHOD.md, 4 Ladder).
 pub const SPEEDS_RPM: [f64; 8] =
     [4200.0, 5400.0, 5700.0, 5900.0, 7200.0, 10_000.0, 10_520.0, 15_000.0];
-/// Slow events below which nothing is said: three points fit any ladder of two parameters.
+/// Slow events below which nothing is reported: three points fit any ladder of two parameters.
 const FEWEST_SLOW: usize = 3;
 /// Below this log-likelihood ratio no speed is worth a bootstrap: a nat is even odds at best.
 const FAINT: f64 = 1.0;
 /// Slow services looked at in the search, and as many fast ones; more sharpen nothing that
 /// matters and cost time.
 const LOOKED_AT: usize = 1000;
-/// Half the shortest revolution sold (15 000 rpm): what is nearer to the mode is no slow service.
+/// Half the shortest revolution sold (15 000 rpm): what is nearer to the mode is not a slow
+/// service.
 const HALF_REVOLUTION_MS: f64 = 2.0;
 /// Services a rival is searched over, for cost.
 const RIVAL_LOOKED_AT: usize = 400;

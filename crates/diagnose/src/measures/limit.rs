@@ -22,7 +22,7 @@ pub struct RateAtLimit {
 const BELOW: f64 = 0.90;
 /// ... to this far above: a second does not begin with the limit's own slice.
 const ABOVE: f64 = 1.05;
-/// A limit that is exceeded by so much holds nothing: twice the slack above.
+/// A limit that is exceeded by so much contains nothing: twice the slack above.
 const FAR_ABOVE: f64 = 1.10;
 
 /// How long the kernel counts I/Os against a limit before it starts anew, s (block/blk-throttle.c,

@@ -45,12 +45,12 @@ const MOST: f64 = 0.85;
 /// services have 0.12, services that spread by 4 % around a revolution 0.65.
 const MOST_BEATS: f64 = 0.75;
 /// Completions back to which a beat is measured: one that was seen late spoils the beat before it
-/// and the beat behind it, but not the distance over both.
+/// and the beat after it, but not the distance over both.
 const BACK: usize = 2;
 /// How far the revolution may be from a standard one, as a share.
 const SPEED_SLACK: f64 = 0.006;
-/// Requests below which nothing is said; from 20 on the rule is right in 0.95 (MCC; docs/METHOD.md,
-/// 5 Missed revolution), below five it rests on anecdote.
+/// Requests below which nothing is reported; from 20 on the rule is right in 0.95 (MCC;
+/// docs/METHOD.md, 5 Missed revolution), below five it rests on anecdote.
 const FEWEST: usize = 5;
 
 /// Measures from single services: at the standard speed on which most of them stand.
@@ -84,7 +84,7 @@ pub fn from_completions(completed_ms: &[f64], advance_ms: f64) -> Option<MissedR
 }
 
 /// Share of a histogram in two buckets from which on it has no spread worth the name: random
-/// services of a platter leave any two octaves more often (`samples::IN_ONE` says it of one).
+/// services of a platter leave any two octaves more often (`samples::IN_ONE` shows it of one).
 const IN_TWO: f64 = 0.97;
 /// What the host may take of a revolution before it sends the next write.
 const HOST: f64 = 0.10;

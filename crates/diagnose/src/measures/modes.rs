@@ -1,4 +1,4 @@
-//! Whether a histogram falls in two: a quick body, and slow requests apart from it.
+//! Whether a histogram falls in two: a fast body, and slow requests apart from it.
 //!
 //! A queue that fills and drains leaves a smear: who came first waited a little, who came last a
 //! lot, and each octave of a latency holds half of what the next one holds. A device that answers
@@ -27,12 +27,12 @@ pub struct SlowMode {
 
 /// Octaves of latency that a histogram is looked at in: up to 18 minutes.
 const OCTAVES: u32 = 30;
-/// A count below this share of a peak is next to nothing: a smear holds a half of it in the octave
-/// below and a quarter two octaves below.
+/// A count below this share of a peak is next to nothing: a smear contains a half of it in the
+/// octave below and a quarter two octaves below.
 const NOTHING: f64 = 0.12;
 /// So many octaves below its peak, at most, a mode ends.
 const STEEP: usize = 2;
-/// Share of the requests that must be quick for a body, and requests that a body and a mode have at
+/// Share of the requests that must be fast for a body, and requests that a body and a mode have at
 /// least (docs/METHOD.md, 10 Rules: ten events).
 const BODY: f64 = 0.1;
 const FEWEST: u64 = 10;
@@ -82,7 +82,7 @@ pub fn slow_mode(histogram: &Histogram, bound_ns: f64) -> Option<SlowMode> {
 
 /// How much less likely a smear would have so few requests below its peak, nats; `None` where the
 /// counts fall off as slowly as a smear's. Whoever waits behind a batch that drains leaves one, and
-/// no request needs to be quick for that.
+/// no request needs to be fast for that.
 pub fn rises_steeply(histogram: &Histogram) -> Option<f64> {
     let coarse = histogram.rebin(&Edges::log2_us(OCTAVES));
     let counts = coarse.counts();
@@ -103,7 +103,7 @@ fn gap_below(counts: &[u64], peak: usize) -> Option<usize> {
     (peak.saturating_sub(STEEP)..peak).rev().find(|place| is_nothing(counts[*place], counts[peak]))
 }
 
-/// Of an even smear the octave two below the last holds an eighth, the two above it six: so many
+/// Of an even smear the octave two below the last contains an eighth, the two above it six: so many
 /// for each of them.
 const SMEARED: f64 = 1.0 / 6.0;
 

@@ -58,7 +58,7 @@ mod tests {
         let tail: Vec<f64> = (1..100).map(|k| f64::from(k) * 0.2).collect();
         assert_eq!(pile(&tail, 7.0, 0.0), None);
         assert_eq!(pile(&[], 7.0, 0.0), None);
-        // A timeout of 3 s that a timer of whole seconds finds, and the second try behind it.
+        // A timeout of 3 s that a timer of whole seconds finds, and the second try after it.
         let found = pile(&[0.01, 3.4, 3.9, 4.05, 3.08], 3.0, 1.024).unwrap();
         assert_eq!((found.members, found.beside), (4, 0));
         assert_eq!(pile(&[0.01, 3.4, 3.9, 4.05], 3.0, 0.0), None);

@@ -1,9 +1,9 @@
-//! Places of a disk that are slow every time they are visited, while all others are quick.
+//! Places of a disk that are slow every time they are visited, while all others are fast.
 //!
 //! A weak sector is read again and again by the drive itself, so the same place is slow at each
 //! visit. A visit is a run of requests to one 1-MiB range without a request elsewhere between, so
 //! that a freeze of the whole disk counts once and not for every request that met it. What was in
-//! flight beside a slow request and completed after it waited behind it: it counts as no visit.
+//! flight beside a slow request and completed after it waited after it: it counts as no visit.
 
 use std::collections::HashSet;
 
@@ -202,7 +202,7 @@ mod tests {
         assert!(by_chance <= 4, "{by_chance} of 200");
     }
 
-    /// Four in flight; one place needs 300 ms, and the others wait behind it.
+    /// Four in flight; one place needs 300 ms, and the others wait after it.
     #[test]
     fn a_weak_place_is_found_below_a_queue() {
         let mut spans: Vec<ServiceSpan> = Vec::new();

@@ -22,7 +22,7 @@ pub struct Score {
     pub outside: usize,
 }
 
-/// Beyond this distance above the base, in ms, a step of a platter says nothing: 60 turns at
+/// Beyond this distance above the base, in ms, a step of a platter shows nothing: 60 turns at
 /// 7200 rpm, where a speed error of 0.1 % has moved it by 6 % of a revolution.
 const REACH_MS: f64 = 500.0;
 /// Widths of the bell tried, as shares of the period. In document dusty_disk's worst listing 21 of

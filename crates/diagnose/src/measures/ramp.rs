@@ -84,7 +84,7 @@ pub fn rest_share(spans: &[ServiceSpan], room: u32) -> f64 {
 
 /// Time lost in the busy periods in whose beginning, a tenth, a ramp is: a device takes 32 or some
 /// more of a large batch at once, and a log that begins at issue sees the rest come as places get
-/// free. A load that never lets the device rest has one period, which is no batch.
+/// free. A load that never lets the device rest has one period, which is not a batch.
 fn lost_in_periods(by_start: &[&ServiceSpan], found: &[Drain], s0_ns: f64) -> f64 {
     let (mut periods, mut lost) = (0, 0.0);
     let mut first = 0;

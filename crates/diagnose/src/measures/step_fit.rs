@@ -6,7 +6,7 @@ use iowhy_model::Random;
 /// through few events, and clear of the neighbours (5700 and 5900 rpm are 3.5 % apart).
 const PERIOD_SLACK: f64 = 0.008;
 /// Events farther than this from the line, as a share of the period, stand between two steps and
-/// say nothing of either.
+/// show nothing of either.
 const BETWEEN: f64 = 0.3;
 /// Below this distance, as a share of the period, all events weigh alike: it keeps the
 /// re-weighting of least absolute deviations finite.

@@ -2,7 +2,7 @@
 
 use iowhy_model::Histogram;
 
-/// The requests of a histogram that are not known to be quicker than a bound.
+/// The requests of a histogram that are not known to be faster than a bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowPart {
     /// Their share of all requests, 0 to 1.

@@ -2,11 +2,11 @@
 //!
 //! `calibration.txt` holds, per verdict and level of input, how often findings of a given weighed
 //! confidence were right in simulated worlds of known truth (isotonic: it never falls). What is
-//! said first has been chosen among all that could be said, so it is right more or less often than
-//! the same words further down: `calibration_first.txt` holds that, over the confidences that the
-//! first table gives. The lab writes both anew: `lab score --fit each --cases 200 --seed 1 > FILE`,
-//! then `--fit first`; their heads say what wrote them. What lies below anything the lab has seen
-//! is left as it was.
+//! said first has been chosen among all that could be reported, so it is right more or less often
+//! than the same words further down: `calibration_first.txt` holds that, over the confidences that
+//! the first table gives. The lab writes both anew: `lab score --fit each --cases 200 --seed 1 >
+//! FILE`, then `--fit first`; their heads show what wrote them. What lies below anything the lab
+//! has seen is left as it was.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -31,7 +31,7 @@ pub fn has_curve(verdict: Verdict, level: Level) -> bool {
     each().contains_key(&(verdict, level.letter()))
 }
 
-/// The confidence of a finding that is said first, from that of the same finding for itself.
+/// The confidence of a finding that is reported first, from that of the same finding for itself.
 pub fn of_first(verdict: Verdict, level: Level, confidence: f64) -> f64 {
     first().get(&(verdict, level.letter())).map_or(confidence, |curve| on(curve, confidence))
 }
@@ -61,7 +61,7 @@ fn each() -> &'static Table {
     TABLE.get_or_init(|| table(include_str!("calibration.txt")))
 }
 
-/// That of what is said first, read once.
+/// That of what is reported first, read once.
 fn first() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| table(include_str!("calibration_first.txt")))

@@ -29,7 +29,7 @@ const DOUBTS: f64 = 0.4;
 const EXPLAINS: f64 = 0.5;
 /// Disks, and their share of all that worked, that are slow at once: then a guess about their class
 /// is wrong or something shared is at fault (docs/METHOD.md, 17 Faults: at least three; of these 60
-/// % to accuse what is shared, and one in two to doubt that each fell ill by itself).
+/// % to accuse what is shared, and one in two to doubt that each became faulty by itself).
 const DISKS: usize = 3;
 const SHARE: f64 = 0.5;
 /// A disk is as slow as another if it is half as many times slower than its class or more: as far
@@ -117,7 +117,7 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
         if disk_names::is_device_number(below) {
             return None;
         }
-        // Time in which somebody waits is no sum: its own waits hide those of others, which only
+        // Time in which somebody waits is not a sum: its own waits hide those of others, which only
         // the disk below shows.
         let is_watched = analysis.traces.iter().any(|trace| {
             analysis.input(trace.listing) == input
@@ -133,7 +133,7 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
 }
 
 /// A load is not to blame for what it does to one disk, if another carries the very same one many
-/// times quicker.
+/// times faster.
 fn spare_load_if_control_is_fast(analysis: &Analysis, findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|f| f.confidence() >= STANDS) {
         let (Some(device), Some(place)) =

@@ -59,7 +59,8 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
     for ms in rows.filter(|row| !audit::is_wrapped(row.interval)).filter_map(|row| row.await_ms()) {
         most(&mut mean_ns, ms * 1e6);
     }
-    // Of a stretch that was kept for the verdict all of the disk's I/Os are told, not that stretch.
+    // Of a stretch that was kept for the verdict all of the disk's I/Os are reported, not that
+    // stretch.
     let whole = analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
     let whole = whole.filter_map(|trace| whole_of(analysis, trace.listing, disk)).next();
     if let Some((histogram, per_s)) = &whole {
@@ -78,7 +79,7 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
             most(&mut longest_ns, ns as f64);
         }
         let histogram = &sample.known.histogram;
-        // Of as many requests the longest stage counts: fio tells of their submission too.
+        // Of as many requests the longest stage counts: fio reports their submission too.
         let weight = |of: &Histogram| (of.count(), of.mean_ns().map_or(0, |(ns, _)| ns as u64));
         if counted.is_none_or(|other| weight(other) < weight(histogram)) {
             counted = Some(histogram);
@@ -108,7 +109,7 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
     };
     let felt = impact.felt().ns() as u64;
     (impact.slow_share, impact.slow_most) = match counted {
-        // A bucket from a fast I/O to a slow one does not say how many were slow.
+        // A bucket from a fast I/O to a slow one does not show how many were slow.
         Some(histogram)
             if histogram
                 .filled()
@@ -134,7 +135,7 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
 }
 
 /// Whether latencies of a bucket are a decade apart, as in a summary of minimum and maximum: it
-/// says neither a quantile nor a share. Below a microsecond nothing is told apart.
+/// says neither a quantile nor a share. Below a microsecond nothing is distinguished.
 fn is_wide(low_ns: u64, high_ns: u64) -> bool {
     high_ns / 10 > low_ns.max(1000)
 }
@@ -148,7 +149,7 @@ struct Waits {
     worst: Option<f64>,
 }
 
-/// What rows of averages of a disk tell of it.
+/// What rows of averages of a disk report it.
 fn waits<'a>(rows: impl Iterator<Item = &'a IntervalSample<'a>>) -> Waits {
     // Seconds waited and seconds watched, by listing.
     let mut sums: BTreeMap<usize, (f64, f64)> = BTreeMap::new();

@@ -6,7 +6,7 @@ use iowhy_model::{Family, Finding, Medium, Verdict};
 use crate::analysis::Analysis;
 use crate::facts::probe_listing::ProbeListing;
 
-/// Verdicts on the load say nothing of a probe.
+/// Verdicts on the load show nothing of a probe.
 const OWN_LOAD: [Verdict; 4] =
     [Verdict::LoadBurst, Verdict::LoadLargeIo, Verdict::LoadSaturated, Verdict::LoadSmallSync];
 
@@ -24,7 +24,7 @@ pub fn take_out(analysis: &Analysis, findings: &mut Vec<Finding>) {
     });
 }
 
-/// Of a device whose class nobody knows, a queue that the probe made says nothing.
+/// Of a device whose class nobody knows, a queue that the probe made shows nothing.
 fn is_queued(analysis: &Analysis, finding: &Finding, probes: &[ProbeListing]) -> bool {
     let medium = |device| analysis.recording.device_of(device).medium;
     let known = finding.subject.device.and_then(medium);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_probe_that_accuses_nobody_says_what_would_decide() {
-        for (short, said) in [(true, "too busy"), (false, "the probe's own I/Os")] {
+        for (short, reported) in [(true, "too busy"), (false, "the probe's own I/Os")] {
             let recording = probe(
                 0,
                 1.0,
@@ -114,7 +114,7 @@ mod tests {
             let findings = judge(&recording, &Options::default());
             let [only] = &findings[..] else { panic!("{findings:?}") };
             assert_eq!(only.verdict, Verdict::Insufficient);
-            assert!(only.sentence.contains(said), "{}", only.sentence);
+            assert!(only.sentence.contains(reported), "{}", only.sentence);
             let values: Vec<f64> = only.evidence.iter().map(|line| line.amount.value).collect();
             assert_eq!(values, [100.0, 0.4]);
         }

@@ -1,4 +1,4 @@
-//! What the averages of a trace say where the trace itself gives no answer: a rich input is never
+//! What the averages of a trace show where the trace itself gives no answer: a rich input is never
 //! judged worse than a poor one that follows from it.
 
 use iowhy_model::{Family, Finding, Verdict};
@@ -11,7 +11,7 @@ use crate::ranking::{impact, subjects};
 /// A suspicion of the device from this on keeps averages from blaming the load: they show no shape
 /// of its fault.
 const SUSPECTED: f64 = 0.3;
-/// What says that a number is not of the trace itself.
+/// What shows that a number is not of the trace itself.
 const ORIGIN: &str = "averages of the same I/Os, one second each";
 
 /// Adds the verdicts on the load that only averages give, of disks that lost time and that nothing

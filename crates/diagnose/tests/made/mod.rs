@@ -1,4 +1,4 @@
-//! Captures of known truth: I/Os and rows poured into a recording by hand.
+//! Captures of known truth: I/Os and rows emitted into a recording by hand.
 
 pub mod beside;
 
@@ -54,7 +54,7 @@ impl MadeCapture {
         self.recording.event(event);
     }
 
-    /// Sequential requests one after the other, each taking what it is told.
+    /// Sequential requests one after the other, each taking what it is reported.
     pub fn chain(&mut self, device: &str, op: Op, bytes: u32, took_ms: &[f64]) {
         let mut at = 0.0;
         for (k, took) in took_ms.iter().enumerate() {

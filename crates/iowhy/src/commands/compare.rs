@@ -85,14 +85,14 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let past = side.past.clone().unwrap_or_default();
         let files = Files { files: vec![side.file.clone()], past, ..Files::default() };
         let mut cutting = CutSink::new(side);
-        let (failed, prose) = files.pour(&mut cutting)?;
+        let (failed, prose) = files.emit(&mut cutting)?;
         let (mut recording, zeros) = cutting.recording();
         if failed > 0 || recording.listings.is_empty() {
             return Ok(Status::Failed);
         }
         recording.prose = prose;
         side.cut(&mut recording, &zeros)?;
-        incomplete |= bounds::said(&mut recording);
+        incomplete |= bounds::reported(&mut recording);
         incomplete |= recording.is_sampled() || recording.is_incomplete();
         gathered.push(recording);
     }
@@ -112,7 +112,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     // What B has and A has not: a change for the worse.
     let verdicts = |side: usize| {
         let standing = comparison.sides.get(side).into_iter().flat_map(|side| &side.verdicts);
-        standing.filter(|said| said.stands).map(|said| (said.verdict, said.confidence))
+        standing
+            .filter(|reported| reported.stands)
+            .map(|reported| (reported.verdict, reported.confidence))
     };
     let new = verdicts(1).filter(|(new, _)| !verdicts(0).any(|(known, _)| known == *new));
     Ok(asked.fail_on.status(new, Status::incomplete(incomplete)))

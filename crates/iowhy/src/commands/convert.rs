@@ -173,7 +173,7 @@ const BY_ISSUE: [&str; 2] = ["blkparse", "fio-iolog"];
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let convert = Convert::from_arg_matches(matches)?;
     let target = convert.target()?;
-    // Before anything is read: what cannot be written is said at once.
+    // Before anything is read: what cannot be written is reported at once.
     let output =
         Output::open(&convert.to_file, convert.force, std::slice::from_ref(&convert.from))?;
     confinement::reading([convert.from.as_path()], &[&convert.to_file])?;
@@ -209,7 +209,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if BY_ISSUE.contains(&target.name) {
         rows.keep_whole();
     }
-    let (failed, prose) = files.pour(&mut rows)?;
+    let (failed, prose) = files.emit(&mut rows)?;
     let left_out = rows.left_out().to_vec();
     if rows.is_too_long() {
         let text = format!(

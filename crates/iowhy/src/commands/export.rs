@@ -190,8 +190,8 @@ impl Exporter {
         let mut failed = 0;
         let mut incomplete = false;
         let shown = shown(input);
-        let pour = |sink: &mut TableSink| {
-            failed = input.pour(sink)?.0;
+        let emit = |sink: &mut TableSink| {
+            failed = input.emit(sink)?.0;
             Ok(())
         };
         let state = |statements: &mut Statements, mut recording: Recording| {
@@ -199,7 +199,7 @@ impl Exporter {
                 return Ok(false);
             }
             incomplete = recording.is_incomplete();
-            let left_out = crate::bounds::said(&mut recording);
+            let left_out = crate::bounds::reported(&mut recording);
             if left_out {
                 incomplete = true;
             }
@@ -215,7 +215,7 @@ impl Exporter {
             statements.findings(&recording, &judged(&recording));
             Ok(true)
         };
-        let done = self.unit(unit, pour, state)?;
+        let done = self.unit(unit, emit, state)?;
         self.sum.failed |= failed > 0 && done.is_none();
         self.sum.incomplete |= failed > 0 || incomplete;
         let Some(done) = done else { return Ok(()) };
@@ -229,7 +229,7 @@ impl Exporter {
     fn unit(
         &self,
         unit: Unit,
-        pour: impl FnOnce(&mut TableSink) -> anyhow::Result<()>,
+        emit: impl FnOnce(&mut TableSink) -> anyhow::Result<()>,
         state: impl FnOnce(&mut Statements, Recording) -> anyhow::Result<bool>,
     ) -> anyhow::Result<Option<Done>> {
         let pending = OpenFiles::default();
@@ -276,7 +276,7 @@ impl Exporter {
             })
         };
         let mut sink = TableSink::new(unit.options, Box::new(&open));
-        pour(&mut sink)?;
+        emit(&mut sink)?;
         let (recording, mut statements) = sink.settle().map_err(cannot)?;
         if !state(&mut statements, recording)? {
             return Ok(None);
@@ -299,7 +299,7 @@ impl Exporter {
         if unwritten.undated > 0 && is_empty {
             return Err(no_date(shown));
         }
-        let told = [
+        let reported = [
             (
                 unwritten.other_layer,
                 "timed in programs or at system calls: the tables contain only block I/O",
@@ -311,7 +311,7 @@ impl Exporter {
                 "dated outside 1970 to 9999, or more than 366 days apart in one input",
             ),
         ];
-        for (count, what) in told.iter().filter(|(count, _)| *count > 0) {
+        for (count, what) in reported.iter().filter(|(count, _)| *count > 0) {
             messages::warn(&format!("{shown}: left out: {count} I/Os {what}"), None);
         }
         let wanted = unwritten.untimed + unwritten.undated + unwritten.out_of_range;

@@ -131,7 +131,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let interval = repeat.interval.unwrap_or(ONCE);
     let events = hist.by.iter().any(|key| key.needs_events());
     let mode = if events { TraceMode::Events } else { TraceMode::Histograms };
-    // The counters hold all I/Os of a device, so they say nothing of some of them.
+    // The counters hold all I/Os of a device, so they show nothing of some of them.
     let compared = !events && !selection.per_event() && !hist.records;
     let watch = Watch::start(&Plan {
         clock: hist.clock,
@@ -177,14 +177,14 @@ fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
     // No device is made known by being asked for.
     let filter = Selection { device: Vec::new(), ..selection.clone() }.filter(&mut tally);
     let mut sink = GroupSink::new(&hist.by, tally, filter);
-    let (failed, prose) = files.pour(&mut sink)?;
-    let GroupSink { tally, mut groups, told, .. } = sink;
+    let (failed, prose) = files.emit(&mut sink)?;
+    let GroupSink { tally, mut groups, reported, .. } = sink;
     let mut recording = tally.recording();
     recording.prose = prose;
     if recording.listings.is_empty() || !knows_devices(&recording, &selection) {
         return Ok(Status::Failed);
     }
-    if !told && (selection.per_event() || hist.by.iter().any(|key| key.needs_events())) {
+    if !reported && (selection.per_event() || hist.by.iter().any(|key| key.needs_events())) {
         return Err(HintedError::error(
             "the capture does not contain the field for `--by` of each I/O",
             "`iowhy hist FILE` shows it per device and operation; `iowhy record --cgroups` records \

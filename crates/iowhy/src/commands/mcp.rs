@@ -55,12 +55,12 @@ struct Mcp {
     store: Option<PathBuf>,
 }
 
-/// The revision that states its version in each request (schema/2026-07-28 of the specification).
+/// The revision that reports its version in each request (schema/2026-07-28 of the specification).
 const STATELESS: &str = "2026-07-28";
 /// Revisions that begin with `initialize`, newest first. 2025-03-26 is not among them: it has
 /// batches.
 const WITH_HANDSHAKE: [&str; 3] = ["2025-11-25", "2025-06-18", "2024-11-05"];
-/// The key under which a request states its revision.
+/// The key under which a request reports its revision.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 /// The key under which a result names its server.
 const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";

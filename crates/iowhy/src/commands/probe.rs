@@ -187,7 +187,7 @@ struct ProbeResult {
     ended: Option<String>,
 }
 
-/// Examines the target, says what will be written, and measures into the recording.
+/// Examines the target, shows what will be written, and measures into the recording.
 fn measure(
     ask: &Ask,
     terms: &Terms,

@@ -125,11 +125,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(end.is_incomplete()))
 }
 
-/// A watch that pours into a file.
+/// A watch that emits into a file.
 struct Recorder {
     watch: Watch<Writer<Part>>,
     place: Place,
-    /// The devices of which it was said that they are gone.
+    /// The devices of which it was reported that they are gone.
     gone: Vec<String>,
 }
 
@@ -210,7 +210,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Lets go of the kernel, writes the rest, and says how it went.
+    /// Lets go of the kernel, writes the rest, and shows how it went.
     fn end(mut self, outcome: anyhow::Result<()>) -> anyhow::Result<summary::Summary> {
         let seconds = self.watch.elapsed().as_secs_f64();
         self.watch.finish()?;
@@ -228,7 +228,7 @@ impl Recorder {
             let name = writer.out().name().to_string();
             let text = format!("cannot continue writing `{name}`: {error}");
             messages::warn(&text, Some("everything recorded so far is kept and readable"));
-            // What is half written goes; if the end does not fit either, the reader says so.
+            // What is half written goes; if the end does not fit either, the reader shows it.
             writer.out().back_to_whole();
             if writer.finish_after_error("not written: the file could not grow").is_err() {
                 writer.out().back_to_whole();

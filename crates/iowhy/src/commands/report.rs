@@ -114,7 +114,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     asked.selection = asked.selection.known_in(&recording);
     let filter = asked.selection.filter(&mut recording);
-    let left_out = bounds::said(&mut recording);
+    let left_out = bounds::reported(&mut recording);
     if filter != Filter::default() {
         scope::narrow(&mut recording, &filter, &asked.selection);
     }
@@ -129,7 +129,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         if filter != Filter::default() {
             scope::narrow(&mut recording, &filter, &asked.selection);
         }
-        incomplete |= bounds::said(&mut recording);
+        incomplete |= bounds::reported(&mut recording);
         incomplete |= recording.is_sampled() || recording.is_incomplete();
         let working = ProgressMessage::on("comparing");
         let comparison = compare([("before", &recording), ("after", &report.recording)], &options);
@@ -144,7 +144,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(incomplete))
 }
 
-/// Judges, and says so if it takes long.
+/// Judges, and shows it if it takes long.
 fn judged(recording: &Recording, options: &Options) -> Vec<Finding> {
     let _working = ProgressMessage::on("judging");
     judge(recording, options)

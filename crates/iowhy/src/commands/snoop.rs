@@ -153,8 +153,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         style.heading = false;
         if let Some(table) = &mut table {
-            let told = table.add(&mut report.recording, watch.until(), &mut out)?;
-            if told && snoop.stacks {
+            let reported = table.add(&mut report.recording, watch.until(), &mut out)?;
+            if reported && snoop.stacks {
                 stacks::write(stacks::grouped(watch.take_stacks()), &report.recording, &mut out)?;
             }
         }

@@ -145,7 +145,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(!losses.is_empty()))
 }
 
-/// What can be said before anything is watched.
+/// What can be reported before anything is watched.
 fn refuse(file: &Path) -> anyhow::Result<()> {
     let shown = file.display();
     let found = std::fs::metadata(file).map_err(|cause| {

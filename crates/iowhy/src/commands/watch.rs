@@ -212,7 +212,7 @@ fn collector(text: &str) -> Result<String, String> {
     otlp::Collector::parse(text).map(|_| text.to_string())
 }
 
-/// Once a second at most: figures change no oftener.
+/// Once a second at most: numbers change no oftener.
 fn pause(every: Nanos) -> Duration {
     length(every).max(Duration::from_secs(1))
 }

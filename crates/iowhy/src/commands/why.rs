@@ -19,8 +19,8 @@
 //! For monitoring, `--fail-on device` makes it exit with status 3 if a verdict of that name or
 //! family is found.
 //!
-//! What a healthy device needs depends on its class. Where a capture does not tell it and the
-//! answer depends on it, both readings are given; `--class` or `--rpm` states it.
+//! What a healthy device needs depends on its class. Where a capture does not show it and the
+//! answer depends on it, both readings are given; `--class` or `--rpm` reports it.
 //!
 //! A device is always judged by all its I/Os. `--device` selects devices; `--op`, `--size`,
 //! `--comm`, `--pid`, `--cgroup` and `--flag` select the I/Os whose latency is reported with the
@@ -148,7 +148,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let (mut past, mut usual) = (Vec::new(), LearnedHistograms::default());
     let (mut recording, failed, live) = match &why.example {
         Some(name) => (example(name)?, 0, false),
-        // Who says how long to watch wants this machine watched, unless captures are named: a pipe
+        // Who shows how long to watch wants this machine watched, unless captures are named: a pipe
         // that merely stands open as input is none.
         None if !why.time.is_live(&why.files)? && why.files.given()? => {
             only_live(matches)?;
@@ -194,7 +194,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let options = Options { healthy_origin, ..why.stated.options(&recording) };
     let idle = live && is_idle(&recording);
-    let left_out = bounds::said(&mut recording);
+    let left_out = bounds::reported(&mut recording);
     // Of a capture all can be judged, in parts: whoever asked for all of it is told that it was
     // not. What was watched live is the present, and there is no other.
     let sampled = !live && recording.is_sampled();
@@ -268,7 +268,8 @@ pub fn watch(
     later: Later,
 ) -> anyhow::Result<Recording> {
     let how = TraceArgs { before: true, overhead, ftrace: false };
-    // Whose latency is told, is asked of the recording: the judge sees all that the devices did.
+    // Whose latency is reported, is asked of the recording: the judge sees all that the devices
+    // did.
     let asked = selection.settled_here()?;
     asked.in_the_kernel()?;
     let devices = Selection { device: asked.device, ..Selection::default() };
@@ -317,7 +318,7 @@ fn list_incidents(past: &StoreInput, style: &Style) -> anyhow::Result<()> {
 
 /// What was watched in vain, and how to see a verdict: on a terminal a bundled one.
 fn say_idle(recording: &Recording, why: &Why) -> anyhow::Result<()> {
-    // `./run` says how it was called, so that what is shown can be pasted as it stands.
+    // `./run` shows how it was called, so that what is shown can be pasted as it stands.
     let me = std::env::var("IOWHY_CALLED_AS").unwrap_or_else(|_| "iowhy".to_string());
     let watched = match why.time.longest(WATCH) {
         Duration::MAX => "while the command ran".to_string(),
@@ -352,7 +353,7 @@ fn say_idle(recording: &Recording, why: &Why) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// Whether a recording holds no I/O at all.
+/// Whether a recording contains no I/O at all.
 fn is_idle(recording: &Recording) -> bool {
     recording.listings.iter().all(|listing: &Listing| {
         listing.events.is_empty()

@@ -1,4 +1,4 @@
-//! Who is told of an incident: the journal or stdout, and a program.
+//! Who is reported of an incident: the journal or stdout, and a program.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixDatagram;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::sanitised;
 
-/// Incidents that wait to be told, and how long a program may take.
+/// Incidents that wait to be reported, and how long a program may take.
 const WAITING: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Where the journal listens (systemd-journald.service(8)).
@@ -29,7 +29,7 @@ const FIELDS: [&str; 10] = [
     "capture",
 ];
 
-/// What is told.
+/// What is reported.
 enum Told {
     /// An incident.
     Incident(Box<Value>),
@@ -44,7 +44,7 @@ pub struct Notifier {
     pub given_up: u64,
 }
 
-/// How incidents are told.
+/// How incidents are reported.
 pub struct Outputs {
     /// One JSON object a line instead of words.
     pub json: bool,
@@ -105,8 +105,8 @@ impl Notifier {
 }
 
 fn tell(mut way: Outputs, incidents: &Receiver<Told>) {
-    while let Ok(told) = incidents.recv() {
-        let incident = match told {
+    while let Ok(reported) = incidents.recv() {
+        let incident = match reported {
             Told::Incident(incident) => incident,
             Told::Trouble(text) => {
                 let entry = format!(
@@ -121,7 +121,7 @@ fn tell(mut way: Outputs, incidents: &Receiver<Told>) {
             }
         };
         if let Some(journal) = &way.journal {
-            // A journal that is full or gone is no reason to stop recording.
+            // A journal that is full or gone is not a reason to stop recording.
             let _ = journal.send(&entry(&incident));
         } else {
             let line = if way.json { incident.to_string() } else { line(&incident) };

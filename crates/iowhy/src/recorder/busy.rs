@@ -1,9 +1,9 @@
 //! What is too much to be kept I/O by I/O: decided each second by what the last one held.
 //!
-//! Up to a rate, every I/O is told one by one. Above it those of the busiest devices are not: their
-//! slow ones are, against what the device did in the last seconds, and a sample of the others,
-//! which the kernel chooses. Whatever is not told is counted in the kernel's histograms, so that
-//! these hold every I/O at any rate.
+//! Up to a rate, every I/O is reported one by one. Above it those of the busiest devices are not:
+//! their slow ones are, against what the device did in the last seconds, and a sample of the
+//! others, which the kernel chooses. Whatever is not reported is counted in the kernel's
+//! histograms, so that these hold every I/O at any rate.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,18 +17,18 @@ type Kind = (String, Op);
 
 /// Seconds that tell what is slow.
 const LEARNED_S: usize = 10;
-/// I/Os above this quantile of them are told each: one in a hundred.
+/// I/Os above this quantile of them are reported each: one in a hundred.
 const SLOW: f64 = 0.99;
-/// Share of the rate that devices which are not thinned may take, and the samples of all others
+/// Share of the rate that devices which are not sampled may take, and the samples of all others
 /// together.
 const WHOLE: f64 = 0.5;
 const SAMPLES: f64 = 1.0 / 6.0;
 /// Thinning ends below this share of the rate, lest it begin and end every second.
 const CALM: f64 = 0.7;
 
-/// Decides what is thinned.
+/// Decides what is sampled.
 pub struct Busy {
-    /// I/Os a second that are told one by one.
+    /// I/Os a second that are reported one by one.
     up_to: f64,
     lately: BTreeMap<Kind, VecDeque<Histogram>>,
     thinned: BTreeSet<Kind>,
@@ -48,10 +48,10 @@ impl Busy {
         let mut busy = Vec::new();
         if all > limit {
             rates.sort_by(|(_, a), (_, b)| a.total_cmp(b));
-            let mut told = 0.0;
+            let mut reported = 0.0;
             for (kind, rate) in rates {
-                told += rate;
-                if told > WHOLE * self.up_to {
+                reported += rate;
+                if reported > WHOLE * self.up_to {
                     busy.push((kind, rate));
                 }
             }
@@ -132,7 +132,7 @@ mod tests {
         let [((device, Op::Read), Some(thinning))] = changes.as_slice() else {
             panic!("{changes:?}");
         };
-        // Of 6000, 500 are to be told.
+        // Of 6000, 500 are to be reported.
         assert_eq!((device.as_str(), thinning.one_in), ("sda", 12));
         // Latencies are even from 0.1 to 1.1 ms: one in a hundred is above 1.09.
         assert!((1_050_000..1_200_000).contains(&thinning.slow_ns), "{}", thinning.slow_ns);

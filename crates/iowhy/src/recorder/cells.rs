@@ -1,5 +1,5 @@
-//! The seconds as the store takes them: a stream of blocks for each segment, which states its clock
-//! and all that is known when it begins.
+//! The seconds as the store takes them: a stream of blocks for each segment, which reports its
+//! clock and all that is known when it begins.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use iowhy_model::{
 use super::clock::Clocks;
 use super::intake::Second;
 
-/// A second in which nothing was done is told so often, so that it is known that somebody looked,
-/// s.
+/// A second in which nothing was done is reported so often, so that it is known that somebody
+/// looked, s.
 const HEARTBEAT: u32 = 60;
 /// Facts that change all the time; those around an incident stand in its capture.
 const RESTLESS: [&str; 6] =
@@ -29,7 +29,7 @@ pub struct Cells {
     /// What was stated, by device and key.
     stated: BTreeMap<(String, String), Fact>,
     media: BTreeMap<String, Medium>,
-    /// Devices that did something: facts of others are told once they do.
+    /// Devices that did something: facts of others are reported once they do.
     active: BTreeSet<String>,
     silent: u32,
 }
@@ -77,7 +77,7 @@ impl Cells {
         self.silent = HEARTBEAT;
     }
 
-    /// A device did something: from now on what is known of it is told.
+    /// A device did something: from now on what is known of it is reported.
     fn activate(&mut self, device: &str) {
         if !self.active.insert(device.to_string()) {
             return;
@@ -183,7 +183,7 @@ impl Cells {
         (!blocks.is_empty()).then_some(blocks)
     }
 
-    /// Ends the stream; its last block, which states that nobody watches any more, or another
+    /// Ends the stream; its last block, which reports that nobody watches any more, or another
     /// stream follows.
     pub fn end(&mut self, now: Clocks) -> Vec<u8> {
         self.state("ended", FactValue::Flag(true), now);

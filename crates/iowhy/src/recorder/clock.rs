@@ -100,7 +100,7 @@ impl Clocks {
 /// What may happen to them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// The machine slept so long, ns.
+    /// The machine was suspended so long, ns.
     Slept(i64),
     /// Somebody set the wall clock by so much, ns.
     Stepped(i64),

@@ -1,5 +1,5 @@
-//! From when to when it went on. An alarm says that something is wrong now; how long its device was
-//! slow before, and how long it is afterwards, its I/Os of each second say.
+//! From when to when it went on. An alarm shows that something is wrong now; how long its device
+//! was slow before, and how long it is afterwards, its I/Os of each second say.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -112,11 +112,11 @@ impl Activity {
         known.filter(move |one| one.disk == sequence)
     }
 
-    /// What tells the seconds of a device in which it was slow, given a stretch in which it was.
+    /// What shows the seconds of a device in which it was slow, given a stretch in which it was.
     /// `None` if its latencies are the same before.
     pub fn slow_level(&self, disk: &NamedDisk, (from_ns, to_ns): (i64, i64)) -> Option<SlowLevel> {
         let within = self.seconds(disk).filter(|one| from_ns < one.at_ns && one.at_ns <= to_ns);
-        // A second counts by the time waited in it, so that many quick I/Os beside do not hide the
+        // A second counts by the time waited in it, so that many fast I/Os beside do not hide the
         // slow ones.
         let (waited, weighted) = within.fold((0.0, 0.0), |(sum, weighted), one| {
             (sum + one.waited_ns, weighted + one.waited_ns * one.mean_ns())
@@ -225,7 +225,7 @@ mod tests {
         let stall = [(4, 100, 0.4), (1, 3, 900.0)].repeat(9);
         let stalls = activity(&[&[(60, 100, 0.4)][..], &stall[..], &[(40, 100, 0.4)][..]].concat());
         assert_eq!(extent(&stalls, 70, 90), Some((64, 105)));
-        // Three slow seconds in a look at twenty, among thousands of quick I/Os.
+        // Three slow seconds in a look at twenty, among thousands of fast I/Os.
         let short = activity(&[(97, 1000, 1.0), (3, 10, 100.0), (50, 1000, 1.0)]);
         assert_eq!(extent(&short, 85, 105), Some((97, 100)));
         // Three times as slow as before, with one second that is worse.
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn a_device_that_was_never_better_was_slow_since_it_was_seen() {
         assert_eq!(extent(&activity(&[(40, 0, 0.0), (50, 20, 60.0)]), 60, 80), Some((40, 90)));
-        // The same for minutes is no change, and says nothing of when it began.
+        // The same for minutes is not a change, and shows nothing of when it began.
         assert_eq!(extent(&activity(&[(300, 20, 60.0)]), 200, 220), None);
         assert_eq!(activity(&[]).slow_level(&disk(None), (0, 1)), None);
     }

@@ -11,14 +11,15 @@ use super::extent::{Activity, GAP_NS, NamedDisk, SAME_NS, SlowLevel};
 use super::looks::LOOK_NS;
 use super::ring::{Ring, beginning, ending};
 use super::triggers::{Alarm, Trigger};
-use super::verdicts::{Brief, CaseVerdict};
+use super::verdicts::{CaseVerdict, FindingSummary};
 
 /// What is kept from before the first alarm, and after the last one, ns.
 pub const BEFORE_NS: i64 = 30_000_000_000;
 const AFTER_NS: i64 = GAP_NS;
 /// No more is captured of one that goes on longer, ns.
 const LONGEST_NS: i64 = 60_000_000_000;
-/// Alarms that are told one by one; the first of a device and a trigger is, up to twice as many.
+/// Alarms that are reported one by one; the first of a device and a trigger is, up to twice as
+/// many.
 const TOLD: usize = 20;
 
 /// An incident whose I/Os are still coming, that is not judged yet, or that may still go on.
@@ -99,7 +100,9 @@ impl Incident {
         self.until_ns = (alarm.at_ns + AFTER_NS).min(self.at.monotonic + LONGEST_NS);
         self.changed = true;
         let first_of_its_kind = || {
-            let same = |told: &Alarm| told.device == alarm.device && told.trigger == alarm.trigger;
+            let same = |reported: &Alarm| {
+                reported.device == alarm.device && reported.trigger == alarm.trigger
+            };
             self.alarms.len() < 2 * TOLD && !self.alarms.iter().any(same)
         };
         if self.alarms.len() < TOLD || first_of_its_kind() {
@@ -135,7 +138,7 @@ impl Incident {
     }
 
     /// What the judge accuses.
-    fn accused(&self) -> Option<&Brief> {
+    fn accused(&self) -> Option<&FindingSummary> {
         let first = self.judged.as_ref()?.first.as_ref();
         first.filter(|first| first.accuses && first.confidence >= STANDS)
     }
@@ -169,7 +172,7 @@ impl Incident {
             // It goes on while it is judged.
             (None, _) => is_disk && pause_ns <= GAP_NS,
             (Some(_), Some(verdict)) => {
-                let is_cause = |of: &Brief| self.ongoing() || of.verdict == *verdict;
+                let is_cause = |of: &FindingSummary| self.ongoing() || of.verdict == *verdict;
                 is_disk && is_near && accused.is_some_and(is_cause)
             }
             (Some(_), None) => {
@@ -204,8 +207,8 @@ impl Incident {
         }
     }
 
-    /// Puts first what is said of the device that was noticed: another one may be worse, and has an
-    /// incident of its own.
+    /// Puts first what is reported of the device that was noticed: another one may be worse, and
+    /// has an incident of its own.
     fn about_its_device(&self, mut judged: CaseVerdict) -> CaseVerdict {
         let Some(noticed) = self.first().map(|first| &first.device) else { return judged };
         let is_first = judged.first.as_ref().is_none_or(|first| first.device == *noticed);
@@ -250,7 +253,8 @@ impl Incident {
     /// A look at how things are: whether its device is still accused.
     pub fn look(&mut self, looked: &CaseVerdict, activity: &Activity, now_ns: i64) {
         let Some(device) = self.accused().map(|of| of.device.clone()) else { return };
-        let accuses = |of: &Brief| of.accuses && of.confidence >= STANDS && of.device == device;
+        let accuses =
+            |of: &FindingSummary| of.accuses && of.confidence >= STANDS && of.device == device;
         if !looked.first.iter().chain(&looked.others).any(accuses) {
             self.changed |= std::mem::take(&mut self.ongoing);
         } else if !self.ongoing && now_ns - self.last_ns <= SAME_NS {
@@ -309,7 +313,7 @@ impl Incident {
         format!("{open},\n  \"report\": {}\n}}", report.trim()).into_bytes()
     }
 
-    /// The same without the report, for who is told.
+    /// The same without the report, for who is reported.
     pub fn json(&self, boot: &str) -> Value {
         let judged = self.judged.as_ref();
         let first = judged.and_then(|judged| judged.first.as_ref());
@@ -379,7 +383,7 @@ impl Incident {
 }
 
 /// The facts with the distance of the clocks as it is now: it was stated when the recorder began.
-/// When that was is told by the clock of now, too.
+/// When that was is reported by the clock of now, too.
 pub fn with_clock(facts: &[(u64, Fact)], offset_ns: i64) -> Vec<(u64, Fact)> {
     let mut facts = facts.to_vec();
     let duration = |fact: &Fact| fact.value.duration().map_or(0, Nanos::ns);

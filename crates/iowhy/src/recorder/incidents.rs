@@ -19,7 +19,7 @@ use super::metrics::SharedMetrics;
 use super::ring::{beginning, ending};
 use super::settings::Settings;
 use super::triggers::{Alarm, Rate, Trigger, Triggers};
-use super::verdicts::{Brief, Case, CaseVerdict, Judge};
+use super::verdicts::{CaseVerdict, FindingSummary, Judge, JudgeJob};
 use super::watched::{Seen, Watched};
 use super::writer::Write;
 
@@ -60,7 +60,7 @@ pub struct Incidents {
 }
 
 impl Incidents {
-    /// Starts the judge and who tells of incidents.
+    /// Starts the judge and who reports incidents.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -149,7 +149,7 @@ impl Incidents {
         alarms
     }
 
-    /// Takes what the judge said: incidents are told, a new accusation is one.
+    /// Takes what the judge said: incidents are reported, a new accusation is one.
     fn take_verdicts(&mut self, now: Clocks, watched: &Watched, kept: &Kept) -> Vec<Alarm> {
         let mut alarms = Vec::new();
         let all = self.judge.judged();
@@ -167,9 +167,10 @@ impl Incidents {
                 let until_ns = self.looks.stands_until(now.monotonic);
                 self.shared.figures().verdict(brief, until_ns);
             }
-            let is_news =
-                |of: &&Brief| of.accuses && of.confidence >= STANDS && NEWS.contains(&of.blame);
-            let accused: Vec<Brief> = briefs().filter(is_news).cloned().collect();
+            let is_news = |of: &&FindingSummary| {
+                of.accuses && of.confidence >= STANDS && NEWS.contains(&of.blame)
+            };
+            let accused: Vec<FindingSummary> = briefs().filter(is_news).cloned().collect();
             let verdicts = accused.iter().map(|of| (of.device.clone(), of.verdict.clone()));
             let mut before: HashMap<String, String> = verdicts.collect();
             if judged.incident.is_none() {
@@ -180,7 +181,7 @@ impl Incidents {
                 let incident = self.unjudged.remove(place);
                 self.tell(incident, Some(judged), watched, kept);
             }
-            // A device that is sick beside another one has an incident of its own.
+            // A device that is faulty beside another one has an incident of its own.
             for of in accused {
                 let known = self.unjudged.iter().chain(&self.recent);
                 let is_known = known.into_iter().any(|one| one.is_about(&of.device));
@@ -241,7 +242,7 @@ impl Incidents {
             self.rate.over(&alarm.device.clone(), alarm.trigger, now.monotonic);
         }
         let capture = std::mem::take(&mut incident.capture);
-        let taken = self.judge.push(Case { incident: Some(incident.id.clone()), capture });
+        let taken = self.judge.push(JudgeJob { incident: Some(incident.id.clone()), capture });
         if taken {
             self.unjudged.push(incident);
         } else {
@@ -265,7 +266,7 @@ impl Incidents {
             incident.judge(judged, &self.activity, watched.around());
         }
         kept.incident(&mut incident);
-        // Whoever is told reads the whole of it in the store.
+        // Whoever is reported reads the whole of it in the store.
         self.notifier.push(incident.json(kept.boot()));
         self.recent.push(incident);
         let over = self.recent.len().saturating_sub(RECENT);
@@ -299,7 +300,7 @@ impl Incidents {
         capture.push(beginning(first, &stated).into());
         capture.extend(kept.iter().map(|kept| Arc::clone(&kept.bytes)));
         capture.push(ending(last).into());
-        self.judge.push(Case { incident: None, capture });
+        self.judge.push(JudgeJob { incident: None, capture });
     }
 
     /// Closes what is open, and waits so long for the judge.
@@ -319,7 +320,7 @@ impl Incidents {
         self.recent.iter_mut().for_each(|incident| kept.incident(incident));
     }
 
-    /// Tells of no more; who tells ends when all is told.
+    /// Tells of no more; who tells ends when all is reported.
     pub fn into_announcer(self) -> JoinHandle<()> {
         self.announcer
     }
@@ -336,7 +337,7 @@ fn asked(words: String, now: Clocks) -> Alarm {
     }
 }
 
-fn accusation(first: &Brief, now: Clocks) -> Alarm {
+fn accusation(first: &FindingSummary, now: Clocks) -> Alarm {
     Alarm {
         at_ns: now.monotonic,
         trigger: Trigger::Verdict,

@@ -1,4 +1,4 @@
-//! What the collectors pour: single I/Os and averages go into the ring, histograms and averages
+//! What the collectors emit: single I/Os and averages go into the ring, histograms and averages
 //! into the second that is being counted.
 
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ pub struct Intake {
     names: usize,
     second: Second,
     lost_before: u64,
-    /// The listing of thinned events, and when something last came into it, ns.
+    /// The listing of sampled events, and when something last came into it, ns.
     thinned: Option<usize>,
     thinned_at_ns: Option<i64>,
     /// What was stated by collectors that go on, by the number in the ring.
@@ -97,10 +97,10 @@ impl Intake {
         let length_ns = self.ring.out().length_ns();
         let lately = self.thinned_at_ns.is_some_and(|at| now_ns - at < length_ns);
         let silent = self.thinned.filter(|_| !lately);
-        let said = self.ring.sources().cloned().enumerate();
-        let said = said.filter(|(place, _)| silent != Some(*place));
-        let said: Vec<_> = said.map(|(place, source)| (place as u64, source)).collect();
-        self.ring.out().before = Arc::new(said);
+        let reported = self.ring.sources().cloned().enumerate();
+        let reported = reported.filter(|(place, _)| silent != Some(*place));
+        let reported: Vec<_> = reported.map(|(place, source)| (place as u64, source)).collect();
+        self.ring.out().before = Arc::new(reported);
         let in_ring: u64 = self.ring.sources().map(Source::lost).sum();
         let counted = self.roles.iter().filter_map(|role| match role {
             Role::Histograms(source) => Some(source.lost()),
@@ -188,7 +188,7 @@ impl Sink for Intake {
 
     fn distribution(&mut self, distribution: Distribution) {
         if let Some(Role::Ring(here)) = self.roles.get(self.current) {
-            // Each second in which events are thinned ends with what was not told of them.
+            // Each second in which events are sampled ends with what was not reported of them.
             if self.thinned == Some(*here) {
                 self.thinned_at_ns = Some(self.ring.out().now_ns);
             }

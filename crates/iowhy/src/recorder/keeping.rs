@@ -108,7 +108,7 @@ impl Kept {
         self.queue.push(what);
     }
 
-    /// Keeps a second; what is to be told about the store, if that changed.
+    /// Keeps a second; what is to be reported about the store, if that changed.
     pub fn second(&mut self, seen: &Seen, now: Clocks) -> Option<String> {
         self.watch_clock(now);
         let news = self.watch_store(now);

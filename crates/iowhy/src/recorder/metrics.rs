@@ -1,4 +1,4 @@
-//! The recorder's figures for Prometheus: text, OpenMetrics, or protobuf with native histograms.
+//! The recorder's numbers for Prometheus: text, OpenMetrics, or protobuf with native histograms.
 
 mod exposition;
 mod message;
@@ -13,17 +13,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use iowhy_model::{Histogram, Op, Stage};
 
 use super::intake::Second;
-use super::verdicts::Brief;
+use super::verdicts::FindingSummary;
 pub use otlp::{Span, export};
 pub use server::{Terms, serve};
 pub use wire::{DeadlineStream, tls};
 
-/// Devices with figures of their own; further ones share the name `other` and are counted, so that
+/// Devices with numbers of their own; further ones share the name `other` and are counted, so that
 /// the number of series is bounded: 5 operations and 4 stages of each. A device that is gone makes
 /// room.
 const DEVICES: usize = 256;
 const OTHER: &str = "other";
-/// So long after a verdict fell it is told as 0, ns: whatever asks each minute sees it, and an
+/// So long after a verdict fell it is reported as 0, ns: whatever asks each minute sees it, and an
 /// alert resolves.
 const FALLEN_NS: i64 = 600_000_000_000;
 
@@ -75,7 +75,7 @@ pub struct Own {
     pub seconds: u64,
 }
 
-/// All figures since the recorder began.
+/// All numbers since the recorder began.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Latencies by device, operation and stage.
@@ -92,7 +92,7 @@ pub struct Figures {
     pub trouble: Option<String>,
     /// Volume and mount point of each device, by the last look around.
     pub names: BTreeMap<String, [String; 2]>,
-    /// Devices with figures of their own.
+    /// Devices with numbers of their own.
     known: BTreeSet<String>,
     /// Devices that share the name `other`.
     others: BTreeSet<String>,
@@ -173,7 +173,7 @@ impl Figures {
     }
 
     /// Keeps a verdict: it stands until this moment unless it is given again.
-    pub fn verdict(&mut self, brief: &Brief, until_ns: i64) {
+    pub fn verdict(&mut self, brief: &FindingSummary, until_ns: i64) {
         if !brief.device.is_empty() {
             let device = self.device(&brief.device);
             let (verdict, confidence) = (brief.verdict.clone(), brief.confidence);
@@ -190,12 +190,12 @@ impl Figures {
     }
 }
 
-/// Figures that the recorder writes and the server reads.
+/// Numbers that the recorder writes and the server reads.
 #[derive(Clone, Default)]
 pub struct SharedMetrics(Arc<Mutex<Figures>>);
 
 impl SharedMetrics {
-    /// The figures, for a moment.
+    /// The numbers, for a moment.
     pub fn figures(&self) -> MutexGuard<'_, Figures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -225,8 +225,8 @@ mod tests {
         second
     }
 
-    fn brief(device: &str) -> Brief {
-        Brief {
+    fn brief(device: &str) -> FindingSummary {
+        FindingSummary {
             verdict: "device.retry".to_string(),
             blame: "disk",
             accuses: true,

@@ -1,4 +1,4 @@
-//! Figures pushed to an OpenTelemetry collector (OTLP over HTTP or HTTPS, protobuf), for who cannot
+//! Numbers pushed to an OpenTelemetry collector (OTLP over HTTP or HTTPS, protobuf), for who cannot
 //! be asked by one.
 //!
 //! The recorder itself may open no socket. What connects is a process of its own, started before
@@ -145,7 +145,7 @@ pub struct Sender {
 /// # Errors
 /// If it cannot be started.
 pub fn sender(address: &str, trusted: Option<&Path>) -> anyhow::Result<Sender> {
-    // What is wrong with it is said here, and not once a push.
+    // What is wrong with it is reported here, and not once a push.
     collector(address)?.trust(trusted)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["watch", "--push-exports", address]);

@@ -103,7 +103,7 @@ impl Write for Ring {
     }
 }
 
-/// A block for the beginning of a file that starts with this one: says who speaks and states
+/// A block for the beginning of a file that starts with this one: shows who speaks and states
 /// `facts` (by the listing's number), and that what was lost before is not lost here.
 pub fn beginning(first: &RingBlock, facts: &[(u64, iowhy_model::Fact)]) -> Vec<u8> {
     let Some(header) = Header::from_bytes(&first.bytes) else { return Vec::new() };
@@ -162,10 +162,10 @@ mod tests {
         writer.begin(Source::new("block-trace", "live", Level::D));
         writer.device("sda");
         for second in 0..10i64 {
-            let said = writer.sources().cloned().enumerate();
-            let said: Vec<_> = said.map(|(place, source)| (place as u64, source)).collect();
+            let reported = writer.sources().cloned().enumerate();
+            let reported: Vec<_> = reported.map(|(place, source)| (place as u64, source)).collect();
             writer.out().now_ns = (second + 1) * 1_000_000_000;
-            writer.out().before = Arc::new(said);
+            writer.out().before = Arc::new(reported);
             for k in 0..100 {
                 let mut event = Event::new(DeviceId::at(0), Op::Read, Layer::Block);
                 event.completed = Some(Time::from_ns(second * 1_000_000_000 + k * 1_000_000));

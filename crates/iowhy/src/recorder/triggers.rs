@@ -22,7 +22,7 @@ const STALL_NS: i64 = 1_900_000_000;
 /// while it goes on, up to the most.
 const PAUSE_NS: i64 = 10_000_000_000;
 const PAUSE_MOST_NS: i64 = 1_800_000_000_000;
-/// EOPNOTSUPP: a command that the device does not know is no fault of it.
+/// EOPNOTSUPP: a command that the device does not know is not a fault of it.
 const NOT_SUPPORTED: u16 = 95;
 /// Kinds of messages of the kernel that are no incident of a disk by themselves.
 const QUIET_KINDS: [&str; 1] = ["firmware"];
@@ -195,14 +195,14 @@ impl Triggers {
                 continue;
             }
             let length = row.length.map_or(1_000_000_000, |length| length.ns());
-            let (since, said) =
+            let (since, message) =
                 self.silent.entry(device.clone()).or_insert((now_ns - length, false));
             let silent = now_ns - *since;
             if silent < STALL_NS {
                 continue;
             }
-            let excess = if *said { length } else { silent };
-            *said = true;
+            let excess = if *message { length } else { silent };
+            *message = true;
             alarms.push(Alarm {
                 at_ns: now_ns,
                 trigger: Trigger::Stall,
@@ -372,9 +372,9 @@ mod tests {
     #[test]
     fn pressure_is_told_when_it_rises() {
         let mut triggers = Triggers::new(LearnedHistograms::default(), 0.4);
-        let told: Vec<bool> = [0.1, 0.5, 0.6, 0.3, 0.45, 0.1, 0.5]
+        let reported: Vec<bool> = [0.1, 0.5, 0.6, 0.3, 0.45, 0.1, 0.5]
             .map(|share| triggers.pressure(share, 0).is_some())
             .into();
-        assert_eq!(told, [false, true, false, false, false, false, true]);
+        assert_eq!(reported, [false, true, false, false, false, false, true]);
     }
 }

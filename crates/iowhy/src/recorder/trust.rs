@@ -1,4 +1,4 @@
-//! Who signs the certificates of a collector that figures are pushed to.
+//! Who signs the certificates of a collector that numbers are pushed to.
 
 use std::io;
 use std::net::TcpStream;
@@ -27,7 +27,7 @@ const BUNDLES: [&str; 4] = [
 /// this machine.
 ///
 /// # Errors
-/// If there is no such file, or it holds no certificate.
+/// If there is no such file, or it contains no certificate.
 pub fn trusting(file: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
     let name = "name a PEM file of CA certificates with `--otlp-ca FILE`";
     let bundle = || BUNDLES.into_iter().map(Path::new).find(|path| path.is_file());

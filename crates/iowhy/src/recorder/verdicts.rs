@@ -21,7 +21,7 @@ const EVENTS: usize = 1 << 15;
 const OTHERS: usize = 16;
 
 /// What is to be judged.
-pub struct Case {
+pub struct JudgeJob {
     /// The incident; `None` for a look at how things are.
     pub incident: Option<String>,
     /// A capture, block by block.
@@ -30,7 +30,7 @@ pub struct Case {
 
 /// What a finding says, in short.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Brief {
+pub struct FindingSummary {
     /// `device.retry`.
     pub verdict: String,
     /// `disk`.
@@ -58,9 +58,9 @@ pub struct CaseVerdict {
     /// The incident, if it is about one.
     pub incident: Option<String>,
     /// What stands first.
-    pub first: Option<Brief>,
+    pub first: Option<FindingSummary>,
     /// Who else is accused, of other devices.
-    pub others: Vec<Brief>,
+    pub others: Vec<FindingSummary>,
     /// I/Os lost in it.
     pub lost: u64,
     /// Devices of which only the slow I/Os and a sample are in it one by one.
@@ -73,7 +73,7 @@ pub struct CaseVerdict {
 
 /// The way to the judge and back.
 pub struct Judge {
-    cases: SyncSender<Case>,
+    cases: SyncSender<JudgeJob>,
     judged: Receiver<CaseVerdict>,
     /// Cases that were given up because too many waited.
     pub given_up: u64,
@@ -95,7 +95,7 @@ impl Judge {
     }
 
     /// Hands a case over, or gives it up; whether it was taken.
-    pub fn push(&mut self, case: Case) -> bool {
+    pub fn push(&mut self, case: JudgeJob) -> bool {
         let taken = self.cases.try_send(case).is_ok();
         self.given_up += u64::from(!taken);
         self.waiting += usize::from(taken);
@@ -110,7 +110,7 @@ impl Judge {
     }
 }
 
-fn run(cases: &Receiver<Case>, judged: &Sender<CaseVerdict>, devices: &[String]) {
+fn run(cases: &Receiver<JudgeJob>, judged: &Sender<CaseVerdict>, devices: &[String]) {
     // Nobody is to wait for this thread; where it may not step back it does not.
     let _ = rustix::process::nice(10);
     while let Ok(case) = cases.recv() {
@@ -123,7 +123,7 @@ fn run(cases: &Receiver<Case>, judged: &Sender<CaseVerdict>, devices: &[String])
     }
 }
 
-fn outcome(case: Case, devices: &[String]) -> CaseVerdict {
+fn outcome(case: JudgeJob, devices: &[String]) -> CaseVerdict {
     let mut recording = Recording::new();
     recording.keep_stretches(EVENTS);
     let input = case.incident.clone().unwrap_or_else(|| "the last seconds".to_string());
@@ -138,7 +138,8 @@ fn outcome(case: Case, devices: &[String]) -> CaseVerdict {
         let device = finding.subject.device.map(|id| &recording.device_of(id).name);
         device.is_none_or(|name| scope.holds(name))
     });
-    // All that was said is of other disks: what is known of the watched ones is said instead.
+    // All that was reported is of other disks: what is known of the watched ones is reported
+    // instead.
     if findings.is_empty() && !devices.is_empty() {
         scope.keep(&mut recording);
         findings = judge(&recording, &Options::default());
@@ -152,19 +153,19 @@ fn outcome(case: Case, devices: &[String]) -> CaseVerdict {
     CaseVerdict { incident: case.incident, first, others, lost, thinned, report, cpu_ns: 0 }
 }
 
-/// The devices of thinned listings.
+/// The devices of sampled listings.
 fn thinned(recording: &Recording) -> Vec<String> {
     let listings = recording.listings.iter().filter(|listing| listing.is_thinned());
     let devices = listings.flat_map(|listing| {
-        let told = listing.events.iter().map(|event| event.device);
-        told.chain(listing.histograms().map(|one| one.device))
+        let reported = listing.events.iter().map(|event| event.device);
+        reported.chain(listing.histograms().map(|one| one.device))
     });
     let devices: BTreeSet<_> = devices.collect();
     devices.into_iter().map(|id| recording.device_of(id).name.clone()).collect()
 }
 
 /// Of each other device the first finding that accuses somebody.
-fn others(findings: &[Finding], recording: &Recording) -> Vec<Brief> {
+fn others(findings: &[Finding], recording: &Recording) -> Vec<FindingSummary> {
     let mut devices: Vec<_> =
         findings.first().map(|first| first.subject.device).into_iter().collect();
     let mut others = Vec::new();
@@ -179,11 +180,11 @@ fn others(findings: &[Finding], recording: &Recording) -> Vec<Brief> {
     others
 }
 
-fn brief(finding: &Finding, recording: &Recording) -> Brief {
+fn brief(finding: &Finding, recording: &Recording) -> FindingSummary {
     let device = finding.subject.device;
     let first = finding.requesters.iter().find(|one| one.program.is_some() || one.cgroup.is_some());
     let cgroup = first.and_then(|one| one.cgroup.as_deref());
-    Brief {
+    FindingSummary {
         verdict: finding.verdict.name().to_string(),
         blame: finding.blames().name(),
         accuses: !finding.verdict.accuses_nobody(),
@@ -243,7 +244,7 @@ impl Read for Blocks {
 /// snapshot was taken, and the kernel's log since.
 pub fn facts(snapshot: &Snapshot, kernel: &str, stream: u64) -> Arc<[u8]> {
     let mut writer = iowhy_capture::Writer::new(Vec::new(), stream);
-    snapshot.pour(&mut writer);
+    snapshot.emit(&mut writer);
     if !kernel.is_empty()
         && let Some(format) = iowhy_read::find("kernel-log")
     {
@@ -258,7 +259,7 @@ pub fn facts(snapshot: &Snapshot, kernel: &str, stream: u64) -> Arc<[u8]> {
 pub struct Snapshot(Recording);
 
 impl Snapshot {
-    /// Of what a collector poured, without the kernel's log, which is kept apart.
+    /// Of what a collector emitted, without the kernel's log, which is kept apart.
     pub fn new(mut recording: Recording) -> Snapshot {
         recording.listings.retain(|listing| listing.source.input != "/dev/kmsg");
         Snapshot(recording)
@@ -269,7 +270,7 @@ impl Snapshot {
         &self.0
     }
 
-    fn pour(&self, sink: &mut dyn Sink) {
+    fn emit(&self, sink: &mut dyn Sink) {
         for listing in &self.0.listings {
             sink.begin(listing.source.clone());
             for fact in &listing.facts {

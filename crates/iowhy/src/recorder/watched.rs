@@ -34,10 +34,10 @@ const BUSY: Duration = Duration::from_millis(40);
 const CALM: Duration = Duration::from_millis(120);
 const CALM_EVENTS: u64 = 2000;
 /// A device's histograms take 72 KiB on each processor, and its unit bounds all memory
-/// (`MemoryMax`). They are needed for what is not told one by one: of busy devices.
+/// (`MemoryMax`). They are needed for what is not reported one by one: of busy devices.
 const HISTOGRAM_BYTES: usize = 96 << 20;
 const SECOND: Duration = Duration::from_secs(1);
-/// Histograms are taken with the second, and not before: a pouring costs a grace period of the
+/// Histograms are taken with the second, and not before: a emitting costs a grace period of the
 /// kernel.
 const HISTOGRAMS: Nanos = Nanos(900_000_000);
 /// Temperatures are read so often.
@@ -164,7 +164,7 @@ impl Watched {
         })
     }
 
-    /// What came since the last time; decides what of the next second is told one by one.
+    /// What came since the last time; decides what of the next second is reported one by one.
     ///
     /// # Errors
     /// If the tracer broke.
@@ -203,7 +203,7 @@ impl Watched {
         let lines = self.kernel.as_mut().map(KernelLog::lines).unwrap_or_default();
         let mut read = Recording::new();
         if let Some(format) = iowhy_read::find("kernel-log").filter(|_| !lines.is_empty()) {
-            // Nothing recognised in it is no failure.
+            // Nothing recognised in it is not a failure.
             let _ = iowhy_read::scan("/dev/kmsg", &mut lines.as_bytes(), Some(format), &mut read);
         }
         self.keep_lines(&lines);
@@ -304,7 +304,7 @@ impl Watched {
 /// Whether a message of the kernel is about another disk than those asked for. A port or a
 /// controller may
 /// be theirs, and so may any disk where a device made of others is asked for; a loop device that is
-/// gone by now is told by its name.
+/// gone by now is reported by its name.
 fn is_of_another(device: &str, wanted: &[String]) -> bool {
     let is_loop = |name: &str| name.starts_with("loop");
     let is_made_of_others =

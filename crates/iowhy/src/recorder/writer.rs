@@ -53,7 +53,7 @@ impl Write {
     }
 
     /// Whether it waits for a disk that refuses it. Single I/Os are too many for that, and what was
-    /// learned is told again.
+    /// learned is reported again.
     fn may_wait(&self) -> bool {
         !matches!(self, Write::Incident(..) | Write::Learned(_))
     }
@@ -118,7 +118,7 @@ impl Queue {
     }
 }
 
-/// Starts the writer of a recorder that began at this moment; it says it is done by ending.
+/// Starts the writer of a recorder that began at this moment; it shows it is done by ending.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -192,7 +192,7 @@ impl Writer {
         let bytes = what.bytes();
         let waits = !self.refused.is_empty();
         if waits && (!what.may_wait() || self.refused_bytes + bytes > REFUSED_BYTES && bytes > 0) {
-            // The one that came last goes: what came before says how to read it.
+            // The one that came last goes: what came before shows how to read it.
             return self.lose(&what);
         }
         self.refused_bytes += bytes;

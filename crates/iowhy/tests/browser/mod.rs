@@ -80,8 +80,9 @@ impl Browser {
             self.from.read_until(0, &mut bytes).unwrap();
             bytes.pop();
             let answer: Value = serde_json::from_slice(&bytes).unwrap();
-            let said = ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"];
-            if answer["method"].as_str().is_some_and(|method| said.contains(&method)) {
+            let reported =
+                ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"];
+            if answer["method"].as_str().is_some_and(|method| reported.contains(&method)) {
                 self.complaints.push(answer["params"].to_string());
             }
             if answer["id"] == id {

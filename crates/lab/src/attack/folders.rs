@@ -66,7 +66,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
         out.extend(length.to_le_bytes().into_iter().chain((!length).to_le_bytes()));
         out.extend_from_slice(part);
     }
-    // The sum does not fit: that is to be said.
+    // The sum does not fit: that is to be reported.
     out.extend([0; 4]);
     out.extend((bytes.len() as u32).to_le_bytes());
     out

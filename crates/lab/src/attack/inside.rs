@@ -68,7 +68,7 @@ struct Tried {
 const ATTEMPTS: usize = 20;
 
 impl Field<'_> {
-    /// Where this is no root on x86-64, nothing is tried.
+    /// Where this is not a root on x86-64, nothing is tried.
     pub(super) fn inside(&mut self) -> io::Result<AttackRow> {
         let mut row = AttackRow::of(INSIDE);
         let root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
@@ -190,7 +190,7 @@ mod injected {
                     return Ok(Tried { results, ended_by: Some(signal as i32) });
                 }
                 WaitStatus::Exited(..) => return Ok(Tried { results, ended_by: Some(0) }),
-                // A signal that ends it is told before it does.
+                // A signal that ends it is reported before it does.
                 WaitStatus::Stopped(_, signal) => {
                     ptrace::detach(pid, signal)?;
                     break;

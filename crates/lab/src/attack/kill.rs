@@ -47,7 +47,7 @@ impl Field<'_> {
             load.kill()?;
             load.wait()?;
             row.inputs += 1;
-            let said = std::fs::read_to_string(self.at("said"))?;
+            let reported = std::fs::read_to_string(self.at("said"))?;
             // A capture that was ended well has its end; of a killed one at most the head may be
             // missing.
             let read = self.run("stat {in}", "trace", false)?;
@@ -56,7 +56,7 @@ impl Field<'_> {
                 "KILL" => &known[..],
                 _ => &known[..2],
             };
-            let failed = if said.contains("panicked at") {
+            let failed = if reported.contains("panicked at") {
                 Some("it panicked".to_string())
             } else if signal != "KILL" && !matches!(status, Some(0 | 1)) {
                 Some(format!("ended with status {status:?}"))
@@ -64,7 +64,7 @@ impl Field<'_> {
                 read.filter(|why| !readable.contains(&why.as_str()))
                     .map(|why| format!("its capture: {why}"))
             };
-            row.ran(failed.map(|why| self.kept(&format!("{signal}: {why}"), said.as_bytes())));
+            row.ran(failed.map(|why| self.kept(&format!("{signal}: {why}"), reported.as_bytes())));
         }
         Ok(row)
     }
@@ -106,10 +106,10 @@ impl Field<'_> {
                 0 => ["probe", "read-latency", &large, "--cap", "64m"],
                 _ => ["probe", "write-latency", &written, "--cap", "64m"],
             };
-            let said = std::fs::File::create(self.at("said"))?;
+            let reported = std::fs::File::create(self.at("said"))?;
             let mut run = Command::new(self.iowhy);
             run.args(words).args(["--for", "60s", "--span", "1m"]);
-            run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+            run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(reported);
             let mut child = run.spawn()?;
             std::thread::sleep(Duration::from_millis(random.place(800) as u64));
             send(&child, signal)?;
@@ -117,12 +117,12 @@ impl Field<'_> {
             row.inputs += 1;
             let left = std::fs::read_dir(&folder)?.count();
             let intact = std::fs::read(self.at("large"))?.iter().all(|byte| *byte == 7);
-            let said = std::fs::read_to_string(self.at("said"))?;
+            let reported = std::fs::read_to_string(self.at("said"))?;
             let failed = if left > 0 {
                 Some(format!("{left} files stayed behind"))
             } else if !intact {
                 Some("the file that was read has changed".to_string())
-            } else if said.contains("panicked at") {
+            } else if reported.contains("panicked at") {
                 Some(format!("it panicked, status {status:?}"))
             } else {
                 None
@@ -130,7 +130,7 @@ impl Field<'_> {
             row.ran(failed.map(|why| {
                 self.kept(
                     &format!("{signal} to `iowhy {}`: {why}", words.join(" ")),
-                    said.as_bytes(),
+                    reported.as_bytes(),
                 )
             }));
         }
@@ -143,8 +143,8 @@ impl Field<'_> {
         let _ = std::fs::remove_file(&trace);
         let mut run = Command::new(self.iowhy);
         run.args(["record", "--for", "120s", "--device", disk.name()]).arg("-o").arg(&trace);
-        let said = std::fs::File::create(self.at("said"))?;
-        let mut child = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn()?;
+        let reported = std::fs::File::create(self.at("said"))?;
+        let mut child = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(reported).spawn()?;
         let (ours, begun) = (rights("self"), Instant::now());
         // Once its programs are attached it gives up its rights.
         while rights(&child.id().to_string()) == ours && begun.elapsed() < PATIENCE {

@@ -1,7 +1,7 @@
 //! Names that users choose, in the kernel's log: each message that a reader knows, written where a
 //! name stands.
 //!
-//! A message in a name is nobody's complaint: none of the facts that state one may come of it. As a
+//! A message in a name is nobody's log event: none of the facts that state one may come of it. As a
 //! control the message itself, in the same form of the log, is stated.
 
 use std::io;
@@ -219,9 +219,11 @@ impl Field<'_> {
             )?;
             row.inputs += 1;
             let failed = self.run("why --json {in}", "input", true)?;
-            let said = std::fs::read_to_string(self.at("stdout"))?;
-            let blames =
-                said.split("\"verdict\": \"").skip(1).filter_map(|rest| rest.split('"').next());
+            let line_text = std::fs::read_to_string(self.at("stdout"))?;
+            let blames = line_text
+                .split("\"verdict\": \"")
+                .skip(1)
+                .filter_map(|rest| rest.split('"').next());
             let blamed = blames.filter(|verdict| !["insufficient", "healthy"].contains(verdict));
             let blamed: Vec<&str> = blamed.collect();
             let judged =
@@ -263,9 +265,9 @@ impl Field<'_> {
                 std::process::Command::new("sh").args(["-c", script]).env("GROUP", &group).output();
             let failed = self.run("why --for 1s --json", "input", true)?;
             std::fs::remove_dir(&group)?;
-            let said = std::fs::read_to_string(self.at("stdout"))?;
+            let line_text = std::fs::read_to_string(self.at("stdout"))?;
             // Of other disks the machine's log may have something to say, rightly.
-            let report: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
+            let report: serde_json::Value = serde_json::from_str(&line_text).unwrap_or_default();
             let of_a_message = |finding: &serde_json::Value| {
                 let device = finding["device"].as_str().unwrap_or_default();
                 let verdict = finding["verdict"].as_str().unwrap_or_default();
@@ -273,9 +275,9 @@ impl Field<'_> {
                     && ["device.media", "device.hang", "device.path"].contains(&verdict)
             };
             let findings = report["findings"].as_array();
-            let told = ["sector 7 op 0x0", "[sda] tag#3", "I/O 27 QID 3"];
+            let reported = ["sector 7 op 0x0", "[sda] tag#3", "I/O 27 QID 3"];
             let believed = findings.is_none_or(|all| all.iter().any(of_a_message))
-                || told.iter().any(|words| said.contains(words));
+                || reported.iter().any(|words| line_text.contains(words));
             row.ran(failed.or(believed.then(|| format!("`{message}` is believed"))));
         }
         Ok(Some(row))

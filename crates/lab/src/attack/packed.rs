@@ -1,5 +1,5 @@
 //! Packed captures of many frames, damaged and cut frames, and bombs made of many members: all of
-//! it is read, or it is said that it was not.
+//! it is read, or it is reported that it was not.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -76,7 +76,7 @@ impl Field<'_> {
                 };
                 row.inputs += 1;
                 let (status, text) = self.listed(&damaged)?;
-                // Between frames, and in what is no content, nothing is lost.
+                // Between frames, and in what is not content, nothing is lost.
                 let at_an_end = what.starts_with("cut")
                     && (1..=frames.len()).any(|end| frames[..end].concat().len() == damaged.len());
                 // The name of a member has no checksum.
@@ -100,8 +100,8 @@ impl Field<'_> {
             };
             std::fs::write(self.at("input"), &bomb)?;
             let failed = self.run("why {in}", "input", false)?;
-            let said = std::fs::read_to_string(self.at("stderr"))?;
-            let stopped = said.contains("500 times") || said.contains("CPU time");
+            let reported = std::fs::read_to_string(self.at("stderr"))?;
+            let stopped = reported.contains("500 times") || reported.contains("CPU time");
             let failed =
                 failed.filter(|why| !["status Some(1)", "status Some(2)"].contains(&why.as_str()));
             row.ran(failed.or_else(|| (!stopped).then(|| format!("{packer}: a bomb is not said"))));
@@ -114,10 +114,12 @@ impl Field<'_> {
             std::fs::write(self.at("input"), &archive)?;
             row.inputs += 1;
             let failed = self.run("why {in}", "input", false)?;
-            let said = std::fs::read_to_string(self.at("stderr"))?;
-            let counted = said.contains(&format!("{PAST} were skipped"));
+            let reported = std::fs::read_to_string(self.at("stderr"))?;
+            let counted = reported.contains(&format!("{PAST} were skipped"));
             let failed = failed.filter(|why| why != "status Some(2)");
-            row.ran(failed.or_else(|| (!counted).then(|| format!("members not counted: {said}"))));
+            row.ran(
+                failed.or_else(|| (!counted).then(|| format!("members not counted: {reported}"))),
+            );
         }
         Ok(row)
     }

@@ -91,7 +91,7 @@ impl Field<'_> {
             let _ = load.kill();
             let _ = load.wait();
             // Of a killed one the second that was about to be written may be missing.
-            let owed = counts.iter().rev().nth(usize::from(kills)).copied().unwrap_or(0);
+            let expected = counts.iter().rev().nth(usize::from(kills)).copied().unwrap_or(0);
             let names = kept_names(&self.at("recorded"));
             let gone = kept.difference(&names).count();
             kept.extend(names);
@@ -99,8 +99,8 @@ impl Field<'_> {
             let failed = match stored {
                 _ if gone > 0 => Some(format!("{gone} files are gone")),
                 None => Some("the store cannot be read".to_string()),
-                Some((after, before)) if after < before + owed => {
-                    Some(format!("{} of {owed} I/Os are stored", after - before))
+                Some((after, before)) if after < before + expected => {
+                    Some(format!("{} of {expected} I/Os are stored", after - before))
                 }
                 Some(_) => None,
             };
@@ -139,14 +139,14 @@ impl Field<'_> {
         run.args(["watch", "--listen", "127.0.0.1:0", "--device", disk.name()]);
         run.arg("--store").arg(self.at("recorded"));
         run.arg("--clock-shifted-by").arg(self.at("shift"));
-        let said = fs::File::create(self.at("said"))?;
-        let mut child = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn()?;
+        let reported = fs::File::create(self.at("said"))?;
+        let mut child = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(reported).spawn()?;
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
-            let said = fs::read_to_string(self.at("said"))?;
-            let port = said.split("http://127.0.0.1:").nth(1);
+            let reported = fs::read_to_string(self.at("said"))?;
+            let port = reported.split("http://127.0.0.1:").nth(1);
             let port = port.and_then(|rest| rest.split('/').next()?.parse().ok());
-            if let Some(port) = port.filter(|_| said.contains("recording into")) {
+            if let Some(port) = port.filter(|_| reported.contains("recording into")) {
                 return Ok(Some(Watching { child, port }));
             }
             if child.try_wait()?.is_some() {

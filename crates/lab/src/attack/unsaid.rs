@@ -34,10 +34,10 @@ pub fn unsaid(texts: &[(String, Vec<u8>)], from: usize, most: usize, time: Durat
                 return row;
             }
             for odd in ODD {
-                let harmed = [&text[..from], odd.as_bytes(), &text[to..]].concat();
+                let damaged = [&text[..from], odd.as_bytes(), &text[to..]].concat();
                 row.inputs += 1;
                 row.runs += 1;
-                let left = Read::of(&harmed);
+                let left = Read::of(&damaged);
                 if left.records < whole.records && !left.says_more(&whole) {
                     let line = text[..from].iter().filter(|byte| **byte == b'\n').count() + 1;
                     let number = String::from_utf8_lossy(&text[from..to]);
@@ -62,9 +62,9 @@ fn is_of_name(text: &[u8], at: usize) -> bool {
 struct Read {
     /// Events, rows and histograms.
     records: usize,
-    /// Lines of which it is said that they could not be read.
+    /// Lines of which it is reported that they could not be read.
     skipped: u64,
-    /// I/Os of which it is said that they are missing; damage may hide what was lost before it.
+    /// I/Os of which it is reported that they are missing; damage may hide what was lost before it.
     lost: u64,
 }
 

@@ -24,7 +24,7 @@ impl Model {
     /// Reads one from the command line.
     ///
     /// # Errors
-    /// If there is no such kind or parameter; the text says which there are.
+    /// If there is no such kind or parameter; the text shows which there are.
     pub fn parse(text: &str) -> Result<Model, String> {
         let (kind, parameters) = text.split_once(':').unwrap_or((text, ""));
         let mut model = match kind {

@@ -1,10 +1,10 @@
-//! Flash: many dies at once, a small write buffer, quick cells that fill up, and cleaning once the
+//! Flash: many dies at once, a small write buffer, fast cells that fill up, and cleaning once the
 //! fresh blocks are used up.
 //!
 //! An address belongs to one die. A write is answered from the buffer and programmed later; when a
 //! die has no fresh blocks left, every block it fills costs the cleaning of another one, and
 //! reads of that die wait behind it: two modes, only under writes (Yan et al., Tiny-Tail Flash,
-//! FAST 2017). Where there are quick cells (one bit each), writes go
+//! FAST 2017). Where there are fast cells (one bit each), writes go
 //! there first; when these are full, each write takes the slow way until a pause has emptied them:
 //! the cliff (Yoo and Shin, HotStorage 2020).
 
@@ -27,12 +27,12 @@ pub struct Flash {
     pub read: u64,
     /// Programming a page, ns (0.8 to 2.3 ms: likewise).
     pub program: u64,
-    /// By how many percent of that a page may be quicker or slower: of the pages that share their
+    /// By how many percent of that a page may be faster or slower: of the pages that share their
     /// cells the first are programmed soonest (FEMU: 0.8 and 2.3 ms, 48 percent around the mean).
     pub uneven: u64,
-    /// Bytes of quick cells; 0 if there are none.
+    /// Bytes of fast cells; 0 if there are none.
     pub quick: u64,
-    /// Programming a page of quick cells, ns (200 us: FEMU's constant for one bit a cell).
+    /// Programming a page of fast cells, ns (200 us: FEMU's constant for one bit a cell).
     pub quick_program: u64,
     /// Erasing a block, ns (2 ms and up: likewise).
     pub erase: u64,
@@ -91,7 +91,7 @@ pub struct Ssd {
     flash: Flash,
     dies: Vec<Die>,
     fresh: u64,
-    /// Bytes that lie in quick cells.
+    /// Bytes that lie in fast cells.
     quick: u64,
     /// When it was asked last.
     asked: u64,
@@ -144,7 +144,7 @@ impl Ssd {
         served
     }
 
-    /// In a pause the dies move what lies in quick cells to the others, all of them at once.
+    /// In a pause the dies move what lies in fast cells to the others, all of them at once.
     fn empty_quick_cells(&mut self, now: u64) {
         let idle_since = self.dies.iter().map(|die| die.free).max().unwrap_or(0).max(self.asked);
         let pages = now.saturating_sub(idle_since) / self.flash.program.max(1);
@@ -227,7 +227,7 @@ mod tests {
         let took: Vec<u64> = (1..200).map(|_| write(0)).collect();
         // 200 us and 900 us a page, as long as the next write finds the die busy.
         assert_eq!((took[50], took[150]), (200_000, 900_000));
-        // Ten pages' time of 0.9 ms bring ten quick pages back, once the die is done.
+        // Ten pages' time of 0.9 ms bring ten fast pages back, once the die is done.
         write(10 * 900_000 + 900_000 + 1000);
         assert_eq!(write(0), 200_000);
     }

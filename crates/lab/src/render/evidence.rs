@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::{Input, health, settings};
-use crate::scenarios::{Chance, Complaint, DiskRun, Scenario, Trace};
+use crate::scenarios::{Chance, DiskRun, LogEvent, Scenario, Trace};
 
 /// Messages of a machine that is well.
 const QUIET: [&str; 4] = [
@@ -15,7 +15,7 @@ const QUIET: [&str; 4] = [
 ];
 /// From this latency on the kernel complains of a request that has a fault of the surface, ns.
 const LONG: u64 = 1_000_000_000;
-/// Share of the machines whose log holds an old fault of another port.
+/// Share of the machines whose log contains an old fault of another port.
 const OLD_FAULT: f64 = 0.07;
 
 /// All of it.
@@ -49,7 +49,7 @@ fn log(scenario: &Scenario, taste: &mut Chance) -> String {
             Trace::Log(after, text) => lines.push(((up + after).max(1.0), text.clone())),
             Trace::Complaints(place, what) => {
                 if let Some(disk) = scenario.disks.get(*place) {
-                    lines.extend(complaints(disk, *what, *place + 3, up));
+                    lines.extend(log_events(disk, *what, *place + 3, up));
                 }
             }
             _ => {}
@@ -63,15 +63,15 @@ fn log(scenario: &Scenario, taste: &mut Chance) -> String {
     out
 }
 
-/// What the kernel says of each request of the disk that went wrong.
-fn complaints(disk: &DiskRun, what: Complaint, port: usize, up: f64) -> Vec<(f64, String)> {
+/// What the kernel reports of each request of the disk that went wrong.
+fn log_events(disk: &DiskRun, what: LogEvent, port: usize, up: f64) -> Vec<(f64, String)> {
     let mut lines = Vec::new();
     for done in disk.done.iter().filter(|done| done.failed || done.delayed >= LONG) {
         let (at, sector) = (up + done.completed as f64 / 1e9, done.offset / 512);
         let name = &disk.setup.name;
         let mut say = |text: String| lines.push((at, text));
         match what {
-            Complaint::Medium => {
+            LogEvent::Medium => {
                 say(format!("ata{port}.00: exception Emask 0x0 SAct 0x40 SErr 0x0 action 0x0"));
                 say(format!("ata{port}.00: error: {{ UNC }}"));
                 let sense = "tag#6 Sense Key : Medium Error [current]";
@@ -82,7 +82,7 @@ fn complaints(disk: &DiskRun, what: Complaint, port: usize, up: f64) -> Vec<(f64
                     ));
                 }
             }
-            Complaint::Timeout => {
+            LogEvent::Timeout => {
                 say(format!(
                     "ata{port}.00: exception Emask 0x0 SAct 0x40 SErr 0x0 action 0x6 frozen"
                 ));

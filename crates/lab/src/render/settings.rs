@@ -1,5 +1,5 @@
-//! What /sys says of the disks: queues, ports, members of arrays; as `grep -r .` and `ls -l` print
-//! it.
+//! What /sys reports of the disks: queues, ports, members of arrays; as `grep -r .` and `ls -l`
+//! print it.
 
 use std::fmt::Write;
 
@@ -62,7 +62,7 @@ pub(super) fn text(scenario: &Scenario) -> String {
     out
 }
 
-/// What such a file says of a disk of that kind where nobody changed it.
+/// What such a file reports of a disk of that kind where nobody changed it.
 fn usual(disk: &DiskRun, file: &str) -> Option<String> {
     let medium = disk.setup.medium;
     let scsi = disk.setup.name.starts_with("sd");
@@ -70,7 +70,7 @@ fn usual(disk: &DiskRun, file: &str) -> Option<String> {
         "queue/scheduler" if medium == Medium::Rotational => "none [mq-deadline]",
         "queue/scheduler" if scsi => "none [mq-deadline]",
         "queue/scheduler" => "[none] mq-deadline",
-        // Guests are told 1 whatever lies behind.
+        // Guests are reported 1 whatever lies behind.
         "queue/rotational" if medium == Medium::Rotational || disk.setup.name.starts_with('v') => {
             "1"
         }

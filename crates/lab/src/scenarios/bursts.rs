@@ -1,4 +1,4 @@
-//! Scenarios whose volume was quick for as long as its credits lasted.
+//! Scenarios whose volume was fast for as long as its credits lasted.
 
 use iowhy_model::Op;
 

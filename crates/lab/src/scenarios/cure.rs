@@ -21,7 +21,7 @@ fn cure_disk(disk: &mut Setup) {
     disk.host = Host::plain(disk.host.tags);
     disk.effects.retain(|effect| matches!(effect, Effect::Bus(_) | Effect::Cliff(_)));
     for effect in &mut disk.effects {
-        // The speed of the quick cells is the disk's, not its fault.
+        // The speed of the fast cells is the disk's, not its fault.
         if let Effect::Cliff(cliff) = effect {
             *cliff = Cliff::new(f64::MAX, cliff.quick, cliff.quick, 0.0);
         }

@@ -36,7 +36,7 @@ pub enum Effect {
     Bus(f64),
     /// It gets hot and slows itself down.
     Heat(Heat),
-    /// A cache of quick cells that fills up.
+    /// A cache of fast cells that fills up.
     Cliff(Cliff),
     /// Tracks that overlap, behind a small cache.
     Shingles(Shingles),

@@ -1,6 +1,6 @@
 //! What a scenario leaves behind beside its requests: log lines, health records, settings.
 //!
-//! A recipe states what differs from a quiet, well-kept machine; how each tool prints it is the
+//! A recipe reports what differs from a quiet, well-kept machine; how each tool prints it is the
 //! renderer's work. Disks are named by their place.
 
 /// A trace of what was the case.
@@ -9,7 +9,7 @@ pub enum Trace {
     /// A message of the kernel, so many seconds after the beginning.
     Log(f64, String),
     /// The kernel complains of each request of the disk that failed or took a second or more.
-    Complaints(usize, Complaint),
+    Complaints(usize, LogEvent),
     /// An ATA attribute by number: its raw value before and after.
     Attribute(usize, u8, u64, u64),
     /// A field of the NVMe health log before and after.
@@ -34,9 +34,9 @@ pub enum Trace {
     Model(usize, &'static str),
 }
 
-/// What the kernel says of a request that went wrong.
+/// What the kernel reports of a request that went wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Complaint {
+pub enum LogEvent {
     /// A sector that cannot be read.
     Medium,
     /// A command without an answer.

@@ -135,7 +135,7 @@ fn thermal(disk: Setup, quick: f64, op: Op, chance: &mut Chance) -> Plan {
     Plan { most: 20_000, ..plan }
 }
 
-/// Copies with rests between; each is longer than the quick cells last.
+/// Copies with rests between; each is longer than the fast cells last.
 fn cliff(disk: Setup, quick: f64, chance: &mut Chance) -> Plan {
     let cycles = chance.whole(2, 4);
     let cycle = chance.even(8.0, 14.0);

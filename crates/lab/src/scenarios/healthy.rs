@@ -1,4 +1,4 @@
-//! Scenarios in which nothing is wrong, and scenarios of which nothing can be said.
+//! Scenarios in which nothing is wrong, and scenarios of which nothing can be reported.
 
 use iowhy_model::Op;
 

@@ -30,14 +30,14 @@ pub struct Limit {
     pub cgroup: &'static str,
     /// Requests per second.
     pub iops: f64,
-    /// Whether it is io.max, which holds a bio before the block layer's own trace sees it; else
+    /// Whether it is io.max, which contains a bio before the block layer's own trace sees it; else
     /// io.cost or io.latency, which hold it after (block/blk-core.c, `blk_throtl_bio` ahead of
     /// `trace_block_bio_queue`; block/blk-mq.c, `rq_qos_throttle` behind).
     pub unseen: bool,
 }
 
 impl Host {
-    /// A host that holds nothing back and a disk that takes so many at once.
+    /// A host that contains nothing back and a disk that takes so many at once.
     pub fn plain(tags: usize) -> Host {
         Host { tags, dispatched: usize::MAX, requests: usize::MAX, idling: 0, limit: None }
     }
@@ -133,7 +133,7 @@ impl Bench {
         (done, calls)
     }
 
-    /// Until when the group's limit holds the request back, if it does so now.
+    /// Until when the group's limit contains the request back, if it does so now.
     fn held(&self, flow: &Flow, due: u64, passes: &mut u64) -> Option<u64> {
         let limit = self.host.limit?;
         if flow.stream.cgroup != Some(limit.cgroup) || flow.is_held(due) {

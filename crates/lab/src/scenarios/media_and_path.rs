@@ -3,7 +3,7 @@
 
 use super::parts::{lookups, nvme, platter, platter_rate, sata_ssd, scan, visitors};
 use super::peers::even_shelf;
-use super::{Chance, Complaint, Effect, Plan, Port, Recipe, Setup, Trace, Truth, compound};
+use super::{Chance, Effect, LogEvent, Plan, Port, Recipe, Setup, Trace, Truth, compound};
 
 /// Recipes of this family.
 pub(super) const RECIPES: &[Recipe] = &[
@@ -79,7 +79,7 @@ fn media(disk: Setup, fails: bool, chance: &mut Chance) -> Plan {
         Trace::Attribute(0, 5, remapped, remapped),
     ];
     if fails {
-        traces.push(Trace::Complaints(0, Complaint::Medium));
+        traces.push(Trace::Complaints(0, LogEvent::Medium));
         traces.push(Trace::Attribute(0, 187, 0, chance.whole(1, 30) as u64));
     }
     Plan::of(truth, disk, 400.0, most).leaves(traces)
@@ -149,7 +149,7 @@ fn recovery(disk: Setup, (limit, drive): (f64, u64), chance: &mut Chance) -> Pla
     let disk = disk.with(Effect::Rescue(share, (limit * 1e9) as u64, fails)).under(load);
     let seconds = (limit * 25.0).max(120.0);
     let mut traces =
-        vec![Trace::Complaints(0, if drive > 0 { Complaint::Medium } else { Complaint::Timeout })];
+        vec![Trace::Complaints(0, if drive > 0 { LogEvent::Medium } else { LogEvent::Timeout })];
     traces.push(Trace::Recovery(0, drive));
     let kernel = if drive > 0 { 30.0 } else { limit };
     traces.push(Trace::Setting(0, "device/timeout", format!("{kernel:.0}")));

@@ -17,9 +17,9 @@ pub(super) fn brier(answers: &[(f64, bool)]) -> f64 {
 /// mass.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Reliability {
-    /// Where more was said than was right.
+    /// Where more was reported than was right.
     pub over: f64,
-    /// Where less was said.
+    /// Where less was reported.
     pub under: f64,
     /// What both together would be, on average, of a judge whose confidences are all true: with so
     /// few answers no share is exact.
@@ -54,7 +54,7 @@ impl Reliability {
 }
 
 /// Confidence above and below what was right, of sorted answers. Answers of one confidence cannot
-/// be told apart: each counts as right as often as all of them, or the order in which the corpus
+/// be distinguished: each counts as right as often as all of them, or the order in which the corpus
 /// lists them would decide which bin the wrong ones fall into.
 fn gaps(sorted: &[(f64, bool)]) -> (f64, f64) {
     let n = sorted.len();

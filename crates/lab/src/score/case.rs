@@ -6,7 +6,7 @@ use iowhy_diagnose::{Calibration, Options, judge};
 use iowhy_model::{Entry, Finding, Impact, Level, Nanos, Recording, Severity, Step};
 
 use super::SAID_ALOUD;
-use super::owed::accepts;
+use super::accepted::accepts;
 use crate::render;
 use crate::scenarios::{Recipe, Scenario, Truth, recipes};
 
@@ -32,10 +32,10 @@ pub struct CaseVerdict {
     pub level: Level,
     /// Whether the scenario is only there to mislead.
     pub confounds: bool,
-    /// The verdict owed.
-    pub owed: &'static str,
-    /// The first verdict, by the name of the one owed if it is as good.
-    pub said: &'static str,
+    /// The verdict expected.
+    pub expected: &'static str,
+    /// The first verdict, by the name of the one expected if it is as good.
+    pub reported: &'static str,
     /// The first verdict by its own name.
     pub first: &'static str,
     /// Its confidence.
@@ -72,7 +72,7 @@ pub struct Opinion {
     pub confidence: f64,
     /// Whether it is right or as good.
     pub right: bool,
-    /// Whether it is said first.
+    /// Whether it is reported first.
     pub leads: bool,
     /// What it rests on.
     pub weighed: Option<Weighed>,
@@ -154,7 +154,7 @@ impl Case {
         })
     }
 
-    /// Shows the scenario to the judge at every level it can be told at.
+    /// Shows the scenario to the judge at every level it can be reported at.
     ///
     /// # Errors
     /// If the recipe is written wrong, or a rendering is not read.
@@ -181,11 +181,11 @@ impl Case {
         let right = first.is_some_and(|first| answers.right(first));
         let blames = |finding: &&Finding| !finding.verdict.accuses_nobody();
         let blame = findings.iter().find(blames);
-        let owed = scenario.truth.verdict;
-        let said = match first {
+        let expected = scenario.truth.verdict;
+        let reported = match first {
             None => "-",
-            Some(_) if right => owed,
-            Some(first) if first.verdict == owed => "other device",
+            Some(_) if right => expected,
+            Some(first) if first.verdict == expected => "other device",
             Some(first) => first.verdict.name(),
         };
         Ok(CaseVerdict {
@@ -193,15 +193,15 @@ impl Case {
             recipe: format!("{}/{}", self.recipe.verdict, self.recipe.name),
             level,
             confounds: self.recipe.confounds,
-            owed,
-            said,
+            expected,
+            reported,
             first: first.map_or("-", |first| first.verdict.name()),
             confidence,
             unbounded: same.map_or(confidence, |same| same.confidence()),
             ledger: first.map(ledger).unwrap_or_default(),
             right,
             admitted: right
-                && owed != "insufficient"
+                && expected != "insufficient"
                 && first.is_some_and(|first| first.verdict == "insufficient"),
             blame_right: blame.is_some_and(|blame| answers.right(blame)),
             faulty: scenario.truth.faulty,

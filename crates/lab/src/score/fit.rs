@@ -12,7 +12,7 @@ use super::case::Opinion;
 pub enum FitTarget {
     /// Each finding for itself: `calibration.txt`
     Each,
-    /// What is said first: `calibration_first.txt`
+    /// What is reported first: `calibration_first.txt`
     First,
 }
 
@@ -69,9 +69,9 @@ pub(super) fn table(opinions: &[Opinion], of: FitTarget, cases: usize, seed: u64
     out
 }
 
-/// Whether an opinion counts. Each for itself, a clean bill or a doubt that is not said first is
-/// about what is left: it may be true, and no verdict that is owed says so. Nor is arithmetic bent
-/// there: it is as certain in a scenario that owes another verdict.
+/// Whether an opinion counts. Each for itself, a HEALTHY verdict or a doubt that is not said first
+/// is about what is left: it may be true, and no expected verdict shows it. Nor is arithmetic
+/// bent there: it is as certain in a scenario that owes another verdict.
 pub(super) fn counts(opinion: &Opinion, of: FitTarget) -> bool {
     let closes = matches!(opinion.verdict, "healthy" | "insufficient");
     let computed = opinion.verdict.starts_with("report.");
@@ -105,7 +105,7 @@ fn rising(answers: &mut [(f64, bool)], expected: impl Fn(f64) -> f64) -> Curve {
         let (first, last) = (slice[0].0, slice[slice.len() - 1].0);
         pools.push(Pool { n: slice.len() as f64, sure, right, first, last });
         while let [.., before, last] = pools.as_slice() {
-            // Equal confidences cannot be told apart either, nor shares that are printed alike.
+            // Equal confidences cannot be distinguished either, nor shares that are printed alike.
             if before.share() + PRINTED < last.share() && before.mean() + 1e-3 < last.mean() {
                 break;
             }

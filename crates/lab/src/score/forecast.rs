@@ -37,9 +37,9 @@ pub struct Forecast {
     pub now_ms: f64,
     /// Mean latency after, as the finding says, ms; `None` if it says none or a wide range.
     pub foretold_ms: Option<f64>,
-    /// The same, or the middle of the range where only a range is said, ms.
+    /// The same, or the middle of the range where only a range is reported, ms.
     pub middle_ms: Option<f64>,
-    /// Where it lies nine times in ten, ms, if the finding says so.
+    /// Where it lies nine times in ten, ms, if the finding shows it.
     pub range_ms: Option<(f64, f64)>,
     /// The 99th percentile, ms, if the finding says one.
     pub p99_ms: Option<f64>,
@@ -145,7 +145,7 @@ fn foretold(case: &Case, level: Level) -> Result<Option<Forecast>, String> {
     };
     let Some(forecast) = &finding.forecast else { return Ok(Some(none)) };
     let now_ms = forecast.now_mean.ms();
-    // The forecast says what it calls now: the requests whose mean that is are looked for again.
+    // The forecast shows what it calls now: the requests whose mean that is are looked for again.
     let which = EventFilter::ALL
         .into_iter()
         .filter_map(|which| Some((which, (which.seen(&before, device)?.0 / now_ms).ln().abs())));

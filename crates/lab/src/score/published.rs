@@ -1,7 +1,7 @@
 //! Published captures with known causes, judged beside the simulated ones.
 //!
-//! What was published and what is owed stand as data in `published/cases.txt`, the listings beside
-//! it: figures of the sources, in the layout of the tool they came from. [`pasted`] takes the
+//! What was published and what is expected stand as data in `published/cases.txt`, the listings beside
+//! it: numbers of the sources, in the layout of the tool they came from. [`pasted`] takes the
 //! collections as they were written instead, each fenced block as a file of its own, as people
 //! paste it.
 
@@ -43,7 +43,7 @@ const COLLECTIONS: [(&str, &str); 24] = [
     ("W", "Simulated captures that version 0.1.0 judged wrongly"),
 ];
 
-/// A published capture and what is owed.
+/// A published capture and what is expected.
 #[derive(Clone, Debug, Default)]
 pub struct PublishedCase {
     /// Its number and what it shows.
@@ -54,7 +54,7 @@ pub struct PublishedCase {
     pub expected: String,
     /// Verdicts that are right too.
     pub also: Vec<String>,
-    /// Whether the source states the cause, rather than only points to it.
+    /// Whether the source reports the cause, rather than only points to it.
     pub known: bool,
     /// The disk that is to blame, if one is.
     pub device: Option<String>,
@@ -67,13 +67,13 @@ pub struct PublishedCase {
 /// What became of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {
-    /// The first verdict is one of those owed.
+    /// The first verdict is one of those expected.
     Right,
     /// No verdict, which is right too: the input carries no more, or the cause is only probable.
     Admitted,
-    /// No verdict where one was owed.
+    /// No verdict where one was expected.
     Insufficient,
-    /// A verdict that is not owed.
+    /// A verdict that is not expected.
     Wrong,
     /// No listing was recognised.
     Unread,
@@ -115,7 +115,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The letter of its level, its confidence, and whether it is right, if it is said aloud.
+    /// The letter of its level, its confidence, and whether it is right, if it is reported aloud.
     pub fn aloud(&self) -> Option<(char, f64, bool)> {
         let aloud = self.verdict != "insufficient" && self.confidence >= SAID_ALOUD;
         let level = self.level.filter(|_| aloud && self.read.0 > 0)?;
@@ -136,7 +136,7 @@ impl PublishedCase {
     }
 
     /// Shows it to the judge.
-    pub fn told(&self) -> Answer {
+    pub fn reported(&self) -> Answer {
         let (recording, read) = self.recording();
         let findings = judge(&recording, &Options::default());
         let device = |finding: &Finding| name_of(&recording, finding);
@@ -148,7 +148,7 @@ impl PublishedCase {
                 && finding.explained_by.is_none()
                 && finding.confidence() >= SAID_ALOUD
                 && !is_sick(&device(finding))
-                && !self.owed(finding.verdict.name())
+                && !self.expected(finding.verdict.name())
         });
         let accuses = accusing.map(|finding| finding.verdict.to_string());
         let first = findings.first();
@@ -174,17 +174,17 @@ impl PublishedCase {
             _ if read == 0 => Grade::Unread,
             Some(first)
                 if first.verdict == "insufficient"
-                    && (self.owed("insufficient") || !self.known) =>
+                    && (self.expected("insufficient") || !self.known) =>
             {
                 Grade::Admitted
             }
-            Some(first) if is_same && self.owed(first.verdict.name()) => Grade::Right,
+            Some(first) if is_same && self.expected(first.verdict.name()) => Grade::Right,
             Some(first) if first.verdict != "insufficient" => Grade::Wrong,
             _ => Grade::Insufficient,
         }
     }
 
-    fn owed(&self, verdict: &str) -> bool {
+    fn expected(&self, verdict: &str) -> bool {
         self.expected == verdict || self.also.iter().any(|also| also == verdict)
     }
 
@@ -256,7 +256,7 @@ pub fn published() -> io::Result<Vec<PublishedCase>> {
 }
 
 /// The captures of a collection in Markdown as people pasted them: each fenced block is a listing.
-/// A case whose heading states no verdict takes what its number in the tree owes.
+/// A case whose heading reports no verdict takes what its number in the tree owes.
 ///
 /// # Errors
 /// If the collection cannot be read.
@@ -314,9 +314,9 @@ pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
         "## {title}\n\n| case | what was | sure | expected | answer | confidence | device | read | grade | accuses wrongly |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     );
-    let told: Vec<(&PublishedCase, Answer)> =
-        cases.iter().map(|case| (case, case.told())).collect();
-    for (case, told) in &told {
+    let reported: Vec<(&PublishedCase, Answer)> =
+        cases.iter().map(|case| (case, case.reported())).collect();
+    for (case, reported) in &reported {
         let expected =
             if case.expected.is_empty() { "any of its listings'" } else { &case.expected };
         let _ = writeln!(
@@ -326,18 +326,21 @@ pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
             case.label,
             if case.known { "known" } else { "probable" },
             expected,
-            told.verdict,
-            told.confidence,
-            told.device,
-            told.read.0,
-            told.read.1,
-            told.grade.word(),
-            told.accuses.as_deref().unwrap_or("-")
+            reported.verdict,
+            reported.confidence,
+            reported.device,
+            reported.read.0,
+            reported.read.1,
+            reported.grade.word(),
+            reported.accuses.as_deref().unwrap_or("-")
         );
     }
-    let count = |grade| told.iter().filter(|(_, told)| told.grade == grade).count();
-    let wrong: Vec<f64> =
-        told.iter().filter(|(_, t)| t.grade == Grade::Wrong).map(|(_, t)| t.confidence).collect();
+    let count = |grade| reported.iter().filter(|(_, reported)| reported.grade == grade).count();
+    let wrong: Vec<f64> = reported
+        .iter()
+        .filter(|(_, t)| t.grade == Grade::Wrong)
+        .map(|(_, t)| t.confidence)
+        .collect();
     let mean = wrong.iter().sum::<f64>() / wrong.len() as f64;
     let mean = if wrong.is_empty() { "-".to_string() } else { format!("{mean:.2}") };
     let _ = writeln!(
@@ -349,7 +352,7 @@ pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
         count(Grade::Insufficient),
         count(Grade::Wrong),
         count(Grade::Unread),
-        told.len(),
+        reported.len(),
         wrong.iter().filter(|confidence| **confidence >= 0.8).count()
     );
     let met = |grade| cases.iter().filter(|case| case.met == Some(grade)).count();
@@ -382,21 +385,21 @@ pub const GIVEN: [(&str, &[char]); 3] = [
     ("with what logs, drives or settings state", &['E']),
 ];
 
-/// How often what is said aloud is right, by the richest level of an input: the Laplace estimate
-/// over all captures, and over all but the one it is compared with, which says how much single
-/// captures move it.
+/// How often what is reported aloud is right, by the richest level of an input: the Laplace
+/// estimate over all captures, and over all but the one it is compared with, which shows how much
+/// single captures move it.
 fn left_out(cases: &[PublishedCase]) -> String {
     let mut out = String::from(
         "## How often what is said is right, leaving each capture out in turn\n\n\
          | input | said | right | estimate (r + 1) / (n + 2) | with one left out | said on average | squared error | \
          with the estimate of the others instead |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    let said: Vec<(char, f64, bool)> =
-        cases.iter().filter_map(|case| case.told().aloud()).collect();
+    let message: Vec<(char, f64, bool)> =
+        cases.iter().filter_map(|case| case.reported().aloud()).collect();
     let all = ("all", &['A', 'B', 'C', 'D', 'E'][..]);
     for (name, letters) in GIVEN.into_iter().chain([all]) {
         let of: Vec<&(char, f64, bool)> =
-            said.iter().filter(|(letter, _, _)| letters.contains(letter)).collect();
+            message.iter().filter(|(letter, _, _)| letters.contains(letter)).collect();
         let (n, right) = (of.len() as f64, of.iter().filter(|one| one.2).count() as f64);
         let truth = |one: &(char, f64, bool)| f64::from(u8::from(one.2));
         let others = |one: &(char, f64, bool)| (right - truth(one) + 1.0) / (n + 1.0);
@@ -404,7 +407,7 @@ fn left_out(cases: &[PublishedCase]) -> String {
         let least = estimates.iter().copied().fold(1.0, f64::min);
         let most = estimates.iter().copied().fold(0.0, f64::max);
         let mean = |of: &dyn Fn(&(char, f64, bool)) -> f64| {
-            said.iter().filter(|(letter, _, _)| letters.contains(letter)).map(of).sum::<f64>()
+            message.iter().filter(|(letter, _, _)| letters.contains(letter)).map(of).sum::<f64>()
                 / n.max(1.0)
         };
         let _ = writeln!(
@@ -420,14 +423,14 @@ fn left_out(cases: &[PublishedCase]) -> String {
     out
 }
 
-/// What is said of pasted cases that are not read, for a collector may note figures in no tool's
-/// layout.
+/// What is reported of pasted cases that are not read, for a collector may note numbers in no
+/// tool's layout.
 fn notes(pasted: &[PublishedCase], kept: &[PublishedCase]) -> String {
     let unread: Vec<&PublishedCase> =
-        pasted.iter().filter(|case| case.told().grade == Grade::Unread).collect();
+        pasted.iter().filter(|case| case.reported().grade == Grade::Unread).collect();
     let read = |case: &&&PublishedCase| {
         let twins = kept.iter().filter(|twin| twin.number() == case.name);
-        let grades: Vec<Grade> = twins.map(|twin| twin.told().grade).collect();
+        let grades: Vec<Grade> = twins.map(|twin| twin.reported().grade).collect();
         !grades.is_empty() && grades.iter().all(|grade| *grade != Grade::Unread)
     };
     if unread.is_empty() {

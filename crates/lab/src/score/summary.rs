@@ -8,32 +8,32 @@ use super::calibration::{Reliability, brier, covered};
 /// A verdict's counts.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Class {
-    /// Owed and said.
+    /// Expected and said.
     pub hits: usize,
-    /// Said and not owed.
+    /// Said and not expected.
     pub false_alarms: usize,
-    /// Owed and not said.
+    /// Expected and not said.
     pub misses: usize,
     /// Neither.
     pub rest: usize,
     /// Of the hits those that only admit that the input is not enough.
     pub admitted: usize,
-    /// Owed cases whose first blame is right.
+    /// Expected cases whose first blame is right.
     pub blamed: usize,
 }
 
 impl Class {
-    /// How often it was owed.
+    /// How often it was expected.
     pub fn n(&self) -> usize {
         self.hits + self.misses
     }
 
-    /// Share of what was said that was right; `None` if it was never said.
+    /// Share of what was reported that was right; `None` if it was never said.
     pub fn precision(&self) -> Option<f64> {
         ratio(self.hits, self.hits + self.false_alarms)
     }
 
-    /// Share of what was owed that was said.
+    /// Share of what was expected that was reported.
     pub fn recall(&self) -> Option<f64> {
         ratio(self.hits, self.n())
     }
@@ -59,7 +59,7 @@ fn ratio(part: usize, whole: usize) -> Option<f64> {
 /// The tally of a level.
 #[derive(Clone, Default, Debug)]
 pub struct Summary {
-    /// Per verdict that is owed somewhere.
+    /// Per expected verdict somewhere.
     pub classes: BTreeMap<&'static str, Class>,
     /// Share of right first answers.
     pub accuracy: f64,
@@ -79,24 +79,24 @@ impl Summary {
         let judged: Vec<&CaseVerdict> = judged.collect();
         let mut classes: BTreeMap<&'static str, Class> = BTreeMap::new();
         for one in &judged {
-            classes.entry(one.owed).or_default();
+            classes.entry(one.expected).or_default();
         }
         for (verdict, class) in &mut classes {
             for one in &judged {
-                match (one.owed == *verdict, one.said == *verdict) {
+                match (one.expected == *verdict, one.reported == *verdict) {
                     (true, true) => class.hits += 1,
                     (false, true) => class.false_alarms += 1,
                     (true, false) => class.misses += 1,
                     (false, false) => class.rest += 1,
                 }
-                class.admitted += usize::from(one.owed == *verdict && one.admitted);
-                class.blamed += usize::from(one.owed == *verdict && one.blame_right);
+                class.admitted += usize::from(one.expected == *verdict && one.admitted);
+                class.blamed += usize::from(one.expected == *verdict && one.blame_right);
             }
         }
         let sure: Vec<(f64, bool)> = judged.iter().map(|one| (one.confidence, one.right)).collect();
         // Who admits not to know does not answer: last in the order of certainty.
         let answers = judged.iter().map(|one| {
-            let silent = one.said == "insufficient" || one.admitted;
+            let silent = one.reported == "insufficient" || one.admitted;
             (if silent { one.confidence - 1.0 } else { one.confidence }, one.right)
         });
         Summary {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use iowhy_model::Level;
 
-use super::owed::accepted;
+use super::accepted::accepted;
 use super::{Case, corpus, of_all};
 use crate::render::LEVELS;
 
@@ -13,7 +13,7 @@ use crate::render::LEVELS;
 const SIZES: [usize; 11] = [10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 5000];
 /// The share that has to be right.
 const ENOUGH: f64 = 0.95;
-/// Scenarios below which a share says nothing.
+/// Scenarios below which a share shows nothing.
 const FEWEST: usize = 5;
 
 /// For each verdict and number of requests the share of scenarios in which it came first, at the

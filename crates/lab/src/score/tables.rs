@@ -82,7 +82,7 @@ pub(super) fn reliability(score: &Score) -> String {
 }
 
 /// What that comes to where most disks are well: accusations per 1000 hours watched of healthy
-/// disks, and how often an accusation is right where one capture in so many is of a sick disk.
+/// disks, and how often an accusation is right where one capture in so many is of a faulty disk.
 pub(super) fn in_the_field(score: &Score) -> String {
     let mut out = format!(
         "{:<6} {:>8} {:>8} {:>10} {:>12} {:>8} {:>13} {:>13} {:>13}\n",
@@ -99,21 +99,21 @@ pub(super) fn in_the_field(score: &Score) -> String {
     for level in LEVELS {
         let here = || score.judged.iter().filter(|judged| judged.level == level);
         let well: Vec<&CaseVerdict> = here().filter(|judged| !judged.faulty).collect();
-        let sick: Vec<&CaseVerdict> = here().filter(|judged| judged.faulty).collect();
+        let faulty: Vec<&CaseVerdict> = here().filter(|judged| judged.faulty).collect();
         let hours = well.iter().map(|judged| judged.watched_s).sum::<f64>() / 3600.0;
         let accused = well.iter().filter(|judged| judged.accuses.is_some()).count();
-        let named = sick.iter().filter(|judged| judged.names).count();
+        let named = faulty.iter().filter(|judged| judged.names).count();
         // Half a case more on each side, so that none seen is not none.
         let share = |part: usize, all: usize| (part as f64 + 0.5) / (all as f64 + 1.0);
-        let (found, falsely) = (share(named, sick.len()), share(accused, well.len()));
-        let right = |sick: f64| sick * found / (sick * found + (1.0 - sick) * falsely);
+        let (found, falsely) = (share(named, faulty.len()), share(accused, well.len()));
+        let right = |faulty: f64| faulty * found / (faulty * found + (1.0 - faulty) * falsely);
         let _ = writeln!(
             out,
             "{:<6} {hours:>8.2} {accused:>8} {:>10.0} {:>12.0} {:>8.3} {:>13.3} {:>13.3} {:>13.3}",
             level.letter(),
             accused as f64 * 1000.0 / hours.max(1e-9),
             poisson_bound(accused) * 1000.0 / hours.max(1e-9),
-            named as f64 / sick.len().max(1) as f64,
+            named as f64 / faulty.len().max(1) as f64,
             right(0.2),
             right(0.05),
             right(0.01),
@@ -133,7 +133,7 @@ fn poisson_bound(count: usize) -> f64 {
 /// One line per scenario and level.
 pub(super) fn answers(score: &Score) -> String {
     let mut out =
-        "case,level,confounds,owed,first,laboratory,confidence,right,admitted,accuses,ledger\n"
+        "case,level,confounds,expected,first,laboratory,confidence,right,admitted,accuses,ledger\n"
             .to_string();
     for one in &score.judged {
         let _ = writeln!(
@@ -142,7 +142,7 @@ pub(super) fn answers(score: &Score) -> String {
             one.case,
             one.level.letter(),
             one.confounds,
-            one.owed,
+            one.expected,
             one.first,
             one.unbounded,
             one.confidence,
@@ -215,7 +215,7 @@ pub(super) fn misleading(score: &Score) -> String {
 pub(super) fn mistakes(score: &Score) -> String {
     let mut out = "mistakes, commonest first: `lab score --case CASE --level LEVEL`\n".to_string();
     let wrong = score.judged.iter().filter(|one| !one.right);
-    list(wrong, |one| one.said, &mut out);
+    list(wrong, |one| one.reported, &mut out);
     out.push_str("\naccusations of healthy disks, commonest first\n");
     let accusing = score.judged.iter().filter(|one| one.accuses.is_some());
     list(accusing, |one| one.accuses.unwrap_or("-"), &mut out);
@@ -224,22 +224,22 @@ pub(super) fn mistakes(score: &Score) -> String {
 
 fn list<'a>(
     judged: impl Iterator<Item = &'a CaseVerdict>,
-    said: impl Fn(&CaseVerdict) -> &'static str,
+    reported: impl Fn(&CaseVerdict) -> &'static str,
     out: &mut String,
 ) {
     let mut kinds: BTreeMap<(char, &str, &str), Vec<&CaseVerdict>> = BTreeMap::new();
     for one in judged {
-        let kind = (one.level.letter(), one.recipe.as_str(), said(one));
+        let kind = (one.level.letter(), one.recipe.as_str(), reported(one));
         kinds.entry(kind).or_default().push(one);
     }
     let mut kinds: Vec<_> = kinds.into_iter().collect();
     kinds.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
-    for ((level, recipe, said), cases) in kinds.iter().take(WORST) {
+    for ((level, recipe, reported), cases) in kinds.iter().take(WORST) {
         let case = cases.first().map_or("-", |one| one.case.as_str());
         let number = case.rsplit(':').next().unwrap_or("-");
         let _ = writeln!(
             out,
-            "{:>5} {level} {recipe:<36} -> {said:<20} e.g. {recipe}:{number}",
+            "{:>5} {level} {recipe:<36} -> {reported:<20} e.g. {recipe}:{number}",
             cases.len()
         );
     }

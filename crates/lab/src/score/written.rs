@@ -1,5 +1,5 @@
 //! Written scenarios, judged: each happens in virtual time with several seeds, and the first
-//! finding is compared with what is owed.
+//! finding is compared with what is expected.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,14 +10,14 @@ use iowhy_model::{Finding, Recording};
 use super::SAID_ALOUD;
 use crate::written::{WrittenScenario, written};
 
-/// What was said of a scenario.
+/// What was reported of a scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WrittenAnswer {
     /// The first verdict.
     pub verdict: String,
     /// Its confidence, 0 to 1.
     pub confidence: f64,
-    /// Whether it is one of those owed.
+    /// Whether it is one of those expected.
     pub right: bool,
     /// Disks that are accused aloud and are well.
     pub accused: Vec<String>,
@@ -63,7 +63,7 @@ pub fn answer(scenario: &WrittenScenario, seed: u64) -> Result<WrittenAnswer, St
 /// As [`answer`].
 pub fn written_table(runs: u64, seed: u64) -> Result<String, String> {
     let mut out = String::from(
-        "| scenario | owed | right | instead | healthy disks accused |\n|---|---|--:|---|--:|\n",
+        "| scenario | expected | right | instead | healthy disks accused |\n|---|---|--:|---|--:|\n",
     );
     let (mut all, mut all_right, mut all_accused) = (0, 0, 0);
     for scenario in written()? {

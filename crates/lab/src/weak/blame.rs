@@ -1,6 +1,6 @@
 //! Whom does it blame? Healthy, the load or the device, over scenarios that the judge was not tuned
 //! on: another simulator, other ranges, mixed loads, writeback, scrubs in the background, caches,
-//! cloud jitter. To say nothing counts as a miss.
+//! cloud jitter. To show nothing counts as a miss.
 
 use std::fmt::Write;
 
@@ -238,7 +238,7 @@ pub struct BlameCase {
     /// The truth.
     pub side: Side,
     /// The answer.
-    pub said: Option<Side>,
+    pub reported: Option<Side>,
     /// Whether it is a headline.
     pub stands: bool,
     /// Its name and confidence.
@@ -267,7 +267,7 @@ pub fn blame(scenarios: usize) -> Result<Vec<BlameCase>, String> {
                 name,
                 shown: *shown,
                 side,
-                said: blamed(&findings),
+                reported: blamed(&findings),
                 stands,
                 verdict,
             })
@@ -281,22 +281,22 @@ pub fn macro_f1(blamed: &[BlameCase], world: World, shown: Shown) -> f64 {
     let here = |known: &&BlameCase| (known.world, known.shown) == (world, shown);
     let of: Vec<&BlameCase> = blamed.iter().filter(here).collect();
     let f1 = |side: Side| {
-        let hits = of.iter().filter(|k| k.side == side && k.said == Some(side)).count() as f64;
-        let (owed, said) = (
+        let hits = of.iter().filter(|k| k.side == side && k.reported == Some(side)).count() as f64;
+        let (expected, reported) = (
             of.iter().filter(|known| known.side == side).count() as f64,
-            of.iter().filter(|known| known.said == Some(side)).count() as f64,
+            of.iter().filter(|known| known.reported == Some(side)).count() as f64,
         );
-        if owed + said > 0.0 { 2.0 * hits / (owed + said) } else { 1.0 }
+        if expected + reported > 0.0 { 2.0 * hits / (expected + reported) } else { 1.0 }
     };
     SIDES.iter().map(|side| f1(*side)).sum::<f64>() / SIDES.len() as f64
 }
 
-/// Of the sick devices the share over which a headline says that nothing is wrong.
+/// Of the faulty devices the share over which a headline shows that nothing is wrong.
 pub fn cleared_wrongly(blamed: &[BlameCase], world: World, shown: Shown) -> f64 {
-    let sick =
+    let faulty =
         |known: &&BlameCase| (known.world, known.shown, known.side) == (world, shown, Side::Device);
-    let of: Vec<&BlameCase> = blamed.iter().filter(sick).collect();
-    let cleared = |known: &&&BlameCase| known.stands && known.said == Some(Side::Healthy);
+    let of: Vec<&BlameCase> = blamed.iter().filter(faulty).collect();
+    let cleared = |known: &&&BlameCase| known.stands && known.reported == Some(Side::Healthy);
     of.iter().filter(cleared).count() as f64 / of.len().max(1) as f64
 }
 
@@ -328,22 +328,22 @@ pub fn tables(blamed: &[BlameCase]) -> String {
     out
 }
 
-/// What was said of each side.
+/// What was reported of each side.
 fn sides(of: &[&BlameCase]) -> String {
     let mut out =
         "| truth | healthy | load | device | nothing said |\n| --- | --- | --- | --- | --- |\n"
             .to_string();
     for side in SIDES {
-        let count = |said: Option<Side>| {
-            of.iter().filter(|known| (known.side, known.said) == (side, said)).count()
+        let count = |reported: Option<Side>| {
+            of.iter().filter(|known| (known.side, known.reported) == (side, reported)).count()
         };
-        let [a, b, c] = SIDES.map(|said| count(Some(said)));
+        let [a, b, c] = SIDES.map(|reported| count(Some(reported)));
         let _ = writeln!(out, "| {side:?} | {a} | {b} | {c} | {} |", count(None));
     }
     out
 }
 
-/// What was said of each kind of scenario, and the commonest wrong answers.
+/// What was reported of each kind of scenario, and the commonest wrong answers.
 fn scenarios(all: &[&BlameCase]) -> String {
     let mut out =
         "\n| scenario | truth | right | said instead |\n| --- | --- | --- | --- |\n".to_string();
@@ -353,18 +353,18 @@ fn scenarios(all: &[&BlameCase]) -> String {
     for (name, side) in names {
         let of: Vec<&&BlameCase> =
             all.iter().filter(|known| (known.name, known.side) == (name, side)).collect();
-        let right = of.iter().filter(|known| known.said == Some(side)).count();
+        let right = of.iter().filter(|known| known.reported == Some(side)).count();
         let mut wrong: Vec<(&str, usize)> = Vec::new();
-        for known in of.iter().filter(|known| known.said != Some(side)) {
-            let said = known.verdict.split(' ').next().unwrap_or_default();
-            match wrong.iter_mut().find(|(other, _)| *other == said) {
+        for known in of.iter().filter(|known| known.reported != Some(side)) {
+            let reported = known.verdict.split(' ').next().unwrap_or_default();
+            match wrong.iter_mut().find(|(other, _)| *other == reported) {
                 Some((_, n)) => *n += 1,
-                None => wrong.push((said, 1)),
+                None => wrong.push((reported, 1)),
             }
         }
-        wrong.sort_by_key(|(said, n)| (std::cmp::Reverse(*n), *said));
+        wrong.sort_by_key(|(reported, n)| (std::cmp::Reverse(*n), *reported));
         let wrong: Vec<String> =
-            wrong.iter().take(4).map(|(said, n)| format!("{said} {n}")).collect();
+            wrong.iter().take(4).map(|(reported, n)| format!("{reported} {n}")).collect();
         let _ =
             writeln!(out, "| {name} | {side:?} | {right} of {} | {} |", of.len(), wrong.join(", "));
     }

@@ -6,7 +6,7 @@ use super::print::{biosnoop, iostat};
 use super::queue::{Asker, Device, Io, Pace};
 use crate::scenarios::Chance;
 
-/// A capture, what is told beside it, and what is right of it.
+/// A capture, what is reported beside it, and what is right of it.
 #[derive(Clone, Debug)]
 pub struct Weak {
     /// Inputs by name.
@@ -14,7 +14,7 @@ pub struct Weak {
     /// The disk.
     pub disk: &'static str,
     /// What somebody stated that it is made of.
-    pub told: Option<Medium>,
+    pub reported: Option<Medium>,
     /// First answers that are right.
     pub right: &'static [&'static str],
     /// Whether the capture leaves open which: then none of them may be surer than a headline needs.
@@ -56,7 +56,7 @@ fn weak(
     text: String,
     right: &'static [&'static str],
 ) -> Weak {
-    Weak { inputs: vec![(name, text)], disk, told: None, right, open: false }
+    Weak { inputs: vec![(name, text)], disk, reported: None, right, open: false }
 }
 
 fn asker(writes: bool, bytes: u32, pace: Pace) -> Asker {
@@ -105,8 +105,8 @@ fn slow_at_depth(chance: &mut Chance) -> Weak {
     let pace = closed(chance, depth);
     let ios = lookups(chance, factor, pace, count, Vec::new());
     let queue = chance.chance(0.5);
-    let told = chance.chance(0.5).then_some(Medium::Rotational);
-    Weak { told, ..weak("sda", "biosnoop.txt", biosnoop(&ios, "sda", queue), &["device.slow"]) }
+    let reported = chance.chance(0.5).then_some(Medium::Rotational);
+    Weak { reported, ..weak("sda", "biosnoop.txt", biosnoop(&ios, "sda", queue), &["device.slow"]) }
 }
 
 fn slow_two_levels(chance: &mut Chance) -> Weak {
@@ -117,7 +117,7 @@ fn slow_two_levels(chance: &mut Chance) -> Weak {
     let mut text = biosnoop(&ios, "sda", true);
     text.push('\n');
     text.push_str(&iostat(&ios, "sda"));
-    Weak { told: Some(Medium::Rotational), ..weak("sda", "both.txt", text, &["device.slow"]) }
+    Weak { reported: Some(Medium::Rotational), ..weak("sda", "both.txt", text, &["device.slow"]) }
 }
 
 /// Requests of a device that freezes once, and when.
@@ -166,9 +166,9 @@ fn durable_writes(chance: &mut Chance) -> Weak {
     let load = Asker { onwards: true, ..asker(true, 4096, Pace::Closed(depth, think)) };
     let seconds = chance.even(3.0, 10.0);
     let ios = device.run(&[load], 40_000, seconds, chance);
-    let told = chance.chance(0.5).then_some(Medium::Nvme);
+    let reported = chance.chance(0.5).then_some(Medium::Nvme);
     let right = &["healthy", "load.flush", "load.small-sync", "load.missed-revolution"];
-    Weak { told, ..weak("nvme0n1", "iostat.txt", iostat(&ios, "nvme0n1"), right) }
+    Weak { reported, ..weak("nvme0n1", "iostat.txt", iostat(&ios, "nvme0n1"), right) }
 }
 
 fn cache_hits(chance: &mut Chance) -> Weak {
@@ -204,8 +204,8 @@ fn slow_flash(chance: &mut Chance) -> Weak {
 
 fn slow_flash_told(chance: &mut Chance) -> Weak {
     let ios = flash_that_is_slow(chance);
-    let told = Some(Medium::Flash);
-    Weak { told, ..weak("sda", "biosnoop.txt", biosnoop(&ios, "sda", false), &["device.slow"]) }
+    let reported = Some(Medium::Flash);
+    Weak { reported, ..weak("sda", "biosnoop.txt", biosnoop(&ios, "sda", false), &["device.slow"]) }
 }
 
 fn cloud(chance: &mut Chance) -> Weak {
@@ -218,12 +218,12 @@ fn cloud(chance: &mut Chance) -> Weak {
     let load = asker(chance.chance(0.4), 8192, Pace::Open(chance.scale(50.0, 1500.0)));
     let ios = device.run(&[load], 4000, 20.0, chance);
     let disk = chance.pick(&["nvme1n1", "nvme1n1", "vda", "sda"]);
-    // `rotational` is 0 of a volume too: it says that nothing revolutions here, not what there is.
-    let told = chance.chance(0.5);
+    // `rotational` is 0 of a volume too: it shows that nothing revolutions here, not what there is.
+    let reported = chance.chance(0.5);
     let stated = format!("==> /sys/block/{disk}/queue/rotational <==\n0\n");
     let mut text =
         if chance.chance(0.5) { biosnoop(&ios, disk, false) } else { iostat(&ios, disk) };
-    if told {
+    if reported {
         text = format!("{stated}\n{text}");
     }
     weak(disk, "capture.txt", text, CALM)
@@ -253,8 +253,8 @@ fn whole(chance: &mut Chance) -> Weak {
 fn one_of_two(chance: &mut Chance) -> Weak {
     let mut ios = two_readers(chance);
     ios.retain(|io| io.comm == "dd");
-    let told = chance.chance(0.5).then_some(Medium::Rotational);
-    Weak { told, ..weak("sda", "biosnoop.txt", biosnoop(&ios, "sda", true), CALM) }
+    let reported = chance.chance(0.5).then_some(Medium::Rotational);
+    Weak { reported, ..weak("sda", "biosnoop.txt", biosnoop(&ios, "sda", true), CALM) }
 }
 
 fn reads_only(chance: &mut Chance) -> Weak {

@@ -84,21 +84,21 @@ use crate::{Collector, Error, clock};
 /// Its name in the list of collectors.
 pub const NAME: &str = "block-trace";
 
-/// What is said of devices whose events are thinned.
+/// What is reported of devices whose events are sampled.
 const THINNED: &str = "on busy devices, only slow I/Os and a sample of the others, each with its \
                        weight, are reported individually; all others are counted in histograms";
 
-/// What is said of the kernel's times where it reads its clock once for a batch.
+/// What is reported of the kernel's times where it reads its clock once for a batch.
 const KERNEL_TIMES: &str = "times are those that the kernel keeps in each request (`--clock \
                             kernel`): since Linux 6.9 it reads its clock once for a batch, so \
                             queue time (Q2D) of a batch is 0 and counted as device time (D2C)";
 
 /// Where the running system shows its devices.
 const SYS: &str = "/sys";
-/// Histograms are poured at most this often unless told: each pouring waits for a grace period of
+/// Histograms are emitted at most this often unless told: each emitting waits for a grace period of
 /// the kernel.
 const HISTOGRAM_PAUSE: Nanos = Nanos(100_000_000);
-/// The programs are told the time so often, and counts of requests are read, but not more often
+/// The programs are reported the time so often, and counts of requests are read, but not more often
 /// than histograms: that is a call of the kernel for each device and operation, which adds up what
 /// all processors have.
 const TALLY_PAUSE: Nanos = Nanos(100_000_000);
@@ -157,11 +157,11 @@ pub struct TraceOptions {
     pub count_cost: bool,
     /// Events only: also the histograms of all requests, whether their event found room or not.
     pub count_all: bool,
-    /// With it: events of busy devices may be thinned ([`BlockTrace::thin`]).
+    /// With it: events of busy devices may be sampled ([`BlockTrace::thin`]).
     pub may_thin: bool,
     /// Events only: size of the ring buffer; rounded up to a power of two.
     pub ring_bytes: u32,
-    /// Histograms are poured at most this often.
+    /// Histograms are emitted at most this often.
     pub histogram_pause: Nanos,
     /// Kernel memory that histograms may take, bytes. Where there are too many devices and
     /// processors for that, those that did most I/O so far have histograms, one at least; of the
@@ -256,15 +256,15 @@ struct AttachedState {
     histogram_pause: Nanos,
     counts_events: bool,
     thinned: ThinListing,
-    /// Requests without an event, as of the last pouring of histograms.
+    /// Requests without an event, as of the last emitting of histograms.
     unsent: u64,
     began: Time,
     looked: Time,
     tallied: Time,
-    told: Time,
+    reported: Time,
 }
 
-/// The events of devices that were thinned, in a listing of their own.
+/// The events of devices that were sampled, in a listing of their own.
 #[derive(Debug)]
 struct ThinListing {
     /// Who speaks in it.
@@ -273,7 +273,7 @@ struct ThinListing {
     listing: Option<usize>,
     /// When the watch began.
     began: Time,
-    /// Row and operation of what is thinned now, and of what was in the running stretch.
+    /// Row and operation of what is sampled now, and of what was in the running stretch.
     now: BTreeSet<(usize, usize)>,
     lately: BTreeSet<(usize, usize)>,
 }
@@ -299,7 +299,7 @@ impl ThinListing {
     }
 
     /// Pours what the kernel counted of them in a stretch that is over.
-    fn pour(&mut self, unsent: Vec<Distribution>, watched: &WatchList, sink: &mut dyn Sink) {
+    fn emit(&mut self, unsent: Vec<Distribution>, watched: &WatchList, sink: &mut dyn Sink) {
         let lately = std::mem::replace(&mut self.lately, self.now.clone());
         let is_of = |sink: &mut dyn Sink, one: &Distribution| {
             lately.iter().any(|(row, op)| {
@@ -353,7 +353,7 @@ impl BlockTrace {
         Duration::from_nanos(spent)
     }
 
-    /// From now on tells of a device's operation only what is slow and a sample of the rest, or all
+    /// From now on reports a device's operation only what is slow and a sample of the rest, or all
     /// again. Histograms are of all requests in any case.
     ///
     /// # Errors
@@ -459,14 +459,14 @@ impl Collector for BlockTrace {
             began,
             looked: began,
             tallied: began,
-            told: began,
+            reported: began,
         });
         Ok(())
     }
 
     fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(running) = &mut self.running else { return Ok(()) };
-        running.pour(sink, self.stacks.as_mut(), None)?;
+        running.emit(sink, self.stacks.as_mut(), None)?;
         self.counts = running.counts.all(&running.watched);
         Ok(())
     }
@@ -483,10 +483,10 @@ impl Collector for BlockTrace {
         wait_for_running_probes();
         let spent = running.counting.take().map(|_| running.programs.time_spent());
         running.programs.detach();
-        running.pour(sink, self.stacks.as_mut(), Some(over))?;
+        running.emit(sink, self.stacks.as_mut(), Some(over))?;
         self.counts = running.counts.all(&running.watched);
         self.cost = spent.map(|(ns, runs)| Cost::new(ns, runs, &self.counts));
-        at_the_end.pour(&running.programs, &running.watched, sink)?;
+        at_the_end.emit(&running.programs, &running.watched, sink)?;
         running.state_request_counts(sink);
         running.note_bios(sink);
         sink.end();
@@ -497,7 +497,7 @@ impl Collector for BlockTrace {
 impl AttachedState {
     /// Pours what came since the last time: events, losses, and histograms if it is time, or if the
     /// watch was over at `over`.
-    fn pour(
+    fn emit(
         &mut self,
         sink: &mut dyn Sink,
         mut stacks: Option<&mut Stacks>,
@@ -535,8 +535,8 @@ impl AttachedState {
             sink.resume(listing);
             sink.source().watched = Some(now - self.began);
         }
-        if over.is_none() && now - self.told >= TALLY_PAUSE {
-            self.told = now;
+        if over.is_none() && now - self.reported >= TALLY_PAUSE {
+            self.reported = now;
             self.programs.tell_time()?;
         }
         let pause = TALLY_PAUSE.max(self.histogram_pause);
@@ -548,7 +548,7 @@ impl AttachedState {
             {
                 sink.resume(listing);
             }
-            self.counts.pour(&self.programs, &self.watched, sink)?;
+            self.counts.emit(&self.programs, &self.watched, sink)?;
         }
         if let Some((listing, counted)) = self.counted.as_mut().filter(|_| is_due) {
             sink.resume(*listing);
@@ -556,9 +556,9 @@ impl AttachedState {
             let unread = !self.counts_events || unsent != self.unsent || over.is_some();
             self.unsent = unsent;
             let ending = StretchEnd { now, over: over.is_some(), unread };
-            let unsent = counted.pour(&mut self.programs, &self.watched, sink, ending)?;
+            let unsent = counted.emit(&mut self.programs, &self.watched, sink, ending)?;
             sink.source().watched = Some(now - self.began);
-            self.thinned.pour(unsent, &self.watched, sink);
+            self.thinned.emit(unsent, &self.watched, sink);
             // What is stated next is about the events, if there are any.
             if let Some(listing) = self.events {
                 sink.resume(listing);

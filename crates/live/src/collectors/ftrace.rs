@@ -108,7 +108,7 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         if let Some(folder) = self.0.take() {
-            // Only where no `end` was reached: the next run removes what stays, and says so.
+            // Only where no `end` was reached: the next run removes what stays, and shows it.
             let _ = remove(&folder);
         }
     }
@@ -250,7 +250,7 @@ fn place() -> Result<PathBuf, Error> {
     })
 }
 
-/// Removes the instances of processes that are no more, and tells which of them stay.
+/// Removes the instances of processes that are no more, and shows which of them stay.
 fn sweep(instances: &Path) -> Vec<Error> {
     let mut left = Vec::new();
     for entry in fs::read_dir(instances).into_iter().flatten().flatten() {

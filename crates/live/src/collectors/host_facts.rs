@@ -54,7 +54,7 @@ const LIMITS: [&str; 6] = [
 /// PRINTK_MESSAGE_MAX and DEVKMSG), and a log at most this many records are read.
 const RECORD: usize = 16 * 1024;
 const RECORDS: usize = 100_000;
-/// Counters of /proc/vmstat that tell of writers being held back.
+/// Counters of /proc/vmstat that report writers being held back.
 const VMSTAT: [&str; 4] =
     ["nr_dirty", "nr_writeback", "nr_dirty_threshold", "nr_dirty_background_threshold"];
 
@@ -86,11 +86,11 @@ impl HostFacts {
     }
 
     /// A file of text goes the way of a captured copy: its reader knows it.
-    fn pour_text(&self, path: &str, text: &str, format: &str, sink: &mut dyn Sink) {
+    fn emit_text(&self, path: &str, text: &str, format: &str, sink: &mut dyn Sink) {
         if let Some(format) = iowhy_read::find(format)
             && !text.trim().is_empty()
         {
-            // Nothing recognised in it is no failure: then it says nothing.
+            // Nothing recognised in it is not a failure: then it shows nothing.
             let _ = iowhy_read::scan(path, &mut text.as_bytes(), Some(format), sink);
         }
     }
@@ -160,21 +160,21 @@ impl HostFacts {
         self.state_machine(sink);
         sink.end();
         if let Some(text) = self.text("/proc/self/mountinfo") {
-            self.pour_text("/proc/self/mountinfo", &text, "mounts", sink);
+            self.emit_text("/proc/self/mountinfo", &text, "mounts", sink);
         }
         for resource in ["io", "memory", "cpu"] {
             let path = format!("/proc/pressure/{resource}");
             if let Some(text) = self.text(&path) {
-                self.pour_text(&path, &text, "pressure", sink);
+                self.emit_text(&path, &text, "pressure", sink);
             }
         }
         let mounts = self.text("/proc/self/mountinfo").unwrap_or_default();
         let groups = block_hierarchy(&mounts).unwrap_or_else(|| PathBuf::from(GROUPS_AT));
         let groups = self.root.join(groups.strip_prefix("/").unwrap_or(&groups));
-        self.pour_text("/sys/fs/cgroup", &limits(&self.root, &groups), "cgroup-io", sink);
+        self.emit_text("/sys/fs/cgroup", &limits(&self.root, &groups), "cgroup-io", sink);
         if let Some(log) = &mut self.log {
             let text = log_lines(log);
-            self.pour_text("/dev/kmsg", &text, "kernel-log", sink);
+            self.emit_text("/dev/kmsg", &text, "kernel-log", sink);
         }
     }
 

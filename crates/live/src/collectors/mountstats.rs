@@ -8,7 +8,7 @@
 //!
 //! ## Needs
 //! Nothing: every user may read the counters of the mounts of his own mount namespace. Without an
-//! NFS mount it says nothing.
+//! NFS mount it shows nothing.
 //!
 //! ## Costs
 //! One file per sample, a few kB per mount; the kernel answers from its own counters, so reading
@@ -101,7 +101,7 @@ impl Collector for MountStats {
         self.open(sink);
         for mount in mounts {
             let between = Readings::Watched(start, length);
-            self.history.pour(mount, between, "/proc/self/mountstats", sink);
+            self.history.emit(mount, between, "/proc/self/mountstats", sink);
         }
         sink.source().watched = Some(now - self.began);
         Ok(())

@@ -98,7 +98,7 @@ impl Uprobe {
         &self.counts
     }
 
-    fn pour(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+    fn emit(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(running) = &mut self.running else { return Ok(()) };
         let (now, mut spans) = (clock::now(), running.spans.read()?);
         let only = self.options.only_event;
@@ -164,14 +164,14 @@ impl Collector for Uprobe {
     }
 
     fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
-        self.pour(sink)
+        self.emit(sink)
     }
 
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         if let Some(running) = &mut self.running {
             running.programs = None;
         }
-        self.pour(sink)?;
+        self.emit(sink)?;
         let Some(running) = self.running.take() else { return Ok(()) };
         let [no_group, no_start] = running.spans.missed()?;
         sink.lost("calls not counted: too many processes and events", no_group);

@@ -27,7 +27,7 @@ const ROLES: [(Role, &str); 7] = [
 ];
 /// Past the last number that Linux has given so far.
 const NUMBERS: i64 = 512;
-/// The sixth argument of each try, which no call here has, and the error that says it was allowed.
+/// The sixth argument of each try, which no call here has, and the error that shows it was allowed.
 const TRIED: u32 = 0x7a11_ed00;
 const ALLOWED: i32 = libc::EXFULL;
 const SECURITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../SECURITY.md");
@@ -253,10 +253,10 @@ fn walk(role: usize, count: usize) -> Vec<Answer> {
             });
         }
         let ended = child.wait_with_output().expect("it ends");
-        let said = String::from_utf8_lossy(&ended.stderr);
+        let reported = String::from_utf8_lossy(&ended.stderr);
         let by_filter = ended.status.signal() == Some(libc::SIGSYS);
-        assert!(begun && (by_filter || ended.status.success()), "{:?} {said}", ended.status);
-        assert_eq!(by_filter, answers.last() == Some(&Answer::Ended), "{said}");
+        assert!(begun && (by_filter || ended.status.success()), "{:?} {reported}", ended.status);
+        assert_eq!(by_filter, answers.last() == Some(&Answer::Ended), "{reported}");
     }
     answers
 }

@@ -217,8 +217,8 @@ fn partitions(disk: &str) -> Vec<String> {
 pub fn run(program: &str, arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } =
         Command::new(program).args(arguments).output().expect(program);
-    let said = String::from_utf8_lossy(&stderr);
-    assert!(status.success(), "`{program} {}`: {said}", arguments.join(" "));
+    let reported = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "`{program} {}`: {reported}", arguments.join(" "));
     String::from_utf8_lossy(&stdout).into_owned()
 }
 

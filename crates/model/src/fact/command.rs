@@ -85,10 +85,10 @@ pub fn command(message: &str) -> Option<CommandKind> {
         return of_nvme(rest);
     }
     // `ata3.00: cmd 61/00:00:...`
-    let said = message.trim_start();
-    let said = said.split_once(": ").filter(|(name, _)| name.starts_with("ata"));
-    let said = said.map_or(message, |(_, said)| said).trim_start();
-    let (code, _) = said.strip_prefix("cmd ")?.split_once('/')?;
+    let reported = message.trim_start();
+    let reported = reported.split_once(": ").filter(|(name, _)| name.starts_with("ata"));
+    let reported = reported.map_or(message, |(_, reported)| reported).trim_start();
+    let (code, _) = reported.strip_prefix("cmd ")?.split_once('/')?;
     u8::from_str_radix(code, 16).ok().and_then(of_ata)
 }
 

@@ -1,6 +1,6 @@
 //! The list of keys. A new key is one line here: its constant, its name, the kind of its value,
 //! what it states. The kind gives the type of its values in [`typed`], where it is stated. Both
-//! tables are sorted by name; a test says which line is not.
+//! tables are sorted by name; a test shows which line is not.
 
 use super::values::type_of;
 use super::{FactKey, KeyEntry, KeyFamily, Kind};
@@ -56,8 +56,8 @@ keys! {
 keys {
     ARRAY_ACTION "array.action" ArrayAction "background work of an array";
     ARRAY_DEGRADED "array.degraded" Count "missing members of an array";
-    ARRAY_LEFT "array.left_s" Seconds "time remaining";
     ARRAY_PERCENT "array.percent" Percent "completed share of that work";
+    ARRAY_REMAINING "array.remaining" Seconds "time remaining";
     ARRAY_SPEED "array.speed" BytesPerSecond "rate of that work";
     ARRAY_STATE "array.state" Text "state of an array, pool or volume";
     ARRAY_WRITE_CACHE "array.write_cache" WritePolicy "active write policy of a RAID controller";
@@ -66,19 +66,19 @@ keys {
     ARRIVALS_APART "arrivals.apart" Seconds "mean time between arrivals";
     CAPTURE_FORMAT "capture.format" Text "format or collector that is the source of a capture";
     CEPH_BLOCKED "ceph.blocked" Count "maximum number of blocked requests of an OSD";
-    CEPH_BLOCKED_FOR "ceph.blocked-for" Seconds "longest time that a request of an OSD was blocked";
+    CEPH_BLOCKED_TIME "ceph.blocked_time" Seconds "longest time that a request of an OSD was blocked";
     CEPH_COMMIT "ceph.commit" Microseconds "mean commit latency of an OSD";
-    CEPH_SCRUB_ERRORS "ceph.scrub-errors" Count "errors found in copies by a scrub";
-    CEPH_SLOW_STORES "ceph.slow-stores" Count "OSDs whose store reported slow operations";
+    CEPH_SCRUB_ERRORS "ceph.scrub_errors" Count "errors found in copies by a scrub";
+    CEPH_SLOW_STORES "ceph.slow_stores" Count "OSDs whose store reported slow operations";
     CGROUP_LATENCY_TARGET "cgroup.io.latency.target" Microseconds "latency target of a control \
                                                                    group";
     CGROUP_MAX_RBPS "cgroup.io.max.rbps" BytesPerSecond "limit of bytes read per second";
     CGROUP_MAX_RIOPS "cgroup.io.max.riops" PerSecond "limit of reads per second";
     CGROUP_MAX_WBPS "cgroup.io.max.wbps" BytesPerSecond "limit of bytes written per second";
     CGROUP_MAX_WIOPS "cgroup.io.max.wiops" PerSecond "limit of writes per second";
-    CHECKPOINT_APART "checkpoint.apart" Seconds "time between checkpoints reported as too frequent";
     CHECKPOINT_COUNT "checkpoint.count" Count "checkpoints of a database";
     CHECKPOINT_FORCED "checkpoint.forced" Count "checkpoints triggered by the volume of changes";
+    CHECKPOINT_INTERVAL "checkpoint.interval" Seconds "time between checkpoints reported as too frequent";
     CHECKPOINT_STARTS "checkpoint.starts" Count "checkpoints with a known reason";
     CHECKPOINT_SYNC "checkpoint.sync" Seconds "time of file flushes by checkpoints";
     CHECKPOINT_TOTAL "checkpoint.total" Seconds "duration of checkpoints";
@@ -106,10 +106,9 @@ keys {
     DEVICE_BYTES "device.bytes" Bytes "size";
     DEVICE_CELSIUS "device.celsius" Celsius "temperature of the drive";
     DEVICE_CELSIUS_WARNING "device.celsius.warning" Celsius "warning temperature of the drive";
+    DEVICE_IO_ERRORS "device.errors" Text "failed commands counted by the SCSI layer";
     DEVICE_FIRMWARE "device.firmware" Text "firmware";
     DEVICE_HOLDERS "device.holders" Words "devices stacked on it";
-    DEVICE_IO_ERRORS "device.ioerr_cnt" Text "failed commands counted by the SCSI layer";
-    DEVICE_IO_TIMEOUTS "device.iotmo_cnt" Text "command timeouts counted by the SCSI layer";
     DEVICE_LATENCY_COMPLAINED "device.latency.complained" Microseconds "longest mean latency \
                                                                         logged by the host";
     DEVICE_LINK_SPEED "device.link_speed" BitsPerSecond "link speed";
@@ -119,7 +118,6 @@ keys {
     DEVICE_LINK_WIDTH_MAX "device.max_link_width" Count "maximum link lanes";
     DEVICE_MEDIUM "device.medium" Medium "medium of the device";
     DEVICE_MODEL "device.model" Text "model";
-    DEVICE_NAMELESS "device.nameless" Flag "whether the drive is unnamed in the listing";
     DEVICE_NUMBER "device.number" Text "device number, major:minor";
     DEVICE_PARENT "device.parent" Text "PCI function of the host adapter";
     DEVICE_PORT "device.port" Text "port of the host adapter";
@@ -127,12 +125,14 @@ keys {
     DEVICE_READ_ONLY "device.read_only" Flag "whether the device is read-only";
     DEVICE_SLAVES "device.slaves" Words "underlying devices";
     DEVICE_STATE "device.state" Text "kernel state of the device";
-    DEVICE_TIMEOUT "device.timeout_s" Seconds "command timeout";
+    DEVICE_TIMEOUT "device.timeout" Seconds "command timeout";
+    DEVICE_IO_TIMEOUTS "device.timeouts" Text "command timeouts counted by the SCSI layer";
     DEVICE_TRANSPORT "device.transport" Text "bus of the device";
+    DEVICE_UNNAMED "device.unnamed" Flag "whether the drive is unnamed in the listing";
     DM_NAME "dm.name" Text "name in the device mapper";
     DM_UUID "dm.uuid" Text "UUID in the device mapper";
     DRIVE_WRITE_CACHE "drive.write_cache" WriteCache "write cache as reported by the drive";
-    ETCD_LATE_HEARTBEATS "etcd.late-heartbeats" Count "late heartbeats of etcd";
+    ETCD_LATE_HEARTBEATS "etcd.late_heartbeats" Count "late heartbeats of etcd";
     FILE_FLUSHES "file.flushes" PerSecond "file flushes by a program";
     FILE_READS "file.reads" PerSecond "file reads by a program";
     FILE_WRITES "file.writes" PerSecond "file writes by a program";
@@ -140,7 +140,7 @@ keys {
     FLUSH_PENDING "flush.pending" Count "flushes a program waits for";
     FLUSH_SLOW "flush.slow" Count "flushes slower than a limit";
     FLUSH_SLOWEST "flush.slowest" Microseconds "duration of the slowest flush";
-    FLUSH_SLOWEST_LEAST "flush.slowest.least" Microseconds "lower bound of the slowest flush";
+    FLUSH_SLOWEST_AT_LEAST "flush.slowest.at_least" Microseconds "lower bound of the slowest flush";
     FLUSH_TIME "flush.time" Microseconds "mean latency of a durable write";
     HOST_HYPERVISOR "host.hypervisor" Text "hypervisor of the machine";
     HOST_IOWHY "host.iowhy" Text "version of iowhy that made the capture";
@@ -171,9 +171,9 @@ keys {
     MULTIPATH_FAILED "multipath.failed" Count "failed paths of a volume";
     MULTIPATH_PATHS "multipath.paths" Count "paths of a volume";
     NVME_APST "nvme.apst" Flag "whether the drive enters sleep states by itself";
-    OUTLIER_LATENCY "outlier.latency_us" Microseconds "latency of one slow I/O";
+    OUTLIER_LATENCY "outlier.latency" Microseconds "latency of one slow I/O";
     OUTLIER_SECTOR "outlier.sector" Count "first sector of that I/O";
-    OUTLIER_THRESHOLD "outlier.threshold_us" Microseconds "latency threshold for reporting an I/O";
+    OUTLIER_THRESHOLD "outlier.threshold" Microseconds "latency threshold for reporting an I/O";
     PARTITION_DISK "partition.disk" Text "disk of a partition";
     PARTITION_FIRST_SECTOR "partition.first_sector" Count "first sector of a partition, in units of 512 bytes";
     PARTITION_SECTORS "partition.sectors" Count "size of a partition in sectors of 512 bytes";
@@ -181,7 +181,7 @@ keys {
     PATH_STATE "path.state" Text "state of a failed path";
     POOL_DATA_USED "pool.data.used" Percent "used data space of a thin pool or snapshot";
     POOL_METADATA_USED "pool.metadata.used" Percent "used metadata space of a thin pool";
-    PROBE_CPU_SHORT "probe.cpu-short" Flag "whether CPU starvation contributed to a probe's \
+    PROBE_CPU_SHORT "probe.cpu_short" Flag "whether CPU starvation contributed to a probe's \
                                             latencies";
     PROBE_IOS "probe.ios" Count "I/Os of a probe";
     PROBE_LIMIT "probe.limit" Text "unit of the limit that throttled a probe";
@@ -194,7 +194,7 @@ keys {
     PROBE_LIMIT_DONE "probe.limit.done" Any "rate reached by a throttled probe, per second";
     PROBE_LIMIT_IOPS "probe.limit.iops" PerSecond "I/Os of a throttled probe";
     PROBE_LIMIT_IOS "probe.limit.ios" Count "I/Os of a probe while a limit throttled it";
-    PROBE_NO_CPU "probe.no-cpu" Percent "share of time in which a probe was CPU-starved";
+    PROBE_NO_CPU "probe.no_cpu" Percent "share of time in which a probe was CPU-starved";
     PROBE_REVOLUTION "probe.revolution" Nanoseconds "revolution time that each synchronous write \
                                                      of a probe waited";
     PROBE_REVOLUTION_IOS "probe.revolution.ios" Count "number of such writes";
@@ -203,13 +203,13 @@ keys {
                                                              revolutions";
     PROBE_RPM "probe.rpm" Number "spindle speed measured by a probe, revolutions per minute";
     PROCESS_CPU "process.cpu" ProcessShare "largest CPU time of a task, share of one CPU";
-    PROCESS_IO_DELAY "process.io-delay" ProcessTime "longest wait of a process for block I/O in a report";
-    PROCESS_IO_WAIT "process.io-wait" ProcessShare "largest share of its time a task waited for \
+    PROCESS_IO_DELAY "process.io_delay" ProcessTime "longest wait of a process for block I/O in a report";
+    PROCESS_IO_WAIT "process.io_wait" ProcessShare "largest share of its time a task waited for \
                                                     I/O";
     PROCESS_READS "process.reads" ProcessRate "mean read throughput of a process";
-    PROCESS_REQUEST_SIZE "process.request-size" Text "most frequent request size of a process";
+    PROCESS_REQUEST_SIZE "process.request_size" Text "most frequent request size of a process";
     PROCESS_WRITES "process.writes" ProcessRate "mean write throughput of a process";
-    QUERY_READ_WAIT "query.read-wait" Microseconds "longest disk read time of a query";
+    QUERY_READ_WAIT "query.read_wait" Microseconds "longest disk read time of a query";
     QUEUE_DISCARD_MAX_BYTES "queue.discard_max_bytes" Bytes "largest discard";
     QUEUE_FUA "queue.fua" Flag "whether the device supports FUA";
     QUEUE_IOSTATS "queue.iostats" Flag "whether the kernel keeps I/O statistics for the device";
@@ -238,30 +238,30 @@ keys {
     SMART_AT "smart.at" Date "time of the SMART reading";
     SMART_CELSIUS "smart.celsius" Celsius "temperature of the drive";
     SMART_CELSIUS_WARNING "smart.celsius.warning" Celsius "warning temperature of the drive";
-    SMART_ERROR_LOG_HOURS "smart.error-log.hours" Hours "power-on time at the last error in the drive's log";
-    SMART_ERROR_LOG_ICRC "smart.error-log.icrc" Count "link errors in the drive's log";
-    SMART_ERROR_LOG_UNC "smart.error-log.unc" Count "unreadable sectors in the drive's log";
+    SMART_ERROR_LOG_HOURS "smart.error_log.hours" Hours "power-on time at the last error in the drive's log";
+    SMART_ERROR_LOG_ICRC "smart.error_log.icrc" Count "link errors in the drive's log";
+    SMART_ERROR_LOG_UNC "smart.error_log.unc" Count "unreadable sectors in the drive's log";
     SMART_ERRORS "smart.errors" Count "errors in the drive's log";
-    SMART_EXIT_STATUS "smart.exit-status" Count "exit status of smartctl";
+    SMART_EXIT_STATUS "smart.exit_status" Count "exit status of smartctl";
     SMART_FIRMWARE "smart.firmware" Text "firmware";
-    SMART_GROWN_DEFECTS "smart.grown-defects" Count "grown defects";
+    SMART_GROWN_DEFECTS "smart.grown_defects" Count "grown defects";
     SMART_HOURS "smart.hours" Hours "power-on time";
-    SMART_IDLE_EXIT "smart.idle-exit-us" Microseconds "longest exit latency of a sleep state";
+    SMART_IDLE_EXIT "smart.idle_exit" Microseconds "longest exit latency of a sleep state";
     SMART_LINK_SPEED_MAX "smart.link.max" BitsPerSecond "maximum link speed";
     SMART_LINK_SPEED "smart.link.now" BitsPerSecond "link speed";
     SMART_MODEL "smart.model" Text "model";
-    SMART_NON_MEDIUM_ERRORS "smart.non-medium-errors" Count "non-medium errors";
+    SMART_NON_MEDIUM_ERRORS "smart.non_medium_errors" Count "non-medium errors";
     SMART_NVME_AVAILABLE_SPARE "smart.nvme.available_spare" Percent "spare blocks left";
     SMART_NVME_AVAILABLE_SPARE_THRESHOLD "smart.nvme.available_spare_threshold" Percent "warning \
                                                                                          threshold \
                                                                                          for spare \
                                                                                          blocks";
-    SMART_NVME_ERROR_LOG_MEDIA "smart.nvme.error-log.media" Count "media errors in the NVMe error log";
+    SMART_NVME_ERROR_LOG_MEDIA "smart.nvme.error_log.media" Count "media errors in the NVMe error log";
     SMART_NVME_PERCENTAGE_USED "smart.nvme.percentage_used" Percent "endurance used";
     SMART_NVME_TEMPERATURE "smart.nvme.temperature" Celsius "temperature of the drive";
     SMART_PASSED "smart.passed" Flag "health as reported by the drive";
-    SMART_PENDING_DEFECTS "smart.pending-defects" Count "pending defects in the drive's log";
-    SMART_PREFAIL_NOW "smart.prefail-now" Words "SMART attributes that currently predict a failure";
+    SMART_PENDING_DEFECTS "smart.pending_defects" Count "pending defects in the drive's log";
+    SMART_PREFAIL_NOW "smart.prefail_now" Words "SMART attributes that currently predict a failure";
     SMART_PROTOCOL "smart.protocol" Text "protocol";
     SMART_REREAD "smart.reread" Count "reads corrected by rereading";
     SMART_RPM "smart.rpm" Count "revolutions per minute";
@@ -269,7 +269,7 @@ keys {
                                                        scan";
     SMART_SCTERC_READ "smart.scterc.read_ds" Deciseconds "time limit for recovering a read";
     SMART_SCTERC_WRITE "smart.scterc.write_ds" Deciseconds "time limit for recovering a write";
-    SMART_SELF_TEST_ERRORS "smart.self-test-errors" Count "failed self-tests";
+    SMART_SELF_TEST_ERRORS "smart.self_test_errors" Count "failed self-tests";
     SMART_SILENT "smart.silent" Text "reason why the drive reports no SMART data";
     SMART_UNCORRECTED_READ "smart.uncorrected.read" Count "reads the drive could not correct";
     SMART_UNCORRECTED_WRITE "smart.uncorrected.write" Count "writes the drive could not correct";
@@ -280,13 +280,13 @@ keys {
     STRACE_CALLS "strace.calls" Text "number of system calls of one kind";
     SWAP_USED "swap.used" Bytes "swap in use on a device";
     SWAP_USED_SHARE "swap.used.percent" Percent "swap in use";
-    SYSBENCH_FSYNC_EVERY "sysbench.fsync-every" Count "requests between two fsyncs of a run";
+    SYSBENCH_FSYNC_EVERY "sysbench.fsync_every" Count "requests between two fsyncs of a run";
     SYSBENCH_THREADS "sysbench.threads" Count "threads of a run";
-    TASK_STANDS_IN "task.stands-in" Text "kernel function in which a task was blocked";
+    TASK_BLOCKED_IN "task.blocked_in" Text "kernel function in which a task was blocked";
     TASKS_BLOCKED "tasks.blocked" Count "maximum number of tasks in uninterruptible sleep";
-    TASKS_HUNG_IN_RECLAIM "tasks.hung-in-reclaim" Count "tasks that hung during memory reclaim";
+    TASKS_HUNG_IN_RECLAIM "tasks.hung_in_reclaim" Count "tasks that hung during memory reclaim";
     TASKS_KSWAPD "tasks.kswapd" Percent "maximum CPU share of memory reclaim";
-    TASKS_OUT_OF_MEMORY "tasks.out-of-memory" Count "processes that the kernel ended because memory \
+    TASKS_OUT_OF_MEMORY "tasks.out_of_memory" Count "processes that the kernel ended because memory \
                                                      ran out";
     TRACE_IN_FLIGHT "trace.in_flight" Count "requests in flight at the end of the capture";
     TRACE_IN_FLIGHT_OLDEST "trace.in_flight.oldest" Seconds "age of the oldest of them";
@@ -296,8 +296,8 @@ keys {
     WRITE_TEST_N "write_test.n" Count "writes";
     WRITE_TEST_SIZE "write_test.size" Bytes "bytes of a write";
     WRITE_TEST_THROUGHPUT_PRINTED "write_test.throughput_printed" Text "throughput as the test printed it";
-    WRITE_TEST_TOOK "write_test.took_s" Seconds "time of all writes";
-    ZPOOL_REQUEST_SIZES "zpool.request-sizes" Text "contents of a listing of request sizes";
+    WRITE_TEST_TOOK "write_test.took" Seconds "time of all writes";
+    ZPOOL_REQUEST_SIZES "zpool.request_sizes" Text "contents of a listing of request sizes";
 }
 families {
     UNKNOWN "*" Any "a fact of a later version";
@@ -316,13 +316,13 @@ families {
     FIO_BANDWIDTH_MEAN "fio.bw.mean.*" Any "mean throughput of a job of fio";
     INSTANCE_EXCEEDED "instance.exceeded.*" Microseconds "time in which demand exceeded the \
                                                           instance's volume limit";
-    KERNEL_LOG_BY_WORDS "kernel.log-by-words.*" Message "kernel message of unknown kind, \
-                                                         classified by its words";
-    KERNEL_LOG_BY_WORDS_COUNT "kernel.log-by-words.*.count" Count "kernel messages of unknown \
-                                                                   kind, classified by their \
-                                                                   words";
     KERNEL_LOG "kernel.log.*" Message "kernel message";
     KERNEL_LOG_COUNT "kernel.log.*.count" Count "kernel messages of one kind";
+    KERNEL_LOG_BY_WORDS "kernel.log_by_words.*" Message "kernel message of unknown kind, \
+                                                         classified by its words";
+    KERNEL_LOG_BY_WORDS_COUNT "kernel.log_by_words.*.count" Count "kernel messages of unknown \
+                                                                   kind, classified by their \
+                                                                   words";
     MEMBER_ERRORS "member.errors.*" Count "errors of a member counted by an array or controller";
     MEMBER_EVENTS "member.events.*" Count "events of one class reported by a pool for a member";
     PAGING "paging.*" PerSecond "rate of a kind of paging, mean or maximum";
@@ -347,9 +347,9 @@ families {
                                      their bucket begins";
     SMART_SLOWEST "smart.slowest.*" Nanoseconds "longest latency that the drive measured itself: \
                                                  of a read, a write or a trim";
-    SWAP_IN_USE "swap.in-use.*" Kib "swap in use, mean or maximum";
+    SWAP_IN_USE "swap.in_use.*" Kib "swap in use, mean or maximum";
     TASKS_LOAD "tasks.load.*" Number "load average, mean or maximum";
-    TASKS_WAIT_IN "tasks.wait-in.*" Count "tasks by the function in their stack that shows what \
+    TASKS_WAIT_IN "tasks.wait_in.*" Count "tasks by the function in their stack that shows what \
                                            they wait for";
     TRACE_BEFORE_WATCH "trace.*.before_watch" Count "requests in flight at the start of the \
                                                      capture";
@@ -362,7 +362,7 @@ families {
     VM "vm.*" Any "counter of /proc/vmstat";
     VMSTAT_MAX "vmstat.*.max" Any "largest value of a column of vmstat";
     VMSTAT_MEAN "vmstat.*.mean" Any "mean of a column of vmstat";
-    VMSTAT_SINCE_BOOT "vmstat.since-boot.*" Any "column of vmstat since boot";
+    VMSTAT_SINCE_BOOT "vmstat.since_boot.*" Any "column of vmstat since boot";
     VOLUME_EXCEEDED "volume.exceeded.*" Microseconds "time in which demand exceeded the volume's \
                                                       limit";
 }

@@ -26,7 +26,7 @@ pub struct Message {
 /// What a message of the kernel is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageKind {
-    /// A command failed; what of it is not told.
+    /// A command failed; what of it is not reported.
     Command,
     /// A controller or host adapter complained or was reset.
     Controller,
@@ -39,7 +39,7 @@ pub enum MessageKind {
     Hardware,
     /// A task waited too long.
     HungTask,
-    /// A request failed; what of it is not told.
+    /// A request failed; what of it is not reported.
     IoError,
     /// Cable, connector or port.
     Link,
@@ -119,9 +119,9 @@ impl MessageKind {
     }
 }
 
-/// What a message says of the way between host and disk.
+/// What a message reports of the way between host and disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PathComplaint {
+pub enum PathEvent {
     /// Frames were corrupted: only a link at fault writes that.
     Corruption,
     /// Frames were corrupted and sent again by the hardware: nothing was lost but some
@@ -167,22 +167,22 @@ impl Message {
         }
     }
 
-    /// What it says of the way to a disk.
-    pub fn complaint(&self) -> Option<PathComplaint> {
-        complaint(&self.text)
+    /// What it reports of the way to a disk.
+    pub fn log_event(&self) -> Option<PathEvent> {
+        log_event(&self.text)
     }
 
-    /// Whether it is how libata says that a command ended, `res 40/00:... Emask 0x4 (timeout)`:
+    /// Whether it is how libata shows that a command ended, `res 40/00:... Emask 0x4 (timeout)`:
     /// the last of what it prints of one, after it froze the port and gave the command up.
     pub fn is_outcome(&self) -> bool {
         let of_a_port = self.text.split_once(": ").filter(|(port, _)| port.starts_with("ata"));
-        let said = of_a_port.map_or(self.text.as_str(), |(_, said)| said).trim_start();
-        let is_result =
-            said.starts_with("res ") || said.starts_with("cmd ") && said.contains(" res ");
-        is_result && said.contains("Emask ")
+        let reported = of_a_port.map_or(self.text.as_str(), |(_, reported)| reported).trim_start();
+        let is_result = reported.starts_with("res ")
+            || reported.starts_with("cmd ") && reported.contains(" res ");
+        is_result && reported.contains("Emask ")
     }
 
-    /// Whether a port of ATA says it: `ata3.00: `.
+    /// Whether a port of ATA shows it: `ata3.00: `.
     pub fn is_of_ata(&self) -> bool {
         let port = self.text.strip_prefix("ata");
         port.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -218,7 +218,7 @@ impl Message {
         self.text.contains("link is slow to respond")
     }
 
-    /// Whether it tells what is done about a command that got no answer, and that the device still
+    /// Whether it shows what is done about a command that got no answer, and that the device still
     /// gives none: the link is reset, answers late, and who asks the device what it is waits in
     /// vain (drivers/ata/libata-core.c, ata_dev_read_id).
     pub fn is_of_recovery(&self) -> bool {
@@ -326,7 +326,7 @@ const RESET: [&str; 14] = [
 /// The same of a device on USB (drivers/usb/core/hub.c, drivers/usb/storage/uas.c).
 const USB_RESET: &str = ": reset ";
 const UAS: &str = "uas_eh_";
-/// What a PCIe function says of an error that its link mended (drivers/pci/pcie/aer.c).
+/// What a PCIe function reports of an error that its link mended (drivers/pci/pcie/aer.c).
 const CORRECTED: &str = "PCIe Bus Error: severity=Correct";
 /// Bits of an NVMe controller's status, and what a function that left the bus reads as (NVM
 /// Express base specification, controller status).
@@ -351,39 +351,39 @@ const MEMORY: [&str; 2] = ["[IO_PAGE_FAULT ", "DMAR: [DMA "];
 /// port).
 const LINK_RESET: [&str; 2] = ["hard resetting link", "hard resetting port"];
 
-fn complaint(text: &str) -> Option<PathComplaint> {
+fn log_event(text: &str) -> Option<PathEvent> {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if says(&[CORRECTED]) {
-        Some(PathComplaint::Corrected)
+        Some(PathEvent::Corrected)
     } else if says(&CORRUPT) {
-        Some(PathComplaint::Corruption)
+        Some(PathEvent::Corruption)
     } else if says(&[UAS]) || (text.starts_with("usb ") && says(&[USB_RESET])) {
-        Some(PathComplaint::UsbReset)
+        Some(PathEvent::UsbReset)
     } else if let Some(status) = controller_status(text) {
         Some(match status {
-            GONE => PathComplaint::Reset,
-            _ if status & FATAL != 0 => PathComplaint::Fatal,
-            _ if status & READY != 0 => PathComplaint::Unresponsive,
-            _ => PathComplaint::Reset,
+            GONE => PathEvent::Reset,
+            _ if status & FATAL != 0 => PathEvent::Fatal,
+            _ if status & READY != 0 => PathEvent::Unresponsive,
+            _ => PathEvent::Reset,
         })
     } else if says(&RESET) {
-        Some(PathComplaint::Reset)
+        Some(PathEvent::Reset)
     } else if says(&LINK_DOWN) {
-        Some(PathComplaint::LinkDown)
+        Some(PathEvent::LinkDown)
     } else if says(&POLLED) {
-        Some(PathComplaint::LostInterrupt)
+        Some(PathEvent::LostInterrupt)
     } else if says(&DMA) {
-        Some(PathComplaint::Dma)
+        Some(PathEvent::Dma)
     } else if says(&CARD_HOST) {
-        Some(PathComplaint::CardHost)
+        Some(PathEvent::CardHost)
     } else if says(&EXCHANGED) {
-        Some(PathComplaint::Exchanged)
+        Some(PathEvent::Exchanged)
     } else if says(&NO_DEVICE) {
-        Some(PathComplaint::NoDevice)
+        Some(PathEvent::NoDevice)
     } else if says(&MEMORY) {
-        Some(PathComplaint::Memory)
+        Some(PathEvent::Memory)
     } else {
-        says(&LINK_RESET).then_some(PathComplaint::LinkReset)
+        says(&LINK_RESET).then_some(PathEvent::LinkReset)
     }
 }
 
@@ -436,7 +436,7 @@ fn seconds(stamp: &str) -> Option<f64> {
     Some(days * 86_400.0 + time)
 }
 
-/// `02:14:07`, with a fraction or a zone behind it.
+/// `02:14:07`, with a fraction or a zone after it.
 fn time_of_day(word: &str) -> Option<f64> {
     let mut parts = word.splitn(3, ':');
     let (hours, minutes, rest) = (parts.next()?, parts.next()?, parts.next()?);
@@ -489,18 +489,18 @@ mod tests {
     #[test]
     fn the_status_of_a_lost_controller_says_what_it_is() {
         let of = |csts: &str| {
-            complaint(&format!(
+            log_event(&format!(
                 "nvme nvme2: controller is down; will reset: CSTS={csts}, PCI_STATUS=0x10"
             ))
         };
-        assert_eq!(of("0xffffffff"), Some(PathComplaint::Reset));
+        assert_eq!(of("0xffffffff"), Some(PathEvent::Reset));
         // Bit 1 is fatal whatever stands beside it.
         for csts in ["0x2", "0x3", "0xb", "0x1f"] {
-            assert_eq!(of(csts), Some(PathComplaint::Fatal), "{csts}");
+            assert_eq!(of(csts), Some(PathEvent::Fatal), "{csts}");
         }
-        assert_eq!(of("0x1"), Some(PathComplaint::Unresponsive));
+        assert_eq!(of("0x1"), Some(PathEvent::Unresponsive));
         for csts in ["0x0", "", "0x", "what"] {
-            assert_eq!(of(csts), Some(PathComplaint::Reset), "{csts}");
+            assert_eq!(of(csts), Some(PathEvent::Reset), "{csts}");
         }
     }
 
@@ -508,10 +508,10 @@ mod tests {
     fn a_corrected_error_is_no_corruption() {
         for severity in ["Corrected", "Correctable"] {
             let text = format!("nvme 0000:03:00.0: PCIe Bus Error: severity={severity}, type=");
-            assert_eq!(complaint(&text), Some(PathComplaint::Corrected));
+            assert_eq!(log_event(&text), Some(PathEvent::Corrected));
         }
         let text = "nvme 0000:03:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=";
-        assert_eq!(complaint(text), Some(PathComplaint::Corruption));
+        assert_eq!(log_event(text), Some(PathEvent::Corruption));
     }
 
     #[test]

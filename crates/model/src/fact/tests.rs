@@ -21,7 +21,7 @@ fn a_name_finds_its_key_and_a_key_its_name() {
     assert_eq!(FactKey::named("smart.raw.197"), key::SMART_RAW.of("197"));
     assert_eq!(FactKey::named("smart.nvme.temperature"), key::SMART_NVME_TEMPERATURE);
     assert_eq!(FactKey::named("kernel.log.medium.count"), key::KERNEL_LOG_COUNT.of("medium"));
-    assert_eq!(FactKey::named("vmstat.since-boot.wa"), key::VMSTAT_SINCE_BOOT.of("wa"));
+    assert_eq!(FactKey::named("vmstat.since_boot.wa"), key::VMSTAT_SINCE_BOOT.of("wa"));
     let unknown = FactKey::named("tomorrow.counter");
     assert_eq!(unknown.member_of(key::UNKNOWN), Some("tomorrow.counter"));
     assert_eq!(unknown.name(), "tomorrow.counter");

@@ -1,6 +1,6 @@
 //! Keys that know the type of their values, and the types themselves.
 //!
-//! A reader that has a number states the number, in the unit of the key: another type or unit does
+//! A reader that has a number reports the number, in the unit of the key: another type or unit does
 //! not compile. A value that a tool prints in words of its own is read by the key's kind.
 
 use std::fmt;

@@ -1,5 +1,5 @@
-//! How much a recording keeps of each kind, whatever is poured: what comes from strangers costs a
-//! bounded amount of memory. What there is no room for is counted as lost, so it is said, and
+//! How much a recording keeps of each kind, whatever is emitted: what comes from strangers costs a
+//! bounded amount of memory. What there is no room for is counted as lost, so it is reported, and
 //! status 1.
 
 use super::{EVENTS_KEPT, Listing, Recording};
@@ -13,7 +13,7 @@ pub(super) const FURTHER_DEVICES: DeviceId = DeviceId(DEVICES as u32);
 pub(super) const NAMES: usize = 1 << 19;
 /// What a further string or device is called.
 pub(super) const FURTHER: &str = "(further)";
-/// Listings (some 700 bytes each: 46 MB). One more holds what is said of those beyond.
+/// Listings (some 700 bytes each: 46 MB). One more contains what is reported of those beyond.
 pub(super) const LISTINGS: usize = 1 << 16;
 /// Rows of averages of one listing (some 400 bytes each: 52 MB) before neighbours are joined.
 pub(super) const ROWS_OF_ONE: usize = 1 << 17;
@@ -21,8 +21,8 @@ pub(super) const ROWS_OF_ONE: usize = 1 << 17;
 const EVENTS_TOGETHER: usize = 1 << 20;
 const EVENTS_LEAST: usize = 1 << 12;
 
-/// A kind of record: how many of all listings together are kept, what is said of those beyond, and
-/// how many a listing holds.
+/// A kind of record: how many of all listings together are kept, what is reported of those beyond,
+/// and how many a listing holds.
 #[derive(Clone, Copy)]
 pub(super) struct Ceiling {
     most: usize,

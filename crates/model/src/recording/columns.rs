@@ -249,7 +249,7 @@ mod tests {
     fn clocks_that_leap_to_the_ends_of_time_do_not_overflow() {
         let all = columns(&[0, i64::MAX, i64::MIN + 1, 5]).distributions();
         assert!(all.len() as i64 <= COLUMNS);
-        // An issue before the beginning of time is moved to it, and so is no latency's loss.
+        // An issue before the beginning of time is moved to it, and so is not a latency's loss.
         assert_eq!(all.iter().map(|one| one.histogram.count()).sum::<u64>(), 4);
     }
 }

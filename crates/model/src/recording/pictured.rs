@@ -10,7 +10,7 @@ impl Listing {
         self.distributions.iter().chain(&self.rest)
     }
 
-    /// What is told of its single I/Os that pass, all of them, kept or not.
+    /// What is reported of its single I/Os that pass, all of them, kept or not.
     pub fn singles(&self, filter: &Filter) -> Cow<'_, SingleIos> {
         if let Some(cells) = &self.cells {
             return Cow::Borrowed(&cells.singles);

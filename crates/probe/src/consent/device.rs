@@ -19,7 +19,7 @@ use crate::target::{EDGE_BYTES, Target, sensors};
 const CHUNK: usize = 1 << 20;
 /// Share of a device that may be written without a cap of the user's own (peers note, "Safety").
 const CAP_SHARE: u64 = 100;
-/// How often it is looked again whether somebody still holds a device open, and the pause before
+/// How often it is looked again whether somebody still contains a device open, and the pause before
 /// each look.
 const LOOKS: usize = 4;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);

@@ -78,10 +78,10 @@ pub fn open(
 ) -> Result<Target, Error> {
     let sync = if dsync { libc::O_DSYNC } else { 0 };
     let direct = if buffered { 0 } else { libc::O_DIRECT };
-    let (file, direct) = match nameless(directory, sync | direct) {
+    let (file, direct) = match unnamed(directory, sync | direct) {
         // Some file systems know no O_DIRECT (open(2): EINVAL).
         Err(error) if !buffered && error.raw_os_error() == Some(libc::EINVAL) => {
-            (nameless(directory, sync), false)
+            (unnamed(directory, sync), false)
         }
         made => (made, !buffered),
     };
@@ -106,7 +106,7 @@ pub fn open(
 
 /// A file that never had a name (`O_TMPFILE`); where a file system cannot do that, one whose name
 /// is taken away before anything is written.
-fn nameless(directory: &Path, flags: i32) -> io::Result<File> {
+fn unnamed(directory: &Path, flags: i32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
     let unnamed = libc::O_TMPFILE | libc::O_EXCL | libc::O_CLOEXEC | flags;

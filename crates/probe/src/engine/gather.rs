@@ -101,7 +101,7 @@ impl Gather {
         Gather { of_both, kept, ios, ..Gather::default() }
     }
 
-    /// Takes one I/O; `late_ns` is the engine's own delay, where a schedule says when it was due.
+    /// Takes one I/O; `late_ns` is the engine's own delay, where a schedule shows when it was due.
     pub fn take(&mut self, io: Io, late_ns: Option<u64>) {
         if io.error != 0 {
             self.failed.get_or_insert(io);

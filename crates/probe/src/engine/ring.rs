@@ -227,7 +227,7 @@ impl Rounds {
         }
     }
 
-    /// Starts what is due while there are places in flight; says what comes after.
+    /// Starts what is due while there are places in flight; shows what comes after.
     fn fill(&mut self, schedule: &mut Schedule, mut now_ns: u64, clock: Clock) -> io::Result<Next> {
         let Some(ring) = &mut self.ring else { return Ok(Next::Done) };
         let (submitter, mut submissions, _) = ring.split();
@@ -264,7 +264,7 @@ impl Rounds {
             // until its completion was seen, and lives until then (see `drop`).
             unsafe { submissions.push(&entry.user_data(u64::from(slot))) }
                 .map_err(|_| io::Error::other("the submission queue is full"))?;
-            // Each by itself: of more than two at once the kernel holds the first back until the
+            // Each by itself: of more than two at once the kernel contains the first back until the
             // last is there (`IO_PLUG_THRESHOLD` in `io_uring/io_uring.c`), of two the first waits
             // for the second, and the device idles meanwhile (docs/results/probe.md).
             submissions.sync();

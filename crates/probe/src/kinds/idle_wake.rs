@@ -98,7 +98,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         let slowest_ms = latencies.max_ns.map(|ns| ns as f64 / 1e6);
         match awake_ms {
             None => awake_ms = slowest_ms,
-            // Even the quickest read after the pause is slower than the slowest without one.
+            // Even the fastest read after the pause is slower than the slowest without one.
             Some(awake) if least_ms.is_some_and(|least| least > awake * WAKES) => {
                 answer.push(format!(
                     "after a pause of {} a read takes at least {}, without a pause at most {}: \

@@ -48,7 +48,7 @@ const TIME: Duration = Duration::from_secs(5);
 /// In flight at most if reads are due by a rate.
 const OPEN: u32 = 256;
 /// A second pass was answered by a cache if its median is below this share of the first one's,
-/// and below the quickest read of the first pass: a busy machine alone can halve a median.
+/// and below the fastest read of the first pass: a busy machine alone can halve a median.
 const CACHED: f64 = 0.5;
 
 fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {

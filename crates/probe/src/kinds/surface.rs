@@ -89,7 +89,7 @@ fn scan(
 ) -> Result<(), Error> {
     let block = u64::from(session.target.block.max(1));
     while length >= block && unreadable.len() < UNREADABLE {
-        // What is left behind the last full read is read as well.
+        // What is left after the last full read is read as well.
         let size = u64::from(ask.size(SIZE)).min(length / block * block);
         let job = Job {
             order: Order::Sequential,

@@ -48,7 +48,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const SIDE: usize = 3;
 const FALLEN: f64 = 0.8;
 
-/// Writes in all, if nothing else was said.
+/// Writes in all, if nothing else was reported.
 fn writes(ask: &Ask) -> u64 {
     let file = ask.span.unwrap_or(SPAN);
     ask.count.unwrap_or(4 * file / u64::from(ask.size(SIZE)))
@@ -90,7 +90,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         let mut row = vec![second.into()];
         row.extend(figures(&run));
         table.rows.push(row);
-        // A last, short second says nothing about the pace.
+        // A last, short second shows nothing about the pace.
         rates.extend(run.per_s().filter(|_| run.seconds() > 0.5));
     }
     Ok(Outcome { answer: vec![verdict(&rates)], tables: vec![table], ..Outcome::default() })

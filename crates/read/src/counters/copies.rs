@@ -39,7 +39,7 @@ pub(crate) struct Copies {
     current: Vec<Counters>,
     seen: HashSet<String>,
     untimed: bool,
-    /// The time between copies, where the command tells it and no copy its own.
+    /// The time between copies, where the command shows it and no copy its own.
     pub(crate) every: Option<Nanos>,
 }
 

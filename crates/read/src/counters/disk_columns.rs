@@ -48,12 +48,12 @@ const NS_PER_MS: f64 = 1e6;
 /// How far bytes over requests may be from the printed size: nothing but rounding lies between
 /// them, and a tenth is more than that of any row worth judging.
 const SIZE_TOLERANCE: f64 = 0.10;
-/// Half of the last digit of a figure that is printed to a hundredth.
+/// Half of the last digit of a number that is printed to a hundredth.
 const HALF_DIGIT: f64 = 0.005;
 
 /// A row that is being put together, perhaps from several tables of one report.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Draft {
+pub(crate) struct RowBuilder {
     /// Reads, writes, discards, flushes.
     parts: [Part; 4],
     /// All together, where only that is given.
@@ -84,8 +84,8 @@ struct Part {
 const OPS: [(char, Op); 4] =
     [('r', Op::Read), ('w', Op::Write), ('d', Op::Discard), ('f', Op::Flush)];
 
-impl Draft {
-    /// Takes one value; a column it does not know says nothing we keep.
+impl RowBuilder {
+    /// Takes one value; a column it does not know shows nothing we keep.
     pub(crate) fn take(&mut self, column: &str, word: &str) {
         let of = |scale: f64| value(word, scale);
         let fraction = word.split_once(['.', ',']).map_or(0, |(_, fraction)| fraction.len());
@@ -172,7 +172,7 @@ impl Draft {
         let parts = OPS.iter().zip(&self.parts);
         interval.rates = parts.filter_map(|((_, op), part)| Some((*op, part.rates()?))).collect();
         interval.mixed = self.mixed.rates();
-        // "0.00" stands where nothing completed; that is no latency.
+        // "0.00" stands where nothing completed; that is not a latency.
         let idle = interval.ios_per_s() == 0.0;
         let known = |time: &f64| !(idle && *time == 0.0);
         interval.await_ns = self.await_ns.filter(known);

@@ -10,7 +10,7 @@ mod change;
 use iowhy_model::Op;
 
 use crate::integer;
-use crate::text::odd::is_odd;
+use crate::text::repair::is_odd;
 
 pub(crate) use change::change;
 pub use change::{Change, Delta, between};
@@ -61,7 +61,7 @@ pub fn parse_line(line: &str) -> Option<Counters> {
     // Linux numbers: 12 bits of major, 20 bits of minor (include/linux/kdev_t.h).
     let major = integer(major).filter(|number| *number < 1 << 12)?;
     let minor = integer(minor).filter(|number| *number < 1 << 20)?;
-    // Where a number should stand is no name.
+    // Where a number should stand is not a name.
     let mut counters = parse_values(name, values).filter(|_| !is_odd(name))?;
     counters.number = Some((major as u32, minor as u32));
     Some(counters)
@@ -131,7 +131,7 @@ fn parse_values(name: &str, words: &[&str]) -> Option<Counters> {
                 ms: Some(ms),
                 ..Counts::default()
             }),
-            // Kernels have printed negative numbers here; that is no count.
+            // Kernels have printed negative numbers here; that is not a count.
             in_flight: value(8).filter(|count| i32::try_from(*count).is_ok()),
             busy_ms: Some(value(9)?),
             weighted_ms: Some(value(10)?),

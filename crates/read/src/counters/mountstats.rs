@@ -50,7 +50,7 @@ pub struct MountCounters {
     by_op: [Requests; 4],
 }
 
-/// The operations that are told apart: COMMIT is a flush of the server's cache.
+/// The operations that are distinguished: COMMIT is a flush of the server's cache.
 const OPS: [Op; 4] = [Op::Read, Op::Write, Op::Flush, Op::Other];
 
 /// What a line was.
@@ -63,7 +63,7 @@ pub enum MountLine {
     /// It should be, and a number in it is none.
     Damaged,
     /// None of this file's.
-    Foreign,
+    Other,
 }
 
 /// Reads the file line by line.
@@ -102,11 +102,11 @@ impl MountReader {
             self.rows = false;
             return MountLine::Begins(std::mem::replace(&mut self.mount, begun));
         }
-        let Some(mount) = &mut self.mount else { return MountLine::Foreign };
+        let Some(mount) = &mut self.mount else { return MountLine::Other };
         let Some((name, values)) = line.trim_start().split_once(':') else {
             let heads = line.trim() == "per-op statistics";
             self.rows |= heads;
-            return if heads { MountLine::Part } else { MountLine::Foreign };
+            return if heads { MountLine::Part } else { MountLine::Other };
         };
         let words: Vec<&str> = values.split_whitespace().collect();
         let taken = match name {
@@ -118,7 +118,7 @@ impl MountReader {
             "opts" | "impl_id" | "caps" | "nfsv4" | "sec" | "events" | "bytes" | "fsc" => Some(()),
             _ if name.starts_with("RPC iostats version") => Some(()),
             _ if self.rows => mount.row(name, &words),
-            _ => return MountLine::Foreign,
+            _ => return MountLine::Other,
         };
         taken.map_or(MountLine::Damaged, |()| MountLine::Part)
     }
@@ -241,7 +241,7 @@ pub enum Readings {
 pub struct MountHistory {
     /// By mount point.
     before: HashMap<String, MountCounters>,
-    /// Mount points of which was said what they are.
+    /// Mount points of which was reported what they are.
     stated: HashSet<String>,
 }
 
@@ -252,7 +252,7 @@ impl MountHistory {
     }
 
     /// Pours what a mount did since its last reading, read at `place`.
-    pub fn pour(
+    pub fn emit(
         &mut self,
         now: MountCounters,
         between: Readings,
@@ -262,8 +262,8 @@ impl MountHistory {
         let device = sink.device(&now.export);
         if self.stated.insert(now.point.clone()) {
             sink.set_medium(device, Medium::Network);
-            let said = [(typed::MOUNT_POINT, &now.point), (typed::MOUNT_TYPE, &now.kind)];
-            for (key, text) in said {
+            let reported = [(typed::MOUNT_POINT, &now.point), (typed::MOUNT_TYPE, &now.kind)];
+            for (key, text) in reported {
                 sink.fact(Fact::of(Some(device), key, text.as_str(), place));
             }
         }
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(reader.line("\tage:\tx"), MountLine::Damaged);
         assert_eq!(reader.line("per-op statistics"), MountLine::Part);
         assert_eq!(reader.line("READ: 1 2 3"), MountLine::Damaged);
-        assert_eq!(reader.line("some prose"), MountLine::Foreign);
+        assert_eq!(reader.line("some prose"), MountLine::Other);
         let other = "device proc mounted on /proc with fstype proc";
         assert!(matches!(reader.line(other), MountLine::Begins(Some(_))));
         assert_eq!(reader.finish(), None);

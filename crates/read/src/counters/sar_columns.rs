@@ -2,7 +2,7 @@
 
 use iowhy_model::{Nanos, Sink, Time};
 
-use crate::counters::disk_columns::Draft;
+use crate::counters::disk_columns::RowBuilder;
 use crate::{WallTime, device_name};
 
 /// sar's columns by iostat's names: bytes by direction beside requests of both together are those
@@ -27,15 +27,15 @@ pub(crate) fn named(name: &str) -> String {
     numbers.map_or_else(|| name.to_string(), |(major, minor)| device_name(major, minor))
 }
 
-/// The clock of sadf's rows: each tells when its interval ended, and its seconds.
+/// The clock of sadf's rows: each shows when its interval ended, and its seconds.
 #[derive(Default)]
 pub(crate) struct SadfClock(Option<(WallTime, f64)>);
 
 impl SadfClock {
     /// Gives a row out.
-    pub(crate) fn pour(
+    pub(crate) fn emit(
         &mut self,
-        (name, draft): (&str, &Draft),
+        (name, draft): (&str, &RowBuilder),
         (seconds, moment): (f64, WallTime),
         sink: &mut dyn Sink,
     ) {

@@ -59,7 +59,7 @@ pub(crate) struct TimeSpans {
     pub(crate) latencies: [Latencies; 2],
     /// Seconds of the spans before.
     elapsed: f64,
-    told: bool,
+    reported: bool,
 }
 
 impl TimeSpans {
@@ -78,7 +78,7 @@ impl TimeSpans {
 
     /// Gives out the span that was read; `mixed` is what nobody knows the operation of, and
     /// percentiles have this step, ns.
-    pub(crate) fn pour(
+    pub(crate) fn emit(
         &mut self,
         seconds: f64,
         mixed: Option<Work>,
@@ -118,7 +118,7 @@ impl TimeSpans {
             let mut one = Distribution::new(span.device, span.layer, Stage::Total, histogram);
             (one.op, one.start, one.length) = (Some(op), span.start, span.length);
             sink.distribution(one);
-            if !std::mem::replace(&mut self.told, true) {
+            if !std::mem::replace(&mut self.reported, true) {
                 sink.note(note("the counts of this histogram are computed from percentiles"));
             }
         }

@@ -18,27 +18,27 @@ use super::why::Why;
 use crate::counters::processes::Processes;
 use crate::counters::processor::Processor;
 use crate::counters::stated::{Column, state_disks};
-use crate::drive::health::{Drive, Places, leading};
+use crate::drive::health::{Drive, LineNumbers, leading};
 use crate::histogram::buckets::histogram_of;
 use crate::text::columns::Heading;
 use crate::text::wall_time::Moments;
-use crate::{Reader, Sniff, Step};
+use crate::{Detect, Reader, Step};
 
 /// A report.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels {
     /// What it is about where no line names that; empty: a drive, named by its model and serial
     /// number.
-    pub nameless: &'static str,
+    pub unnamed: &'static str,
     /// The command above it, which names what it is about.
     pub command: Option<Command>,
     /// What it says, line by line.
     pub lines: &'static [Line],
-    /// What it says behind a colon.
+    /// What it says after a colon.
     pub labels: &'static [Label],
     /// The same for labels that are too many to list.
     pub rest: Option<fn(&str, &str, &mut Report) -> Step>,
-    /// Labels that say nothing of I/O.
+    /// Labels that show nothing of I/O.
     pub ignored: &'static [&'static str],
     /// Its other lines, as far as they are known: they are part of the report.
     pub own: &'static [&'static str],
@@ -48,8 +48,8 @@ pub struct Labels {
     pub cut: &'static [&'static str],
     /// Lines between one that announces the report and one that begins it.
     pub near: usize,
-    /// Whether a listing that begins behind prose is this one going on.
-    pub resumes: bool,
+    /// Whether a listing that begins after prose is this one going on.
+    pub may_resume: bool,
     /// What follows when the report is over.
     pub end: Option<fn(&mut Report, &mut dyn Sink)>,
 }
@@ -57,7 +57,7 @@ pub struct Labels {
 impl Labels {
     /// A report of nothing.
     pub const NEW: Labels = Labels {
-        nameless: "",
+        unnamed: "",
         command: None,
         lines: &[],
         labels: &[],
@@ -67,7 +67,7 @@ impl Labels {
         inner: &[],
         cut: &[],
         near: 0,
-        resumes: false,
+        may_resume: false,
         end: None,
     };
 
@@ -239,7 +239,7 @@ pub const fn counts(names: &'static [&'static str], key: Key<u64>) -> Label {
 /// What a report has said so far.
 #[derive(Debug, Default)]
 pub struct Report {
-    nameless: &'static str,
+    unnamed: &'static str,
     /// Whether something was read, besides lines that begin a report and say no more.
     begun: bool,
     place: String,
@@ -293,7 +293,7 @@ impl Report {
 
     /// What it is about.
     pub fn device(&self, sink: &mut dyn Sink) -> DeviceId {
-        sink.device(self.drive.name().unwrap_or(self.nameless))
+        sink.device(self.drive.name().unwrap_or(self.unnamed))
     }
 
     /// Its next lines are of this part.
@@ -447,7 +447,7 @@ impl Report {
     }
 
     /// Gives out what was done to each device in so many seconds; `of` completes an average.
-    pub(crate) fn pour_works(
+    pub(crate) fn emit_works(
         &mut self,
         layer: Layer,
         seconds: f64,
@@ -503,7 +503,7 @@ pub fn one_by_one(ios_per_s: f64) -> Rates {
     Rates { ios_per_s, await_ns, ..Rates::default() }
 }
 
-/// A label, in which several blanks are as good as one, and what stands behind it.
+/// A label, in which several blanks are as good as one, and what stands after it.
 fn labelled(text: &str) -> Option<(String, &str)> {
     let (name, value) = text.split_once(':')?;
     Some((name.split_whitespace().collect::<Vec<_>>().join(" "), value.trim()))
@@ -566,23 +566,23 @@ impl ReadyLabels {
     }
 
     /// Whether a listing begins at the first of these lines.
-    pub(crate) fn sniff(&self, lines: &[&str]) -> Sniff {
+    pub(crate) fn sniff(&self, lines: &[&str]) -> Detect {
         let is = |line: &str, role: Role| {
             let line = line.trim();
             let mut known = self.lines.iter().filter(|(_, line)| line.role == role);
             known.any(|(pattern, known)| known.read(pattern, line).is_some())
         };
-        let Some((first, rest)) = lines.split_first() else { return Sniff::No };
+        let Some((first, rest)) = lines.split_first() else { return Detect::No };
         match rest {
-            _ if is(first, Role::Begins) => Sniff::Yes,
-            _ if !is(first, Role::Announces) && !self.is_announced(first) => Sniff::No,
-            [.., last] if is(last, Role::Begins) || is(last, Role::Follows) => Sniff::Yes,
-            _ if rest.len() >= self.labels.near => Sniff::No,
+            _ if is(first, Role::Begins) => Detect::Yes,
+            _ if !is(first, Role::Announces) && !self.is_announced(first) => Detect::No,
+            [.., last] if is(last, Role::Begins) || is(last, Role::Follows) => Detect::Yes,
+            _ if rest.len() >= self.labels.near => Detect::No,
             // A line or two of something else may stand between.
             _ if rest.iter().filter(|line| !self.has(line)).count() > self.labels.near / 4 => {
-                Sniff::No
+                Detect::No
             }
-            _ => Sniff::More,
+            _ => Detect::NeedLine,
         }
     }
 
@@ -607,7 +607,7 @@ impl ReadyLabels {
             || labels.any(|known| name.as_deref() == Some(known))
     }
 
-    /// Whether a line is part of the report and says nothing.
+    /// Whether a line is part of the report and shows nothing.
     fn is_own(&self, line: &str) -> bool {
         let text = line.trim();
         text.is_empty()
@@ -620,7 +620,7 @@ impl ReadyLabels {
 /// Reads a report by its description.
 pub(crate) struct LabelsReader {
     ready: &'static ReadyLabels,
-    places: Places,
+    line_numbers: LineNumbers,
     report: Report,
     /// The last line that fitted, and those that stand in one report once, by their patterns.
     last: &'static str,
@@ -629,8 +629,14 @@ pub(crate) struct LabelsReader {
 
 impl LabelsReader {
     pub(crate) fn of(ready: &'static ReadyLabels) -> LabelsReader {
-        let report = Report { nameless: ready.labels.nameless, ..Report::default() };
-        LabelsReader { ready, places: Places::default(), report, last: "", seen: Vec::new() }
+        let report = Report { unnamed: ready.labels.unnamed, ..Report::default() };
+        LabelsReader {
+            ready,
+            line_numbers: LineNumbers::default(),
+            report,
+            last: "",
+            seen: Vec::new(),
+        }
     }
 
     /// Gives out what was read of one subject.
@@ -639,12 +645,12 @@ impl LabelsReader {
             end(&mut self.report, sink);
         }
         self.report.state_sums(sink);
-        if self.report.drive.name().is_none() && !self.report.nameless.is_empty() {
-            self.report.drive.named(self.report.nameless);
+        if self.report.drive.name().is_none() && !self.report.unnamed.is_empty() {
+            self.report.drive.named(self.report.unnamed);
         }
-        self.report.drive.pour(sink);
-        let Report { nameless, begun, .. } = self.report;
-        self.report = Report { nameless, begun, ..Report::default() };
+        self.report.drive.emit(sink);
+        let Report { unnamed, begun, .. } = self.report;
+        self.report = Report { unnamed, begun, ..Report::default() };
     }
 
     /// Ends the record where another begins; whether another report does.
@@ -664,8 +670,8 @@ impl LabelsReader {
     fn step(&mut self, read: Option<()>) -> Step {
         let why = self.report.why.take().map(str::to_string);
         match read {
-            Some(()) => Step::Took,
-            None => Step::Skipped(why.unwrap_or_else(|| Why::Unreadable.to_string())),
+            Some(()) => Step::Consumed,
+            None => Step::Malformed(why.unwrap_or_else(|| Why::Unreadable.to_string())),
         }
     }
 
@@ -698,18 +704,18 @@ impl Reader for LabelsReader {
         {
             let opens = ready.labels.command.map_or(Opens::Nothing, |command| command.opens);
             if self.opens(opens, "", sink) {
-                return Step::Ended;
+                return Step::End;
             }
-            self.report.place = self.places.next(sink);
+            self.report.place = self.line_numbers.next(sink);
             self.report.name(&name);
-            return Step::Took;
+            return Step::Consumed;
         }
         let mut place = None;
         for (line, found) in ready.all(text) {
             if self.opens(line.opens, line.pattern, sink) {
-                return Step::Ended;
+                return Step::End;
             }
-            self.report.place = place.get_or_insert_with(|| self.places.next(sink)).clone();
+            self.report.place = place.get_or_insert_with(|| self.line_numbers.next(sink)).clone();
             let read = (line.call)(&found, &mut self.report, sink);
             let is_another = read.is_none() && matches!(line.role, Role::Perhaps | Role::Follows);
             let is_more = !is_another && line.opens != Opens::Report && !text.is_empty();
@@ -718,23 +724,23 @@ impl Reader for LabelsReader {
                 return self.step(read);
             }
         }
-        self.report.place = place.unwrap_or_else(|| self.places.next(sink));
-        if let Some(step) = self.label(text).filter(|step| *step != Step::Passed) {
+        self.report.place = place.unwrap_or_else(|| self.line_numbers.next(sink));
+        if let Some(step) = self.label(text).filter(|step| *step != Step::NotMine) {
             self.report.begun = true;
             return step;
         }
         if ready.is_own(line) {
             self.report.begun |= !text.is_empty();
-            return Step::Took;
+            return Step::Consumed;
         }
         if ready.labels.cut.iter().any(|words| text.contains(words)) {
-            return Step::Skipped(Why::Unreadable.to_string());
+            return Step::Malformed(Why::Unreadable.to_string());
         }
-        Step::Passed
+        Step::NotMine
     }
 
     /// A line above the listing may name what it is about.
-    fn above(&mut self, line: &str) {
+    fn line_above(&mut self, line: &str) {
         if let Some(name) = self.ready.command(line) {
             self.report.name(&name);
         }

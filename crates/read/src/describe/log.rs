@@ -1,4 +1,4 @@
-//! Logs of programs: sentences that tell of I/O among lines that do not.
+//! Logs of programs: sentences that report I/O among lines that do not.
 //!
 //! A log is a list of sentences, each a [`Pattern`] with what follows from a line that fits it. The
 //! first that fits counts. Beside it stand real lines of the program: they are its tests, and
@@ -14,7 +14,7 @@ use super::pattern::{Found, Pattern, Value, has_hole, is_pattern};
 use super::why::Why;
 use crate::counters::slow_log::SlowLog;
 use crate::facts::AddFact;
-use crate::{Reader, Sniff, Step, WallTime};
+use crate::{Detect, Reader, Step, WallTime};
 
 /// A log of a program.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub struct Log {
     /// What a line of the program may begin with; one of these stands in front of each sentence.
     /// Empty: anything.
     pub fronts: &'static [&'static str],
-    /// What the program says of I/O.
+    /// What the program reports of I/O.
     pub sentences: &'static [Sentence],
     /// Its other lines, as far as they are known: they are part of the log.
     pub own: &'static [&'static str],
@@ -34,7 +34,7 @@ pub struct Log {
     pub cut: &'static [&'static str],
     /// From when on an operation is logged, unless a sentence knows better.
     pub over: Option<Nanos>,
-    /// What takes longer is no operation: the machine slept, or the clock was set.
+    /// What takes longer is not an operation: the machine was suspended, or the clock was set.
     pub longest: Nanos,
 }
 
@@ -72,7 +72,7 @@ pub enum Stamp {
     Glog,
 }
 
-/// What a program says of I/O, and what follows from it.
+/// What a program reports of I/O, and what follows from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Sentence {
     pattern: &'static str,
@@ -232,8 +232,8 @@ impl Ready {
     }
 
     /// Whether a listing begins at a line.
-    pub(crate) fn sniff(&self, lines: &[&str]) -> Sniff {
-        Sniff::from(lines.first().is_some_and(|line| self.sentence(line).is_some()))
+    pub(crate) fn sniff(&self, lines: &[&str]) -> Detect {
+        Detect::from(lines.first().is_some_and(|line| self.sentence(line).is_some()))
     }
 
     /// When a line was written, by its own time.
@@ -375,7 +375,7 @@ impl LogReader {
                 (known.took, known.at) = (took, at);
                 return;
             }
-            // It took less than was said before: another one.
+            // It took less than was reported before: another one.
             self.grown(place, sink);
         } else if self.growing.len() == MOST_GROWING {
             self.grown(0, sink);
@@ -452,29 +452,29 @@ impl Reader for LogReader {
         let ready = self.ready;
         let Some((sentence, found)) = ready.sentence(line) else {
             return if ready.log.cut.iter().any(|words| line.contains(words)) {
-                Step::Skipped(Why::NoDuration.to_string())
+                Step::Malformed(Why::NoDuration.to_string())
             } else if line.trim().is_empty() || ready.own.iter().any(|own| own.read(line).is_some())
             {
-                Step::Took
+                Step::Consumed
             } else {
-                Step::Passed
+                Step::NotMine
             };
         };
         if found.time("took").is_some_and(|took| took > ready.log.longest) {
-            return Step::Skipped(Why::TooLong(ready.log.longest).to_string());
+            return Step::Malformed(Why::TooLong(ready.log.longest).to_string());
         }
         let applied = sentence
             .effects
             .iter()
             .map(|effect| self.apply(sentence, effect, (line, &found), sink));
         if applied.filter(Option::is_none).count() > 0 {
-            return Step::Skipped(Why::NoDuration.to_string());
+            return Step::Malformed(Why::NoDuration.to_string());
         }
         self.over = match (self.over, sentence.over) {
             (Some(known), Some(other)) => Some(Nanos(known.0.min(other.0))),
             (known, other) => known.or(other),
         };
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -495,7 +495,7 @@ impl Reader for LogReader {
 }
 
 impl Stamp {
-    /// Words from the begin of a line among which its time is looked for.
+    /// Words from the start of a line among which its time is looked for.
     const FIRST: usize = 8;
 
     fn of(self, line: &str) -> Option<WallTime> {

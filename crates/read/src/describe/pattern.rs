@@ -102,7 +102,7 @@ enum Part {
     Hole { name: (usize, usize), kind: Kind },
 }
 
-/// Why a text is no pattern.
+/// Why a text is not a pattern.
 #[derive(Clone, Copy)]
 enum Wrong {
     Open,
@@ -707,7 +707,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_pattern_is_said() {
-        for (pattern, said) in [
+        for (pattern, reported) in [
             ("took {took:ms", "unclosed"),
             ("took {took", "unclosed"),
             ("took }", "unmatched"),
@@ -716,7 +716,7 @@ mod tests {
             ("{}", "not a kind of placeholder"),
         ] {
             let wrong = Pattern::of(pattern).unwrap_err();
-            assert!(wrong.contains(said), "{pattern}: {wrong}");
+            assert!(wrong.contains(reported), "{pattern}: {wrong}");
             assert!(!is_pattern(pattern, &[]), "{pattern}");
         }
         assert!(is_pattern("took {took:ms}", &["took"]));

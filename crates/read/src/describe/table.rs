@@ -13,7 +13,7 @@ use super::MadeOnce;
 use super::pattern::Pattern;
 use super::why::Why;
 use crate::text::wall_time::Moments;
-use crate::{Reader, Sniff, Step, WallTime, decimal};
+use crate::{Detect, Reader, Step, WallTime, decimal};
 
 /// A table of averages.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct Table {
     pub sign: &'static str,
     /// Where a row says whom it is about.
     pub subject: Subject,
-    /// What the columns mean; one that is not named here says nothing that is kept.
+    /// What the columns mean; one that is not named here shows nothing that is kept.
     pub columns: &'static [Column],
     /// Where the time of a row stands.
     pub time: RowTime,
@@ -36,10 +36,10 @@ pub struct Table {
     pub blanks: &'static str,
     /// Cells without a value.
     pub empty: &'static [&'static str],
-    /// Patterns of lines in the table that say nothing.
+    /// Patterns of lines in the table that show nothing.
     pub own: &'static [&'static str],
-    /// Whether a listing that begins behind prose is this one going on.
-    pub resumes: bool,
+    /// Whether a listing that begins after prose is this one going on.
+    pub may_resume: bool,
     /// Whether a row counts, by its name and those above it in the report.
     pub keep: Option<fn(&str, &[String]) -> bool>,
     /// What the columns alone do not say.
@@ -59,7 +59,7 @@ impl Table {
         blanks: "",
         empty: &["-"],
         own: &[],
-        resumes: false,
+        may_resume: false,
         keep: None,
         finish: None,
     };
@@ -258,12 +258,12 @@ impl ReadyTable {
     }
 
     /// Whether a listing begins at the first of these lines.
-    pub(crate) fn sniff(&self, lines: &[&str]) -> Sniff {
+    pub(crate) fn sniff(&self, lines: &[&str]) -> Detect {
         match lines {
-            [first, ..] if self.names(first).is_some() => Sniff::Yes,
-            [first] if self.is_banner(first) => Sniff::More,
+            [first, ..] if self.names(first).is_some() => Detect::Yes,
+            [first] if self.is_banner(first) => Detect::NeedLine,
             [first, second, ..] if self.is_banner(first) => self.names(second).is_some().into(),
-            _ => Sniff::No,
+            _ => Detect::No,
         }
     }
 
@@ -325,7 +325,7 @@ impl ReadyTable {
     }
 }
 
-/// Values from which on a line that is no row was meant for one: a sentence holds one or two
+/// Values from which on a line that is not a row was meant for one: a sentence contains one or two
 /// numbers.
 const MEANT: usize = 3;
 
@@ -336,7 +336,7 @@ pub(crate) struct TableReader {
     /// Headings so far, and the names of the report's rows.
     reports: u64,
     above: Vec<String>,
-    /// What the banner says that the report covers, and what those before it did, s.
+    /// What the banner shows that the report covers, and what those before it did, s.
     covered: Option<f64>,
     elapsed: f64,
     moments: Moments,
@@ -455,7 +455,7 @@ impl TableReader {
     }
 }
 
-/// Why a line is no row, if it was meant for one, and whose it would have been.
+/// Why a line is not a row, if it was meant for one, and whose it would have been.
 struct Miss {
     why: Option<Why>,
     name: Option<String>,
@@ -533,19 +533,19 @@ impl Reader for TableReader {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let ready = self.ready;
         if self.banner(line) {
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(names) = ready.names(line) {
             self.heading = Some(Rc::new(names));
             self.reports += 1;
             self.above.clear();
-            return Step::Took;
+            return Step::Consumed;
         }
         if line.trim().is_empty() || ready.own.iter().any(|own| own.read(line).is_some()) {
-            return Step::Took;
+            return Step::Consumed;
         }
         let words = ready.words(line);
-        let Some(names) = self.heading.clone() else { return Step::Passed };
+        let Some(names) = self.heading.clone() else { return Step::NotMine };
         let row = match self.cut(&names, &words) {
             Ok(row) => row,
             Err(Miss { why: Some(why), name }) => {
@@ -553,9 +553,9 @@ impl Reader for TableReader {
                     let device = sink.device(&name);
                     sink.skipped_of(device);
                 }
-                return Step::Skipped(why.to_string());
+                return Step::Malformed(why.to_string());
             }
-            Err(Miss { why: None, .. }) => return Step::Passed,
+            Err(Miss { why: None, .. }) => return Step::NotMine,
         };
         let in_column = self.time_column(&names);
         let stamp = in_column.and_then(|place| row.cells.get(place).copied()).unwrap_or(&row.stamp);
@@ -566,7 +566,7 @@ impl Reader for TableReader {
             self.row(&names, &row, sink);
             self.above.push(row.name);
         }
-        Step::Took
+        Step::Consumed
     }
 }
 

@@ -109,7 +109,7 @@ impl fmt::Display for FormatsError {
 
 impl std::error::Error for FormatsError {}
 
-/// What a column may mean, as a file says it.
+/// What a column may mean, as a file shows it.
 const MEANINGS: &str = "reads/s, writes/s, discards/s, flushes/s, ios/s; read merges/s; read \
                         KiB/s, write MiB/s, io B/s (B, KB, KiB, MB, MiB, GB, GiB); read ms, write \
                         us, io ms (ns, us, ms, s): mean latency; queue ms, device ms; queued \
@@ -468,7 +468,7 @@ fn table(fields: &Fields) -> Wrong<Format> {
         blanks: fields.text("blanks")?.map_or("", |blanks| blanks.text),
         empty: if empty.is_empty() { Table::NEW.empty } else { empty },
         own: fields.list("own")?,
-        resumes: true,
+        may_resume: true,
         ..Table::NEW
     }));
     ReadyTable::of(table).map_err(|wrong| fields.wrong(wrong))?;
@@ -503,7 +503,7 @@ fn tried(fields: &Fields, like: &Text, format: Format) -> Wrong<()> {
     let format: &'static Format = Box::leak(Box::new(format));
     let mut recording = Recording::new();
     let only = Formats::from(Some(format));
-    // The text of a file may end without a line end, and is no listing that was cut.
+    // The text of a file may end without a line end, and is not a listing that was cut.
     let text = format!("{}\n", like.text.trim_matches('\n'));
     let outcome = crate::scan("the example", &mut text.as_bytes(), only, &mut recording);
     let wrong = |what: String| fields.wrong_at(like.at, what);
@@ -608,7 +608,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         let log = |says: &str| format!("[[log]]\nname = \"a-log\"\n[[log.says]]\n{says}");
-        for (text, said) in [
+        for (text, reported) in [
             ("", "line 1: the file describes no format"),
             ("[[log]]\nname = ", "line 2: "),
             ("[[logs]]\nname = \"a\"", "line 1: unknown field `logs`"),
@@ -664,7 +664,7 @@ mod tests {
             ),
         ] {
             let found = wrong(text);
-            assert!(found.starts_with(said), "{text}\n-> {found}");
+            assert!(found.starts_with(reported), "{text}\n-> {found}");
         }
     }
 
@@ -707,7 +707,7 @@ mod tests {
             ("read furlongs", None),
         ] {
             assert_eq!(meant(text), known, "{text}");
-            // `explain` says of a column what a file would say.
+            // `explain` reports of a column what a file would say.
             if let Some((slot, unit)) = known {
                 assert_eq!(slot.words(unit), text);
             }

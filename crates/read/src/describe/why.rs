@@ -13,7 +13,7 @@ pub(crate) enum Why {
     NotANumber,
     /// A value of the line is missing, is none, or contradicts another.
     Unreadable,
-    /// The line does not say how long it took.
+    /// The line does not show how long it took.
     NoDuration,
     /// It took longer than an operation can.
     TooLong(Nanos),

@@ -1,4 +1,4 @@
-//! What a drive says of itself, by one set of names: facts are kept until the drive's name is
+//! What a drive reports of itself, by one set of names: facts are kept until the drive's name is
 //! known.
 //!
 //! JSON, text, syslog lines and mails of the same tools state the same facts through here.
@@ -57,7 +57,7 @@ const KELVIN: i64 = 273;
 /// Above this, a temperature is in kelvin.
 const HOTTEST: i64 = 200;
 /// How a drive is called that no line names.
-const NAMELESS: &str = "drive";
+const UNNAMED_DRIVE: &str = "drive";
 
 /// The name of a value of the NVMe health log by smartctl's JSON, whoever printed it.
 pub(crate) fn nvme_key(label: &str) -> Option<&'static str> {
@@ -144,11 +144,11 @@ pub(crate) fn leading(text: &str) -> Option<u64> {
 
 /// The place of each line of a listing, counted by its reader.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct LineNumbers {
     offered: u64,
 }
 
-impl Places {
+impl LineNumbers {
     /// `input:line` of the line now offered; the first is that of the listing.
     pub(crate) fn next(&mut self, sink: &mut dyn Sink) -> String {
         let source = sink.source();
@@ -172,7 +172,7 @@ pub(crate) struct Drive {
     name: Option<String>,
     model: Option<String>,
     serial: Option<String>,
-    /// Somebody hid the serial number: drives of one model cannot be told apart by it.
+    /// Somebody hid the serial number: drives of one model cannot be distinguished by it.
     is_hidden: bool,
     facts: Vec<PendingFact>,
 }
@@ -259,8 +259,8 @@ impl Drive {
     }
 
     /// Gives all facts to the device. A drive without a name is called as below /dev/disk/by-id,
-    /// and says so: who knows the machine may know which it is.
-    pub(crate) fn pour(&mut self, sink: &mut dyn Sink) {
+    /// and shows it: who knows the machine may know which it is.
+    pub(crate) fn emit(&mut self, sink: &mut dyn Sink) {
         let drive = std::mem::take(self);
         let Some(first) = drive.facts.first() else { return };
         let place = first.read_from.clone();
@@ -275,8 +275,8 @@ impl Drive {
         let device = match &drive.name {
             Some(name) => sink.device(name),
             None => {
-                let device = sink.device(&id().unwrap_or_else(|| NAMELESS.to_string()));
-                sink.add_fact_at(device, typed::DEVICE_NAMELESS, true, &place);
+                let device = sink.device(&id().unwrap_or_else(|| UNNAMED_DRIVE.to_string()));
+                sink.add_fact_at(device, typed::DEVICE_UNNAMED, true, &place);
                 device
             }
         };
@@ -323,7 +323,7 @@ pub(crate) fn disk_behind(line: &str) -> Option<String> {
     sound.then(|| format!("{controller},{number}"))
 }
 
-/// A name below /dev that a program could be told.
+/// A name below /dev that a program could be reported.
 pub(crate) fn is_name(name: &str) -> bool {
     let sound = |c: char| c.is_ascii_alphanumeric() || "-_./:,!@+".contains(c);
     !name.is_empty() && name.len() < 128 && name.chars().all(sound)

@@ -4,7 +4,7 @@
 use iowhy_model::typed::{ArrayAction, BitsPerSecond, Celsius, Key, Share, WritePolicy};
 use iowhy_model::{Fact, FactKey, FactValue, Medium, Sink, key, typed};
 
-use crate::drive::health::{Places, drive_named, leading};
+use crate::drive::health::{LineNumbers, drive_named, leading};
 use crate::facts::AddFact;
 use crate::{decimal, integer};
 
@@ -66,7 +66,7 @@ const KNOWN: &[&str] = &[
 
 /// How a value is read.
 enum Take {
-    /// It holds nothing of ours.
+    /// It contains nothing of ours.
     Nothing,
     Text(Key<String>),
     /// The whole number it begins with.
@@ -75,7 +75,7 @@ enum Take {
     Percent(Key<Share>),
     /// As printed, in lower case; nothing where a drive is simply online.
     State(Key<String>),
-    /// `Yes`: this is the state; `No` says nothing.
+    /// `Yes`: this is the state; `No` shows nothing.
     If(Key<String>, &'static str),
     /// Serial number and model run together, with the revision behind.
     Inquiry(Key<String>),
@@ -88,7 +88,7 @@ enum Take {
 }
 
 impl Take {
-    /// What the value behind a label states.
+    /// What the value after a label states.
     fn fact(&self, value: &str) -> Option<(FactKey, FactValue)> {
         Some(match self {
             Take::Nothing => return None,
@@ -227,9 +227,9 @@ pub(crate) fn subject(text: &str) -> Option<Subject> {
 /// A row that says all of a volume or drive: `logicaldrive 1 (838.3 GB, RAID 1, OK)`, or
 /// `/dev/sda: (Smart Array P410) RAID 6 Volume 0 status: OK.`
 pub(crate) enum Row<'a> {
-    Logical { number: &'a str, said: Vec<&'a str> },
-    Physical { place: &'a str, said: Vec<&'a str> },
-    Status { device: &'a str, controller: &'a str, said: &'a str },
+    Logical { number: &'a str, reported: Vec<&'a str> },
+    Physical { place: &'a str, reported: Vec<&'a str> },
+    Status { device: &'a str, controller: &'a str, reported: &'a str },
 }
 
 pub(crate) fn volume(text: &str) -> Option<Row<'_>> {
@@ -237,22 +237,22 @@ pub(crate) fn volume(text: &str) -> Option<Row<'_>> {
         return None;
     }
     let (head, inside) = text.split_once(" (").unwrap_or((text, ""));
-    let said = || -> Option<Vec<&str>> {
+    let reported = || -> Option<Vec<&str>> {
         Some(inside.strip_suffix(')')?.split(", ").map(str::trim).collect())
     };
     if let Some(number) = head.strip_prefix("logicaldrive ") {
-        return Some(Row::Logical { number, said: said()? });
+        return Some(Row::Logical { number, reported: reported()? });
     }
     if let Some(place) = head.strip_prefix("physicaldrive ") {
-        return Some(Row::Physical { place, said: said()? });
+        return Some(Row::Physical { place, reported: reported()? });
     }
     let (device, rest) = text.strip_prefix("/dev/")?.split_once(": (")?;
     let (controller, rest) = rest.split_once(") ")?;
-    let (what, said) = rest.split_once("status: ")?;
+    let (what, reported) = rest.split_once("status: ")?;
     what.contains("Volume").then_some(Row::Status {
         device,
         controller,
-        said: said.trim().trim_end_matches('.'),
+        reported: reported.trim().trim_end_matches('.'),
     })
 }
 
@@ -274,7 +274,7 @@ enum Table {
 
 #[derive(Default)]
 pub(crate) struct Controller {
-    places: Places,
+    line_numbers: LineNumbers,
     /// The number of the controller.
     number: Option<u64>,
     enclosure: Option<String>,
@@ -284,18 +284,18 @@ pub(crate) struct Controller {
     header: String,
     /// Drives of which only the state stands there.
     unnamed: u64,
-    /// Volumes of a Smart Array by the controller's name: what is said of its cache is theirs.
+    /// Volumes of a Smart Array by the controller's name: what is reported of its cache is theirs.
     volumes: Vec<(String, String)>,
     place: String,
 }
 
 impl Controller {
-    /// What is said from here on stands in the next line of the input.
+    /// What is reported from here on stands in the next line of the input.
     pub(crate) fn at_next_line(&mut self, sink: &mut dyn Sink) {
-        self.place = self.places.next(sink);
+        self.place = self.line_numbers.next(sink);
     }
 
-    /// Takes a line of the printed form; false if it says nothing.
+    /// Takes a line of the printed form; false if it shows nothing.
     pub(crate) fn says(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
         self.heading(text, sink)
             || self.row(text, sink)
@@ -303,8 +303,8 @@ impl Controller {
             || self.label(text, sink)
     }
 
-    /// Another part of a document begins: what is said is about no drive or volume until it names
-    /// one.
+    /// Another part of a document begins: what is reported is about no drive or volume until it
+    /// names one.
     pub(crate) fn begins_part(&mut self) {
         (self.about, self.table) = (None, Table::None);
     }
@@ -417,15 +417,15 @@ impl Controller {
     fn row(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
         let Some(row) = volume(text) else { return false };
         match row {
-            Row::Logical { number, said } => {
+            Row::Logical { number, reported } => {
                 let name = format!("{}/v{}", self.controller(), number);
                 // The last words are the state; what is being done follows it.
-                let words = said.get(2..).unwrap_or_default();
+                let words = reported.get(2..).unwrap_or_default();
                 self.volume(&name, words, sink);
             }
-            Row::Physical { place, said } => {
+            Row::Physical { place, reported } => {
                 let name = format!("{}/{}", self.controller(), place);
-                let medium = said.iter().find_map(|word| match *word {
+                let medium = reported.iter().find_map(|word| match *word {
                     "SAS" | "SATA" | "SAS HDD" | "SATA HDD" => None,
                     "Solid State SATA" | "Solid State SAS" | "SATA SSD" | "SAS SSD" => {
                         Some(Medium::Flash)
@@ -435,15 +435,15 @@ impl Controller {
                 if let Some(medium) = medium {
                     sink.add_fact_at(&name, typed::DEVICE_MEDIUM, medium, &self.place);
                 }
-                let last = said.iter().rfind(|word| **word != "spare").copied().unwrap_or("");
+                let last = reported.iter().rfind(|word| **word != "spare").copied().unwrap_or("");
                 if !last.is_empty() {
                     let value = last.to_ascii_lowercase();
                     sink.add_fact_at(&name, typed::MEMBER_STATE, value, &self.place);
                 }
             }
-            Row::Status { device, controller, said } => {
+            Row::Status { device, controller, reported } => {
                 let volume = (controller.to_string(), device.to_string());
-                self.volume(device, &[said], sink);
+                self.volume(device, &[reported], sink);
                 self.volumes.push(volume);
             }
         }
@@ -453,11 +453,11 @@ impl Controller {
     /// A volume's state, and its work if the words say so: `Recovering, 22.63% complete`.
     fn volume(&mut self, name: &str, words: &[&str], sink: &mut dyn Sink) {
         let Some(first) = words.first() else { return };
-        let (said, percent) = match first.split_once(", ") {
-            Some((said, percent)) => (said, Some(percent)),
+        let (reported, percent) = match first.split_once(", ") {
+            Some((reported, percent)) => (reported, Some(percent)),
             None => (*first, words.get(1).copied()),
         };
-        let lower = said.to_ascii_lowercase();
+        let lower = reported.to_ascii_lowercase();
         sink.add_fact_at(name, typed::ARRAY_STATE, lower.as_str(), &self.place);
         let action = match lower.as_str() {
             "recovering" | "rebuilding" => ArrayAction::Rebuild,
@@ -480,7 +480,7 @@ impl Controller {
             (Table::Volumes, [place, _, volume_state, ..]) if place.contains('/') => {
                 let Some(number) = place.split('/').nth(1).and_then(integer) else { return false };
                 let name = format!("{}/v{number}", self.controller());
-                let said = match *volume_state {
+                let reported = match *volume_state {
                     "Optl" => "optimal",
                     "Dgrd" => "degraded",
                     "Pdgd" => "partially degraded",
@@ -488,7 +488,7 @@ impl Controller {
                     "OfLn" => "offline",
                     other => other,
                 };
-                sink.add_fact_at(&name, typed::ARRAY_STATE, said, &self.place);
+                sink.add_fact_at(&name, typed::ARRAY_STATE, reported, &self.place);
                 let titles: Vec<&str> = self.header.split_whitespace().collect();
                 let place = titles.iter().position(|title| *title == "Cache");
                 if let Some(cache) = place.and_then(|place| words.get(place))
@@ -509,7 +509,7 @@ impl Controller {
                     let alias = vec![format!("megaraid,{id}")];
                     sink.add_fact_at(&name, typed::DEVICE_ALIAS, alias, &self.place);
                 }
-                let said = match *drive_state {
+                let reported = match *drive_state {
                     "Onln" | "UGood" | "JBOD" => None,
                     "Rbld" => Some("rebuilding"),
                     "Offln" => Some("offline"),
@@ -519,8 +519,8 @@ impl Controller {
                     "Msng" => Some("missing"),
                     other => Some(other),
                 };
-                if let Some(said) = said {
-                    sink.add_fact_at(&name, typed::MEMBER_STATE, said, &self.place);
+                if let Some(reported) = reported {
+                    sink.add_fact_at(&name, typed::MEMBER_STATE, reported, &self.place);
                 }
                 let medium = words.windows(2).find_map(|pair| match pair {
                     ["SATA" | "SAS", "HDD"] => Some(Medium::Rotational),
@@ -558,10 +558,10 @@ impl Controller {
                     ["Optimal", "Opt", "Failed", "Degraded", "Dgd", "Fail", "Charging", "Learning"];
                 let known = sound.contains(battery);
                 if known {
-                    let said = battery.to_ascii_lowercase();
+                    let reported = battery.to_ascii_lowercase();
                     let name = self.controller();
                     let key = typed::CONTROLLER_BATTERY;
-                    sink.add_fact_at(&name, key, said, &self.place);
+                    sink.add_fact_at(&name, key, reported, &self.place);
                 }
                 known
             }
@@ -570,7 +570,7 @@ impl Controller {
     }
 
     fn label(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
-        // A cache that is off is said in a sentence of its own.
+        // A cache that is off is reported in a sentence of its own.
         let off = ["Write cache temporarily disabled", "Write cache permanently disabled"];
         if off.iter().any(|words| text.starts_with(words)) {
             let value = text.to_ascii_lowercase();
@@ -604,7 +604,7 @@ impl Controller {
                 "Background Initialization" => ArrayAction::Init,
                 _ => ArrayAction::Check,
             };
-            // Where nothing says of which volume or drive it is, it is no fact about any.
+            // Where nothing reports of which volume or drive it is, it is not a fact about any.
             let Some(name) = self.about.clone() else { return true };
             let device = sink.device(&name);
             sink.add_fact_at(device, typed::ARRAY_ACTION, action, &self.place);
@@ -615,20 +615,23 @@ impl Controller {
             return true;
         }
         if label == "Status" && self.table == Table::Detail {
-            let said = value.to_ascii_lowercase();
-            if let Some(name) = self.about.clone().filter(|_| !said.is_empty() && said != "ok") {
-                sink.add_fact_at(&name, typed::MEMBER_STATE, said, &self.place);
+            let reported = value.to_ascii_lowercase();
+            if let Some(name) =
+                self.about.clone().filter(|_| !reported.is_empty() && reported != "ok")
+            {
+                sink.add_fact_at(&name, typed::MEMBER_STATE, reported, &self.place);
             }
             return true;
         }
         if label == "State" {
             let Some(name) = self.about.clone() else { return true };
             let drive = name.contains("/s");
-            let said = value.split(" (").next().unwrap_or(value).to_ascii_lowercase();
+            let reported = value.split(" (").next().unwrap_or(value).to_ascii_lowercase();
             let key = if drive { typed::MEMBER_STATE } else { typed::ARRAY_STATE };
-            let plain = drive && (said == "optimal" || said == "online" || said == "ready");
-            if !plain && !said.is_empty() {
-                sink.add_fact_at(&name, key, said, &self.place);
+            let plain =
+                drive && (reported == "optimal" || reported == "online" || reported == "ready");
+            if !plain && !reported.is_empty() {
+                sink.add_fact_at(&name, key, reported, &self.place);
             }
             return true;
         }
@@ -637,7 +640,7 @@ impl Controller {
                 || drive_named(text).is_some() && text.contains("Smart Array");
         };
         if is_state(text) && self.about.is_none() {
-            // Nothing says which drive it is: the place in the list is all there is.
+            // Nothing shows which drive it is: the place in the list is all there is.
             self.unnamed += 1;
             let name = format!("{}/drive{}", self.controller(), self.unnamed);
             if let Some(state) = state_of(key::MEMBER_STATE, value) {
@@ -657,12 +660,12 @@ impl Controller {
 
 /// A state in lower case; nothing for a drive that works.
 fn state_of(key: FactKey, value: &str) -> Option<String> {
-    let said = value.split(" (").next().unwrap_or(value).trim().to_ascii_lowercase();
-    let works = said.starts_with("online") || said.starts_with("unconfigured(good)");
+    let reported = value.split(" (").next().unwrap_or(value).trim().to_ascii_lowercase();
+    let works = reported.starts_with("online") || reported.starts_with("unconfigured(good)");
     let plain = key == key::MEMBER_STATE && works;
     // `Unconfigured(bad)` of MegaCli, `UBad` of storcli.
-    let said = if said.ends_with("(bad)") { "bad".to_string() } else { said };
-    Some(said).filter(|said| !said.is_empty() && !plain)
+    let reported = if reported.ends_with("(bad)") { "bad".to_string() } else { reported };
+    Some(reported).filter(|reported| !reported.is_empty() && !plain)
 }
 
 /// What a policy does with writes: `WriteBack`, `WB` of `RWBD`; `AWB` is write-back always.

@@ -1,4 +1,4 @@
-//! What smartd says of a drive, in a system log or in a mail: one sentence a line.
+//! What smartd reports of a drive, in a system log or in a mail: one sentence a line.
 
 use iowhy_model::typed::{Celsius, Key};
 use iowhy_model::{FactKey, FactValue, typed};
@@ -74,16 +74,16 @@ pub(crate) fn message_of(line: &str) -> Option<SmartdMessage> {
     let (subject, sentence) = text.split_once(", ").or_else(|| text.split_once(' '))?;
     let path = subject.split_whitespace().next()?;
     let drive = disk_behind(subject).or_else(|| drive_named(path))?;
-    let mut said = SmartdMessage { drive, facts: Vec::new() };
-    let known = state(sentence.trim(), &mut said);
+    let mut reported = SmartdMessage { drive, facts: Vec::new() };
+    let known = state(sentence.trim(), &mut reported);
     let by_smartd = line.contains("smartd");
     let noise = || NOISE.iter().any(|noise| sentence.trim_start().starts_with(noise));
-    (known || by_smartd && noise()).then_some(said)
+    (known || by_smartd && noise()).then_some(reported)
 }
 
 /// Takes the facts of a sentence; whether it is known.
-fn state(sentence: &str, said: &mut SmartdMessage) -> bool {
-    let facts = &mut said.facts;
+fn state(sentence: &str, reported: &mut SmartdMessage) -> bool {
+    let facts = &mut reported.facts;
     for (words, key) in GROWING {
         if let Some(rest) = sentence.strip_prefix(words) {
             let from_to = rest.split_once(" to ").map(|(from, to)| (leading(from), leading(to)));
@@ -137,7 +137,7 @@ fn state(sentence: &str, said: &mut SmartdMessage) -> bool {
         .or_else(|| sentence.strip_prefix("SMART Usage Attribute: "))
     {
         // `5 Reallocated_Sector_Ct changed from 100 [Raw 0] to 99 [Raw 8]`: without its raw value
-        // an attribute is normalised, and says nothing by itself.
+        // an attribute is normalised, and shows nothing by itself.
         let raws = rest
             .match_indices("[Raw ")
             .filter_map(|(at, mark)| leading(rest.get(at + mark.len()..)?));
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     fn facts(line: &str) -> Vec<(FactKey, FactValue)> {
-        message_of(line).map(|said| said.facts).unwrap_or_default()
+        message_of(line).map(|reported| reported.facts).unwrap_or_default()
     }
 
     #[test]
@@ -185,8 +185,8 @@ mod tests {
         );
         let mail = "Device: /dev/sg2 [megaraid_disk_19], Read SMART Self-Test Log Failed";
         assert_eq!(facts(mail), [fact("smart.silent", "Read SMART Self-Test Log Failed")]);
-        assert_eq!(message_of(mail).map(|said| said.drive).as_deref(), Some("megaraid,19"));
-        // Another program says it, and the name of a unit.
+        assert_eq!(message_of(mail).map(|reported| reported.drive).as_deref(), Some("megaraid,19"));
+        // Another program shows it, and the name of a unit.
         for forged in [
             "Nov 25 22:24:55 nod3 app[7]: Device: /dev/sda, FAILED SMART self-check. BACK UP DATA NOW!",
             "Nov 25 22:24:55 nod3 systemd[1]: Started smartd[1]: Device: /dev/sda, FAILED SMART self-check.",

@@ -1,4 +1,4 @@
-//! What fio says of the latencies of one direction, and the histograms that follow from it.
+//! What fio reports of the latencies of one direction, and the histograms that follow from it.
 
 use iowhy_model::{DeviceId, Histogram, Interval, Layer, Nanos, Note, Op, Rates, Sink, numbers};
 
@@ -139,8 +139,8 @@ impl Latencies {
             .filter(|(of, _)| *of == which)
             .and_then(|(_, step)| percentile_histogram(&known, step, summary, count));
         let buckets = buckets.or_else(|| {
-            let told = || self.shares.iter().map(|(.., percent)| percent).sum::<f64>();
-            let tells = which == LatencyKind::Clat && told() >= LEAST_PERCENT;
+            let reported = || self.shares.iter().map(|(.., percent)| percent).sum::<f64>();
+            let tells = which == LatencyKind::Clat && reported() >= LEAST_PERCENT;
             shares_histogram(Some(&self.shares).filter(|_| tells)?, count)
         });
         let Some(Summary { min_ns, max_ns, mean_ns }) = summary else { return buckets };
@@ -164,7 +164,7 @@ pub(crate) fn percentile_histogram(
     summary: Option<Summary>,
     count: u64,
 ) -> Option<Histogram> {
-    // Of which less than half is told (the rest was cut off), the shape is not known.
+    // Of which less than half is reported (the rest was cut off), the shape is not known.
     if percentiles.last().is_some_and(|(percent, _)| *percent < LEAST_PERCENT) {
         return None;
     }

@@ -37,8 +37,8 @@ const VALUES: usize = 8;
 /// kB of the script are 1024 bytes.
 const KIB: f64 = 1024.0;
 
-fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::from(
+fn sniff(lines: &[&str]) -> Detect {
+    Detect::from(
         lines.first().is_some_and(|line| collecting(line).is_some() || heading(line).is_some()),
     )
 }
@@ -103,7 +103,7 @@ fn row(line: &str, columns: &[usize]) -> Option<MetricRow> {
     for name in words.get(1..split)? {
         let place = from + line.get(from..)?.find(name)?;
         from = place + name.len();
-        // A name wider than its column pushes the rest: the next free one behind it is its own.
+        // A name wider than its column pushes the rest: the next free one after it is its own.
         let near = columns.iter().enumerate().min_by_key(|(_, column)| column.abs_diff(place));
         *names.get_mut(near?.0)? = Some((*name).to_string());
     }
@@ -119,7 +119,7 @@ struct AsmMetrics {
     averages: bool,
     kept_averages: Vec<MetricRow>,
     moments: Moments,
-    poured: bool,
+    emitted: bool,
 }
 
 impl Reader for AsmMetrics {
@@ -128,19 +128,19 @@ impl Reader for AsmMetrics {
         if let Some(seconds) = collecting(line) {
             self.flush(sink);
             self.seconds = Some(seconds);
-            return Step::Took;
+            return Step::Consumed;
         }
         if text.is_empty() || text.bytes().all(|byte| byte == b'.') {
-            return Step::Took;
+            return Step::Consumed;
         }
         if text.starts_with("....") {
             self.flush(sink);
             self.averages = text.contains("AVERAGE");
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(columns) = heading(line) {
             self.columns = columns;
-            return Step::Took;
+            return Step::Consumed;
         }
         let Some(moment) =
             text.split(' ').next().filter(|word| word.contains(':')).and_then(WallTime::read)
@@ -148,7 +148,7 @@ impl Reader for AsmMetrics {
             // A row, and a time that is none.
             return match row(line, &self.columns) {
                 Some(_) => Step::skipped("the row does not begin with a time"),
-                None => Step::Passed,
+                None => Step::NotMine,
             };
         };
         if !self.moments.is_at(moment) {
@@ -165,12 +165,12 @@ impl Reader for AsmMetrics {
             // The other two lines of a heading.
             None => {}
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.flush(sink);
-        if !self.poured {
+        if !self.emitted {
             self.rows = std::mem::take(&mut self.kept_averages);
             self.seconds = None;
             self.flush(sink);
@@ -198,7 +198,7 @@ impl AsmMetrics {
             interval.rates.push((Op::Read, rates(reads, read_kb, read_ms)));
             interval.rates.push((Op::Write, rates(writes, write_kb, write_ms)));
             sink.interval(interval);
-            self.poured = true;
+            self.emitted = true;
         }
     }
 }

@@ -44,7 +44,7 @@ const PROCESSORS: &str = "processors";
 
 static LABELS: Labels = Labels {
     lines: &[
-        // The lines of a screen are kept: what it counts from is said below them.
+        // The lines of a screen are kept: what it counts from is reported below them.
         begins("^ATOP - {host:word} {:text} elapsed$", |found, report, sink| {
             screen(false, report, sink);
             sink.source().host = found.text("host").map(str::to_string);
@@ -157,7 +157,7 @@ impl Disk {
         interval.busy = Some(self.busy);
         interval.svctm_ns = self.service_ns;
         interval.length = seconds.map(Nanos::from_seconds);
-        // Without its length an interval has no rates, and a queue says nothing.
+        // Without its length an interval has no rates, and a queue shows nothing.
         let Some(seconds) = seconds else { return interval };
         interval.queue_len = self.queue.map(|while_busy| while_busy * self.busy.min(1.0));
         interval.in_flight = self.in_flight.map(|count| count as u64);

@@ -32,7 +32,7 @@ static LABELS: Labels = Labels {
         opens: Opens::Record,
     }),
     near: 16,
-    resumes: true,
+    may_resume: true,
     lines: &[
         begins("^Pass completed, {:u} bad blocks found. ({a:u}/{b:u}/{c:u} errors)$", failed)
             .like(&["Pass completed, 24 bad blocks found. (20/3/1 errors)"]),

@@ -26,8 +26,8 @@ pub const FORMAT: Format =
     Format::labels("bench.sh: three copies of zeros to a file by dd", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
-    nameless: "file",
-    resumes: true,
+    unnamed: "file",
+    may_resume: true,
     lines: &[
         begins("^I/O {Speed|speed}({:word} run){ }:{n:n} {unit:word}", run)
             .like(&["I/O Speed(1st run) : 234 MB/s", "I/O speed(1st run) : 1.1 GB/s"]),

@@ -53,29 +53,29 @@ const NS_PER_S: i64 = 1_000_000_000;
 const LONGEST_NS: u64 = 4_294_967_295 * MS;
 
 /// A listing begins with a table's heading, or with a banner, time or key that leads to one.
-fn sniff(head: &[&str]) -> Sniff {
+fn sniff(head: &[&str]) -> Detect {
     if head.first().is_some_and(|line| dictionary::is_one(line)) {
-        return Sniff::Yes;
+        return Detect::Yes;
     }
     for (place, line) in head.iter().enumerate() {
         let mut rest = *line;
         while let Some(item) = Item::take(&mut rest) {
             if matches!(item, Item::Heading(_)) {
-                return Sniff::Yes;
+                return Detect::Yes;
             }
             // File operations (`fs-dist`) are of another layer.
             let files = matches!(item, Item::Key("operation", _) | Item::Banner(_))
                 && (line.contains("operation = ") || line.contains(" operation latency"));
             if files || matches!(item, Item::Row(..) | Item::Total { .. }) {
-                return Sniff::No;
+                return Detect::No;
             }
         }
         let empty = rest.trim().is_empty();
         if !empty || (place == 0 && line.trim().is_empty()) {
-            return Sniff::No;
+            return Detect::No;
         }
     }
-    Sniff::More
+    Detect::NeedLine
 }
 
 /// One thing such a screen says; several may stand on a line.
@@ -114,8 +114,8 @@ impl<'a> Item<'a> {
     fn banner(text: &'a str) -> Option<(Item<'a>, &'a str)> {
         let rest = text.strip_prefix("Tracing ")?;
         let end = rest.find("to end.").map(|at| at + "to end.".len())?;
-        let (said, after) = rest.split_at(end);
-        Some((Item::Banner(said), after))
+        let (reported, after) = rest.split_at(end);
+        Some((Item::Banner(reported), after))
     }
 
     fn total(text: &'a str) -> Option<(Item<'a>, &'a str)> {
@@ -213,7 +213,7 @@ struct Biolatency {
 }
 
 impl Reader for Biolatency {
-    fn above(&mut self, line: &str) {
+    fn line_above(&mut self, line: &str) {
         self.subject.note_above(line);
         self.asked = interval_of_command(line).or(self.asked);
     }
@@ -221,8 +221,8 @@ impl Reader for Biolatency {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if dictionary::is_one(line) {
             return match self.dictionary(line, sink) {
-                Ok(()) => Step::Took,
-                Err(reason) => Step::Skipped(reason),
+                Ok(()) => Step::Consumed,
+                Err(reason) => Step::Malformed(reason),
             };
         }
         let mut rest = line;
@@ -230,15 +230,15 @@ impl Reader for Biolatency {
         while let Some(item) = Item::take(&mut rest) {
             items += 1;
             if let Err(reason) = self.item(item, sink) {
-                return Step::Skipped(reason);
+                return Step::Malformed(reason);
             }
         }
         match (items, rest.trim()) {
             (0, row) if self.table.is_some() && row.contains("->") => {
                 Step::skipped("the row is incomplete")
             }
-            (0, _) => Step::Passed,
-            (_, "") => Step::Took,
+            (0, _) => Step::NotMine,
+            (_, "") => Step::Consumed,
             (_, _) => Step::skipped("the end of the line is unreadable"),
         }
     }
@@ -286,13 +286,13 @@ impl Biolatency {
         match item {
             // The interval that it ends is shorter than was asked for.
             Item::Interrupt => self.asked = None,
-            Item::Banner(said) => {
+            Item::Banner(reported) => {
                 self.flush(sink)?;
                 *self = Biolatency { asked: self.asked, ..Biolatency::default() };
-                if said.starts_with("block device I/O") {
+                if reported.starts_with("block device I/O") {
                     self.subject = Subject::Disks;
                 } else {
-                    let named = Subject::of(said).refusal();
+                    let named = Subject::of(reported).refusal();
                     self.foreign =
                         Some(named.unwrap_or_else(|| "the tool traces no block I/O".to_string()));
                 }
@@ -344,7 +344,7 @@ impl Biolatency {
         Ok(())
     }
 
-    /// The total stands behind the last table of an interval and is of all of them.
+    /// The total stands after the last table of an interval and is of all of them.
     fn total(&mut self, sum: u64, unit: u64, count: u64) {
         let alone = self.tables == 1 && unit == US;
         self.tables = 0;

@@ -56,9 +56,9 @@ pub const FORMAT: Format = Format::program::<Biosnoop>(
 const BYTES_WIDTH: usize = 7;
 /// A request is whole sectors of 512 bytes (`SECTOR_SHIFT`, include/linux/blk_types.h).
 const SECTOR_BYTES: u64 = 512;
-/// How `iowhy snoop` tells the error of the I/O in the line below.
+/// How `iowhy snoop` shows the error of the I/O in the line below.
 const FAILED: &str = "# the I/O below failed: errno ";
-/// How it tells that its rows are all I/Os there were.
+/// How it shows that its rows are all I/Os there were.
 const UNFILTERED: &str = "# unfiltered: every I/O is listed";
 /// The heading of the file behind the latency.
 const FILE_HEADING: &str = "LAT(ms)  FILE";
@@ -68,7 +68,7 @@ const DAY_NS: i64 = 2 * HALF_A_DAY_NS;
 /// A minute with its leap second, which strftime prints as 60.
 const LONGEST_MINUTE_NS: i64 = 61_000_000_000;
 
-fn sniff(head: &[&str]) -> Sniff {
+fn sniff(head: &[&str]) -> Detect {
     let begins = |line: &&str| Columns::of(line).is_some() || Columns::of_row(line).is_some();
     head.first().is_some_and(begins).into()
 }
@@ -165,7 +165,7 @@ struct Biosnoop {
     begun: bool,
     /// A heading named the columns.
     headed: bool,
-    /// The step of its latencies was told.
+    /// The step of its latencies was reported.
     stepped: bool,
     disk: RecentNames<DeviceId>,
     comm: RecentNames<Name>,
@@ -191,7 +191,7 @@ struct Run {
 /// A clock that falls by this and more, to less than half, is that of another run; rows of one run
 /// are out of order by the time that buffers of single processors wait.
 const FALL_NS: i64 = 1_000_000_000;
-/// Rows in order before a fall says so.
+/// Rows in order before a fall shows it.
 const IN_ORDER: u64 = 16;
 
 impl Run {
@@ -200,7 +200,7 @@ impl Run {
         now < self.latest - FALL_NS && now < self.latest / 2 && !self.shuffled
     }
 
-    fn goes_on(&mut self, event: &Event) {
+    fn continues(&mut self, event: &Event) {
         let now = event.completed.map_or(0, Time::ns);
         self.rows += 1;
         self.earlier += u64::from(now < self.latest);
@@ -220,7 +220,7 @@ impl Run {
         if ends {
             *self = Run::default();
         }
-        self.goes_on(event);
+        self.continues(event);
         ends
     }
 }
@@ -239,7 +239,7 @@ struct IoLine<'a> {
 }
 
 impl Reader for Biosnoop {
-    fn owns(&self, line: &str) -> bool {
+    fn claims_row(&self, line: &str) -> bool {
         self.begun && Columns::of_row(line).is_some()
     }
 
@@ -262,18 +262,18 @@ impl Reader for Biosnoop {
                     another_run(sink);
                 }
                 sink.event(event);
-                Step::Took
+                Step::Consumed
             }
             Err(reason) => {
                 sink.source().impossible += u64::from(is_impossible(line));
-                Step::Skipped(reason.to_string())
+                Step::Malformed(reason.to_string())
             }
         }
     }
 
     fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> BlockSize {
         let mut taken = BlockSize::default();
-        // What is said once per listing is said by the first line.
+        // What is reported once per listing is reported by the first line.
         if !self.stepped || !self.columns.are_usual() || self.failed.is_some() {
             return taken;
         }
@@ -283,7 +283,7 @@ impl Reader for Biosnoop {
             if self.run.would_end_before(&event) {
                 break;
             }
-            self.run.goes_on(&event);
+            self.run.continues(&event);
             sink.event(event);
             taken = BlockSize { lines: taken.lines + 1, bytes: end + 1 };
         }
@@ -303,15 +303,15 @@ impl Biosnoop {
         )));
     }
 
-    /// A line that is no event: the heading, a notice of the tool, or prose.
+    /// A line that is not an event: the heading, a notice of the tool, or prose.
     fn other(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(columns) = Columns::of(line) {
-            // Where rows stand in no order, a heading says nothing of where a run begins.
+            // Where rows stand in no order, a heading shows nothing of where a run begins.
             let same = columns == self.columns && self.run.is_in_no_order();
             if self.begun && !same {
-                return Step::Ended;
+                return Step::End;
             }
-            // A second one tells that there were several runs, and nothing which row is of which.
+            // A second one shows that there were several runs, and nothing which row is of which.
             if self.headed && same {
                 sink.source().infer(Inference::Order);
                 sink.note(note(
@@ -321,28 +321,28 @@ impl Biosnoop {
             self.columns = columns;
             self.headed = true;
             sink.source().sees_queue = columns.queue;
-            return Step::Took;
+            return Step::Consumed;
         }
         if line == UNFILTERED {
             (sink.source().sampling, sink.source().level) = (Sampling::Traced, Level::D);
-            return Step::Took;
+            return Step::Consumed;
         }
-        if let Some(told) = line.strip_prefix(FAILED) {
-            let digits = told.split(|c: char| !c.is_ascii_digit()).next();
+        if let Some(reported) = line.strip_prefix(FAILED) {
+            let digits = reported.split(|c: char| !c.is_ascii_digit()).next();
             self.failed = digits.and_then(|digits| digits.parse().ok());
-            return Step::Took;
+            return Step::Consumed;
         }
         let words: Vec<&str> = line.split_ascii_whitespace().take(4).collect();
         match words[..] {
-            ["MAJOR", "MINOR"] => Step::Took,
+            ["MAJOR", "MINOR"] => Step::Consumed,
             ["lost", count, "events", ..] | ["Possibly", "lost", count, ..] => {
                 sink.lost("events dropped by the tool", integer(count).unwrap_or(1));
-                Step::Took
+                Step::Consumed
             }
             _ if self.begun && self.columns.is_row_but_for_time(line) => {
                 Step::skipped("TIME is not a time")
             }
-            _ => Step::Passed,
+            _ => Step::NotMine,
         }
     }
 
@@ -463,7 +463,7 @@ impl Columns {
         let mut bytes = right()?;
         let mut sector = right()?;
         let kind = if sector.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            // BYTES ran into the column behind it, so everything stands one place to the right.
+            // BYTES ran into the column after it, so everything stands one place to the right.
             let kind = sector;
             sector = bytes;
             let glued = pattern.as_mut().or(queue.as_mut()).unwrap_or(&mut latency);
@@ -503,8 +503,8 @@ impl Columns {
     }
 }
 
-/// Whether the last column holds more digits than any latency has, with BYTES before it or without:
-/// the tool read a structure of the kernel at the wrong place.
+/// Whether the last column contains more digits than any latency has, with BYTES before it or
+/// without: the tool read a structure of the kernel at the wrong place.
 fn is_impossible(line: &str) -> bool {
     const MOST_DIGITS: usize = 15;
     let last = line.split_ascii_whitespace().next_back().unwrap_or_default();

@@ -43,7 +43,7 @@ static LABELS: Labels = Labels {
         announces("^{:word}:{:word} loadavg: ", |_, _, _| Some(()))
             .like(&["08:04:11 loadavg: 1.48 0.87 0.45 1/287 14547"]),
         begins("^PID COMM D MAJ MIN DISK I/O Kbytes AVGms$", |_, report, sink| {
-            pour(report, sink);
+            emit(report, sink);
             report.processes.report();
             Some(())
         })
@@ -52,7 +52,7 @@ static LABELS: Labels = Labels {
             .like(&["14501  cksum            R 202 1   xvda1      361   28832   3.39"]),
     ],
     own: &["^{^C|Detaching...}$"],
-    end: Some(pour),
+    end: Some(emit),
     ..Labels::NEW
 };
 
@@ -86,11 +86,11 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
 }
 
 /// A screen is over.
-fn pour(report: &mut Report, sink: &mut dyn Sink) {
+fn emit(report: &mut Report, sink: &mut dyn Sink) {
     if report.has_work() {
         let seconds = report.kept(SECONDS).unwrap_or(1.0);
         let start = report.kept(SCREENS).unwrap_or(0.0) * seconds;
-        report.pour_works(
+        report.emit_works(
             Layer::Block,
             seconds,
             |interval| {

@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! `Process Name = 'dd'` and the table `Kbytes : count distribution` below it. For each process the
-//! most frequent request size becomes the fact `process.request-size`.
+//! most frequent request size becomes the fact `process.request_size`.
 //!
 //! ## How to capture
 //! `bitesize` of bcc and libbpf-tools.

@@ -30,8 +30,8 @@ use iowhy_model::{DeviceId, Flags, Name};
 
 use crate::device_of_numbers;
 use crate::program::*;
-use crate::text::odd::has_odd;
 use crate::text::recent::RecentNames;
+use crate::text::repair::has_odd;
 use crate::trace::pairing::{Action, Pairing, Point};
 
 pub const FORMAT: Format =
@@ -40,7 +40,7 @@ pub const FORMAT: Format =
 /// Decimals blkparse prints of a second (`%t`, nanoseconds).
 const DECIMALS: usize = 9;
 
-fn sniff(head: &[&str]) -> Sniff {
+fn sniff(head: &[&str]) -> Detect {
     let row = head.first().and_then(|line| EventLine::of(line));
     row.is_some_and(|row| !row.device.is_empty() || row.sectors.is_some()).into()
 }
@@ -68,7 +68,7 @@ impl Reader for Blkparse {
             let point = self.point(&row, sink);
             self.pairing.take(action, &point, sink);
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -96,24 +96,24 @@ impl Blkparse {
         }
     }
 
-    /// A line that is no step: a total, or prose.
+    /// A line that is not a step: a total, or prose.
     fn other(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let text = line.trim();
         if let Some(skips) = text.strip_prefix("Skips:") {
             let count = skips.split('(').nth(1).and_then(|text| text.split_whitespace().next());
             sink.lost("records blkparse missed", count.and_then(integer).unwrap_or(0));
-            return Step::Took;
+            return Step::Consumed;
         }
         self.totals |= text.starts_with("CPU") || text.starts_with("Total (");
         let numbers = text.split([',', ' ']).next().unwrap_or_default();
         let by_number = !numbers.is_empty() && numbers.bytes().all(|byte| byte.is_ascii_digit());
         match self.totals {
-            true => Step::Took,
+            true => Step::Consumed,
             // `8,0 3 11 0.5 697 G W 223490 + 8 [x]`, one of them none.
             false if by_number && text.split_whitespace().count() >= STEP_WORDS => {
                 Step::skipped("a field of the step is invalid")
             }
-            false => Step::Passed,
+            false => Step::NotMine,
         }
     }
 }

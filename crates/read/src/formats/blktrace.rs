@@ -49,7 +49,7 @@ pub const FORMAT: Format = Format::program::<Blktrace>(
 
 /// Bits of a device number that are the minor (the kernel's own `MINORBITS`).
 const MINOR_BITS: u32 = 20;
-/// Most processes whose names are kept; Linux hands out 32768 numbers unless told otherwise.
+/// Most processes whose names are kept; Linux hands out 32768 numbers by default.
 const PROCESSES: usize = 1 << 16;
 /// Most devices in one trace; more are damage.
 const DEVICES: usize = 1 << 12;
@@ -69,7 +69,7 @@ const ZONES: u32 = 0x3f << 16;
 const ZEROES: u32 = 1 << 22;
 
 /// The magic of both versions in either byte order, as it looks in text.
-fn sniff(head: &[&str]) -> Sniff {
+fn sniff(head: &[&str]) -> Detect {
     let magic = ["\u{7}tae", "\u{8}tae", "eat\u{7}", "eat\u{8}"];
     head.first().is_some_and(|line| magic.iter().any(|magic| line.contains(magic))).into()
 }
@@ -110,7 +110,7 @@ struct Blktrace;
 
 impl Reader for Blktrace {
     fn line(&mut self, _: &str, _: &mut dyn Sink) -> Step {
-        Step::Passed
+        Step::NotMine
     }
 
     fn binary(&mut self) -> Option<&mut dyn Binary> {

@@ -38,7 +38,7 @@ pub const FORMAT: Format = Format::labels(
 const FILES: &str = "files";
 
 static LABELS: Labels = Labels {
-    nameless: "bonnie++",
+    unnamed: "bonnie++",
     lines: &[
         begins("^Version{*}--Sequential Output--", |_, _, _| Some(())).opens_record().like(&[
             "Version 1.03e       ------Sequential Output------ --Sequential Input- --Random-",
@@ -68,7 +68,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// What bonnie++ reads and writes at once unless told otherwise, bytes.
+/// What bonnie++ reads and writes at once by default, bytes.
 const BLOCK: f64 = 8192.0;
 /// Words of a row: the name and six phases with a rate and a share of the processor each.
 const WORDS: usize = 13;
@@ -85,7 +85,7 @@ fn rate(word: &str) -> Option<f64> {
     .filter(|rate| *rate > 0.0)
 }
 
-/// Whether a value is one, or too quick to be told (`+++++`).
+/// Whether a value is one, or too fast to be reported (`+++++`).
 fn is_sound(word: Option<&&str>, is_value: fn(&str) -> bool) -> bool {
     word.is_none_or(|word| is_value(word) || word.bytes().all(|byte| byte == b'+'))
 }

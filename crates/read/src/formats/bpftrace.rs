@@ -15,7 +15,7 @@
 //! K, M, G, T are powers of 1024, in time as in bytes: `[1K, 2K)` of `@usecs` is 1024 to 2048 us.
 //! The unit is the map's name: `usecs`, `us`, `nsecs`, `ns`, `msecs`, `ms`, alone or as an ending
 //! such as `@lat_us`. bpftrace counts bytes and stack depths with the same tables, so a map
-//! without a unit is skipped and says so. A key that is a disk's name, or its number as the
+//! without a unit is skipped and shows it. A key that is a disk's name, or its number as the
 //! kernel keeps it (8388624 is 8:16, `sdb`), names the device; one that is a request's flags
 //! (`WS`) gives the operation; the whole key is kept as the label if neither. Rows below 0 are
 //! clocks that jumped and are counted as lost.
@@ -26,7 +26,7 @@
 //! between two prints: iowhy assumes that it did, like the scripts in the bpftrace package. Whether
 //! latency starts at the issue or in the queue: issue is assumed, as in `biolatency.bt`.
 
-use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, pour, unit_of};
+use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, emit, unit_of};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::subject::Subject;
 use crate::program::*;
@@ -34,12 +34,12 @@ use crate::program::*;
 pub const FORMAT: Format =
     Format::program::<Bpftrace>("latency histograms of a bpftrace map", Level::B, &["@"], sniff);
 
-fn sniff(head: &[&str]) -> Sniff {
+fn sniff(head: &[&str]) -> Detect {
     let Some(first) = head.first().filter(|line| Map::of(line).is_some()) else {
-        return Sniff::No;
+        return Detect::No;
     };
     match head.get(1) {
-        None if !first.is_empty() => Sniff::More,
+        None if !first.is_empty() => Detect::NeedLine,
         second => second.is_some_and(|line| row(line).is_some()).into(),
     }
 }
@@ -110,7 +110,7 @@ struct Bpftrace {
 }
 
 impl Reader for Bpftrace {
-    fn above(&mut self, line: &str) {
+    fn line_above(&mut self, line: &str) {
         self.subject.note_above(line);
     }
 
@@ -119,24 +119,24 @@ impl Reader for Bpftrace {
             self.finish(sink);
             let unit = map.unit;
             self.map = Some(map);
-            return unit.map_or(Step::Skipped(NO_UNIT.to_string()), |_| Step::Took);
+            return unit.map_or(Step::Malformed(NO_UNIT.to_string()), |_| Step::Consumed);
         }
-        let Some(row) = row(line).filter(|_| self.map.is_some()) else { return Step::Passed };
+        let Some(row) = row(line).filter(|_| self.map.is_some()) else { return Step::NotMine };
         if self.map.as_ref().is_some_and(|map| map.unit.is_none()) {
-            return Step::Skipped(NO_UNIT.to_string());
+            return Step::Malformed(NO_UNIT.to_string());
         }
         if let Some(reason) = self.subject.refusal() {
-            return Step::Skipped(reason);
+            return Step::Malformed(reason);
         }
         self.rows.push(row);
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         let rows = std::mem::take(&mut self.rows);
         let Some(Map { unit: Some(unit), key }) = self.map.take() else { return };
         let keys: Vec<&str> = key.as_deref().unwrap_or("").split(',').collect();
-        pour(&keys, unit, &rows, None, self.subject, sink);
+        emit(&keys, unit, &rows, None, self.subject, sink);
     }
 }
 

@@ -15,7 +15,7 @@
 //! `max` is inclusive: `"min": 256, "max": 511` counts latencies from 256 up to, not
 //! including, 512. A row without `max` is open, one without `min` is below the others. Buckets are
 //! whole units. Warnings go to the same stream in some versions and are ignored. A map without a
-//! unit of time, such as `@size`, is skipped and says so. `print(@usecs)` at an interval gives
+//! unit of time, such as `@size`, is skipped and shows it. `print(@usecs)` at an interval gives
 //! counts since the map was last cleared: as with the plain output iowhy assumes that the script
 //! cleared it.
 //!
@@ -25,7 +25,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, pour, unit_of};
+use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, emit, unit_of};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::subject::Subject;
 use crate::program::*;
@@ -41,8 +41,8 @@ pub const FORMAT: Format = Format::program::<BpftraceJson>(
 const TYPES: [&str; 9] =
     ["attached_probes", "hist", "lhist", "lost_events", "map", "printf", "stats", "time", "value"];
 
-fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::from(lines.first().is_some_and(|line| typed(line).is_some()))
+fn sniff(lines: &[&str]) -> Detect {
+    Detect::from(lines.first().is_some_and(|line| typed(line).is_some()))
 }
 
 /// `{"type": "hist", "data": ...}`: the type and the data.
@@ -71,7 +71,7 @@ impl Reader for BpftraceJson {
         let Some((kind, value)) = typed(line) else {
             return match line.trim_start().starts_with("{\"type\"") {
                 true => Step::skipped("the line is not complete JSON of bpftrace"),
-                false => Step::Passed,
+                false => Step::NotMine,
             };
         };
         match (kind.as_str(), value) {
@@ -81,18 +81,18 @@ impl Reader for BpftraceJson {
                     self.first = self.first.or(Some(moment));
                     (self.before, self.now) = (self.now, Some(moment));
                 }
-                Step::Took
+                Step::Consumed
             }
             ("printf", Value::String(text)) => {
                 self.subject.note_above(&text);
-                Step::Took
+                Step::Consumed
             }
             ("lost_events", value) => {
                 let events = value.get("events").and_then(Value::as_u64).unwrap_or(0);
                 sink.lost("events bpftrace lost", events.min(COUNT_LIMIT));
-                Step::Took
+                Step::Consumed
             }
-            _ => Step::Took,
+            _ => Step::Consumed,
         }
     }
 }
@@ -100,12 +100,12 @@ impl Reader for BpftraceJson {
 impl BpftraceJson {
     fn maps(&self, maps: &Map<String, Value>, sink: &mut dyn Sink) -> Step {
         if let Some(reason) = self.subject.refusal() {
-            return Step::Skipped(reason);
+            return Step::Malformed(reason);
         }
-        let mut step = Step::Took;
+        let mut step = Step::Consumed;
         for (name, value) in maps {
             let Some(unit) = unit_of(name.trim_start_matches('@')) else {
-                step = Step::Skipped(NO_UNIT.to_string());
+                step = Step::Malformed(NO_UNIT.to_string());
                 continue;
             };
             let keyed: Vec<(&str, &Value)> = match value {
@@ -123,7 +123,7 @@ impl BpftraceJson {
                     continue;
                 };
                 let keys: Vec<&str> = key.split(',').collect();
-                pour(&keys, unit, &rows, self.span(), self.subject, sink);
+                emit(&keys, unit, &rows, self.span(), self.subject, sink);
             }
         }
         step

@@ -5,7 +5,7 @@
 //! 26.86GiB (4.86%)`, `Rate: 86.02MiB/s`, `Error summary: csum=5`, and before 5.2 `scrub started at
 //! ..., running for 00:05:00`, `total bytes scrubbed: 100.00GiB with 5 errors`, `error details:
 //! csum=5`. The facts are those of an array: `array.action` (`scrub` or `idle`), `array.percent`,
-//! `array.left_s`, `array.speed` and `member.errors.checksum`, `.read`, `.uncorrectable`.
+//! `array.remaining`, `array.speed` and `member.errors.checksum`, `.read`, `.uncorrectable`.
 //!
 //! ## How to capture
 //! `btrfs scrub status /mnt`, `btrfs scrub status -d /mnt` (a part for each device).
@@ -33,10 +33,10 @@ pub const FORMAT: Format =
     Format::labels("btrfs scrub status: progress and errors", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
-    nameless: "btrfs",
+    unnamed: "btrfs",
     command: Some(Command { program: "btrfs ", subject: of_command, opens: Opens::Nothing }),
     near: 3,
-    resumes: true,
+    may_resume: true,
     lines: &[
         begins("^{Scrub|scrub} device /dev/{disk:word} (id ", |found, report, _| {
             report.name(found.text("disk")?)
@@ -68,7 +68,9 @@ static LABELS: Labels = Labels {
         }),
         label(&["Time left"], |value, report| {
             let left = span_s(value).map(f64::round);
-            while_running(report, left, |left| typed::ARRAY_LEFT.with(Nanos::from_seconds(left)))
+            while_running(report, left, |left| {
+                typed::ARRAY_REMAINING.with(Nanos::from_seconds(left))
+            })
         }),
         label(&["Rate"], |value, report| {
             let rate = value.split_whitespace().next().and_then(|word| word.strip_suffix("/s"));
@@ -101,7 +103,7 @@ fn action(report: &mut Report, is_running: bool) -> Option<()> {
     report.fact(typed::ARRAY_ACTION, action)
 }
 
-/// States a number of a scrub that runs; that of one that is over says nothing.
+/// States a number of a scrub that runs; that of one that is over shows nothing.
 fn while_running(
     report: &mut Report,
     number: Option<f64>,

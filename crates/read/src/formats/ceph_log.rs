@@ -44,9 +44,9 @@ pub const FORMAT: Format = Format::program::<CephLog>(
 .resumed();
 
 /// The time in front is the line's own, so nothing stands before it.
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let whole = |line: &&&str| line.starts_with(|c: char| c.is_ascii_alphanumeric());
-    Sniff::from(lines.first().filter(whole).is_some_and(|line| Entry::of(line).is_some()))
+    Detect::from(lines.first().filter(whole).is_some_and(|line| Entry::of(line).is_some()))
 }
 
 /// From when on BlueStore logs an operation (`bluestore_log_op_age`).
@@ -54,12 +54,13 @@ const LOGGED_US: u64 = 5_000_000;
 /// The longest time that is taken for one: a day.
 const LONGEST_S: f64 = 86_400.0;
 
-/// A line that tells of a wait.
+/// A line that reports a wait.
 #[derive(Clone, Debug, PartialEq)]
 enum Entry<'a> {
     /// An operation of the store of an OSD, if that is named, and how long it took, ns.
     Store { osd: Option<u64>, what: &'a str, ns: u64 },
-    /// Requests of these OSDs are blocked: how many, and the oldest for how long if it is said, s.
+    /// Requests of these OSDs are blocked: how many, and the oldest for how long if it is reported,
+    /// s.
     Blocked { osds: Vec<u64>, count: u64, oldest_s: Option<u64> },
     /// The store of this OSD noted slow operations within the last day (`BLUESTORE_SLOW_OP_ALERT`).
     Noted { osd: u64 },
@@ -218,30 +219,30 @@ impl Reader for CephLog {
                     known.most = known.most.max(count);
                     known.oldest_s = known.oldest_s.max(oldest_s);
                 }
-                return Step::Took;
+                return Step::Consumed;
             }
             Some(Entry::Scrubbed(errors)) => {
                 self.scrubbed = self.scrubbed.max(errors);
-                return Step::Took;
+                return Step::Consumed;
             }
             Some(Entry::Noted { osd }) => {
                 self.noted.insert(osd);
-                return Step::Took;
+                return Step::Consumed;
             }
             Some(Entry::SlowStores(count)) => {
                 self.slow_stores = self.slow_stores.max(count);
-                return Step::Took;
+                return Step::Consumed;
             }
             None if line.contains("slow operation observed for ") => {
                 return Step::skipped("the line has no duration");
             }
-            None => return Step::Passed,
+            None => return Step::NotMine,
         };
         let name = osd.map_or("an OSD".to_string(), |osd| format!("osd.{osd}"));
         let reads = what.contains("read") || what.contains("get") || what.contains("list");
         let op = if reads { Op::Read } else { Op::Flush };
         self.slow.take((&name, op, what), ns, moment(line), sink);
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -258,7 +259,7 @@ impl Reader for CephLog {
             sink.add_fact(device, typed::CEPH_BLOCKED, blocked.most);
             if let Some(seconds) = blocked.oldest_s {
                 let longest = Nanos::from_seconds(seconds as f64);
-                sink.add_fact(device, typed::CEPH_BLOCKED_FOR, longest);
+                sink.add_fact(device, typed::CEPH_BLOCKED_TIME, longest);
             }
         }
         self.slow.state_threshold(LOGGED_US, sink);

@@ -47,7 +47,7 @@ impl Reader for CephOsdPerfJson {
         for piece in pieces {
             let Piece::Element(osd) = piece else { continue };
             if let Err(reason) = take(&osd, sink) {
-                step = Step::Skipped(reason);
+                step = Step::Malformed(reason);
             }
         }
         step

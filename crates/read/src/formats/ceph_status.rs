@@ -29,17 +29,17 @@ pub const FORMAT: Format = Format::program::<Status>(
     |lines| lines.first().is_some_and(|line| begins(line)).into(),
 );
 
-/// Whether the line tells that a cluster is not well, or goes on behind the lines of another
+/// Whether the line shows that a cluster is not well, or goes on after the lines of another
 /// format.
 fn begins(line: &str) -> bool {
     if line.trim_start().starts_with("pgs:") && line.contains("% pgs not active") {
         return true;
     }
-    // `ceph health detail` says it without the word: its lines are those of the logs (`ceph-log`).
+    // `ceph health detail` shows it without the word: its lines are those of the logs (`ceph-log`).
     let Some(rest) = line.trim().strip_prefix("health") else { return false };
-    let said = rest.trim_start_matches(':').trim();
+    let reported = rest.trim_start_matches(':').trim();
     ["HEALTH_WARN", "HEALTH_ERR"].iter().any(|health| {
-        said.strip_prefix(health).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        reported.strip_prefix(health).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     })
 }
 
@@ -54,21 +54,21 @@ struct Status {
 
 impl Reader for Status {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let said = line.trim();
-        if said.contains(" slow ops, oldest one blocked for ") {
-            return Step::Passed;
+        let reported = line.trim();
+        if reported.contains(" slow ops, oldest one blocked for ") {
+            return Step::NotMine;
         }
         let place = sink.source().place();
         let mut took = begins(line);
-        for part in said.split(", ") {
+        for part in reported.split(", ") {
             let part = part.trim_start_matches("pgs:").trim();
             let part = part.rsplit_once(": ").map_or(part, |(_, part)| part.trim());
             took |= self.part(part, &place, sink).is_some();
         }
-        let (name, value) = said.split_once(':').unwrap_or(("", said));
+        let (name, value) = reported.split_once(':').unwrap_or(("", reported));
         let recovery = match name {
             "recovery" => value.split(',').next(),
-            _ => said.strip_prefix("recovery io ").and_then(|rest| rest.split(',').next()),
+            _ => reported.strip_prefix("recovery io ").and_then(|rest| rest.split(',').next()),
         };
         if let Some(rate) = recovery {
             let Some(rate) = rate.trim().strip_suffix("/s").and_then(amount) else {
@@ -77,7 +77,7 @@ impl Reader for Status {
             sink.add_fact_at(None, typed::CLUSTER_RECOVERY, BytesPerSecond(rate), &place);
             took = true;
         }
-        if took { Step::Took } else { Step::Passed }
+        if took { Step::Consumed } else { Step::NotMine }
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

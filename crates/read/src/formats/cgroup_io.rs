@@ -68,12 +68,12 @@ const COUNTS: [(&str, &str, &str); 2] =
 /// What counts of version 1 are kept apart by.
 const PARTS: [&str; 6] = ["Read", "Write", "Sync", "Async", "Discard", "Total"];
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     match lines {
-        [first, ..] if row(first).is_some() || !set_by_options(first).is_empty() => Sniff::Yes,
-        [first] if part(first).is_some() => Sniff::More,
+        [first, ..] if row(first).is_some() || !set_by_options(first).is_empty() => Detect::Yes,
+        [first] if part(first).is_some() => Detect::NeedLine,
         [first, second, ..] => (part(first).is_some() && part(second).is_some()).into(),
-        _ => Sniff::No,
+        _ => Detect::No,
     }
 }
 
@@ -126,8 +126,8 @@ fn file_of(command: &str) -> Option<&str> {
 /// `echo "8:32 1048576" > PATH/blkio.throttle.read_bps_device`: how a limit of version 1 is set.
 fn set_by_shell(text: &str) -> Option<DeviceLine<'_>> {
     let (head, path) = text.split_once('>')?;
-    let (_, said) = head.split_once("echo ")?;
-    let (numbers, value) = said.trim().trim_matches(['"', '\'']).split_once(' ')?;
+    let (_, reported) = head.split_once("echo ")?;
+    let (numbers, value) = reported.trim().trim_matches(['"', '\'']).split_once(' ')?;
     let path = path.trim_start_matches('>').trim().trim_matches(['"', '\'']);
     let name = path.rsplit('/').next()?;
     let (_, limit) = THROTTLES.iter().find(|(file, _)| *file == name)?;
@@ -177,7 +177,7 @@ struct CgroupIo {
 }
 
 impl CgroupIo {
-    /// States a count of version 1; what is no read or write is part of these.
+    /// States a count of version 1; what is not a read or write is part of these.
     fn count(
         &self,
         (path, device, what, count): (Option<&str>, String, &str, u64),
@@ -191,7 +191,7 @@ impl CgroupIo {
 }
 
 impl Reader for CgroupIo {
-    fn above(&mut self, line: &str) {
+    fn line_above(&mut self, line: &str) {
         if let Some(file) = file_of(line) {
             self.file = file.to_string();
         }
@@ -201,29 +201,29 @@ impl Reader for CgroupIo {
         let total =
             line.strip_prefix("Total ").is_some_and(|count| integer(count.trim()).is_some());
         if line.trim().is_empty() || total {
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(part) = part(line) {
             self.count(part, sink);
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(file) = file_of(line).filter(|_| !line.contains("echo ")) {
             self.file = file.to_string();
-            return Step::Took;
+            return Step::Consumed;
         }
         let set = set_by_options(line);
         if !set.is_empty() {
             set.iter().for_each(|set| state(set, sink));
-            return Step::Took;
+            return Step::Consumed;
         }
         let Some(row) = row(line) else {
             let torn = ["rbytes=", "rbps=", "wiops="].iter().any(|field| line.contains(field));
             return match torn {
                 true => Step::skipped("the line has no device or a field without a value"),
-                false => Step::Passed,
+                false => Step::NotMine,
             };
         };
         state(&row, sink);
-        Step::Took
+        Step::Consumed
     }
 }

@@ -79,7 +79,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// The name of a column here: its disk, if the heading says that, the operation, and what is
+/// The name of a column here: its disk, if the heading shows that, the operation, and what is
 /// counted.
 fn column(disk: &str, op: &str, what: &str) -> String {
     format!("{disk}\t{op} {what}")
@@ -138,12 +138,12 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     disks.dedup();
     for disk in disks {
         let name = if is_plot { disk } else { words.get(named)? };
-        pour(name, |op, what| report.heading.number(&column(disk, op, what), values), report, sink);
+        emit(name, |op, what| report.heading.number(&column(disk, op, what), values), report, sink);
     }
     Some(())
 }
 
-fn pour(name: &str, of: impl Fn(&str, &str) -> Option<f64>, report: &Report, sink: &mut dyn Sink) {
+fn emit(name: &str, of: impl Fn(&str, &str) -> Option<f64>, report: &Report, sink: &mut dyn Sink) {
     let mut interval = Interval::new(sink.device(name), Layer::Block);
     report.moments.date(&mut interval);
     for (op, name) in [(Op::Read, "read"), (Op::Write, "write")] {

@@ -44,30 +44,30 @@ const NAMED: usize = 8;
 const KEPT: usize = 10_000;
 
 /// Lines of top above its processors: the title and the tasks.
-const LEAD: usize = 4;
+const BANNER_LINES: usize = 4;
 
-fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first() else { return Sniff::No };
+fn sniff(lines: &[&str]) -> Detect {
+    let Some(first) = lines.first() else { return Detect::No };
     let is_top = |line: &str| top_shares(line).is_some() || one_of_top(line).is_some();
     if table(first).is_some() || is_top(first) {
-        return Sniff::Yes;
+        return Detect::Yes;
     }
     // Its table of tasks alone.
     if tasks(first).is_some() {
         return match lines.get(1) {
-            None => Sniff::More,
-            Some(row) => {
-                Sniff::from(row.split_whitespace().next().is_some_and(|pid| integer(pid).is_some()))
-            }
+            None => Detect::NeedLine,
+            Some(row) => Detect::from(
+                row.split_whitespace().next().is_some_and(|pid| integer(pid).is_some()),
+            ),
         };
     }
     if load(first).is_none() {
-        return Sniff::No;
+        return Detect::No;
     }
     match lines.iter().any(|line| is_top(line)) {
-        true => Sniff::Yes,
-        false if lines.len() < LEAD => Sniff::More,
-        false => Sniff::No,
+        true => Detect::Yes,
+        false if lines.len() < BANNER_LINES => Detect::NeedLine,
+        false => Detect::No,
     }
 }
 
@@ -94,7 +94,7 @@ fn one_of_top(line: &str) -> Option<Shares> {
 
 fn shares_of_top(rest: &str) -> Option<Shares> {
     let text = rest.replace('%', " ");
-    // `5,9 us,` with a decimal comma: the comma behind the name parts the shares.
+    // `5,9 us,` with a decimal comma: the comma after the name parts the shares.
     let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_end_matches(',')).collect();
     let pairs = words.chunks_exact(2).map(|pair| (pair[1], pair[0]));
     let names: Vec<&str> = pairs.clone().map(|(name, _)| name).collect();
@@ -146,7 +146,7 @@ impl Reader for Cpu {
         let text = line.trim();
         if text.is_empty() {
             self.columns.clear();
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(columns) = table(line) {
             self.columns = columns;
@@ -167,11 +167,11 @@ impl Reader for Cpu {
             let at = |name: &str| text.split_whitespace().position(|word| word == name);
             (self.share_at, self.command_at) = (at("%CPU"), at("COMMAND"));
         } else if text.starts_with("Tasks:") || text.starts_with("Threads:") || memory(text) {
-            return Step::Took;
+            return Step::Consumed;
         } else {
             return self.task(text);
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -225,26 +225,26 @@ impl Cpu {
         };
         let (stamp, rest) = words.split_at_checked(first).unwrap_or_default();
         let (Some(which), values) = (rest.first(), rest.get(1..).unwrap_or_default()) else {
-            return Step::Passed;
+            return Step::NotMine;
         };
         if stamp.is_empty() || !values.iter().all(|word| decimal(word).is_some()) {
-            return Step::Passed;
+            return Step::NotMine;
         }
         // `Average:` repeats what was printed before.
         if *which == "all" && WallTime::read(&stamp.join(" ")).is_some() {
             let pairs = self.columns.iter().map(String::as_str).zip(values.iter().copied());
             self.processor.take(&shares(pairs));
         }
-        Step::Took
+        Step::Consumed
     }
 
     /// A row of top's tasks.
     fn task(&mut self, line: &str) -> Step {
-        let Some(place) = self.state_at else { return Step::Passed };
+        let Some(place) = self.state_at else { return Step::NotMine };
         let words: Vec<&str> = line.split_whitespace().collect();
         let state = words.get(place).filter(|word| word.len() == 1);
         if words.first().is_none_or(|pid| integer(pid).is_none()) || state.is_none() {
-            return Step::Passed;
+            return Step::NotMine;
         }
         self.blocked += u64::from(state == Some(&"D"));
         let share = self.share_at.and_then(|place| words.get(place)).and_then(|word| decimal(word));
@@ -262,7 +262,7 @@ impl Cpu {
             self.reclaim = Some(self.reclaim.map_or(share, |most| most.max(share)));
         }
         self.most_blocked = self.most_blocked.max(self.blocked);
-        Step::Took
+        Step::Consumed
     }
 }
 

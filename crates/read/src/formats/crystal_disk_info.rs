@@ -33,11 +33,11 @@ pub const FORMAT: Format =
     Format::labels("CrystalDiskInfo: drive health as Windows users print it", Level::E, &LABELS);
 
 /// Lists of controllers, and dumps of bytes.
-const ASIDE: &str = "aside";
+const IGNORED: &str = "aside";
 
 static LABELS: Labels = Labels {
     near: 1,
-    resumes: true,
+    may_resume: true,
     lines: &[
         begins("^CrystalDiskInfo {:word} {*}(C)", |_, _, _| Some(()))
             .like(&["CrystalDiskInfo 8.12.4 (C) 2008-2021 hiyohiyo"]),
@@ -57,7 +57,7 @@ static LABELS: Labels = Labels {
         .like(&["Firmware : 01.01A01"]),
         says("^-- S.M.A.R.T. ---", |_, report, _| report.enter(""))
             .like(&["-- S.M.A.R.T. --------------"]),
-        says("^-- {:text} ---", |_, report, _| report.enter(ASIDE))
+        says("^-- {:text} ---", |_, report, _| report.enter(IGNORED))
             .like(&["-- IDENTIFY_DEVICE ---------"]),
         begins("^{id:word} {:word} {:word} {:word} {raw:word} {:text}", ata)
             .when(|found| is_ata(found) && raw(found).is_some())
@@ -66,7 +66,7 @@ static LABELS: Labels = Labels {
         perhaps("^{id:word} {raw:word} {:text}", nvme)
             .when(|found| raw(found).is_some())
             .like(&["0E 000000000000 Media and Data Integrity Errors"]),
-        perhaps("^{:text}", |_, report, _| (report.part == ASIDE).then_some(()))
+        perhaps("^{:text}", |_, report, _| (report.part == IGNORED).then_some(()))
             .like(&["+0 +1 +2 +3"]),
     ],
     labels: &[
@@ -120,7 +120,7 @@ const NVME: [&str; 15] = [
 /// Speeds of a SATA link as the program names them, in bits per second.
 const LINKS: [(&str, f64); 3] = [("SATA/150", 1.5e9), ("SATA/300", 3e9), ("SATA/600", 6e9)];
 
-/// `Good (97 %)`, in English or Japanese; other languages are passed over.
+/// `Good (97 %)`, in English or Japanese; other languages are ignored.
 fn health(value: &str, report: &mut Report) -> Option<()> {
     let (word, share) = value.split_once('(').unwrap_or((value, ""));
     match word.trim() {
@@ -156,7 +156,7 @@ fn is_ata(found: &Found) -> bool {
 fn ata(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let (id, raw) = raw(found)?;
     let raw = match id {
-        _ if report.part == ASIDE => None,
+        _ if report.part == IGNORED => None,
         id if LOW.contains(&id) => Some(raw % SEVERAL),
         TIMEOUTS => Some(raw).filter(|raw| *raw <= u64::from(u16::MAX)),
         _ => Some(raw).filter(|raw| *raw < SEVERAL),
@@ -165,7 +165,7 @@ fn ata(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
 }
 
 fn nvme(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
-    let (id, raw) = raw(found).filter(|_| report.part != ASIDE)?;
+    let (id, raw) = raw(found).filter(|_| report.part != IGNORED)?;
     let place = usize::try_from(id).ok()?.checked_sub(1)?;
     let Some(name) = NVME.get(place) else { return Some(()) };
     nvme_value(name, &raw.to_string())

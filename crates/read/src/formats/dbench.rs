@@ -27,7 +27,7 @@ pub const FORMAT: Format =
     Format::labels("dbench: operations on files, mean and maximum latency", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {
-    nameless: "dbench",
+    unnamed: "dbench",
     lines: &[
         begins("^Operation Count AvgLat MaxLat$", |_, _, _| Some(()))
             .like(&["Operation      Count    AvgLat    MaxLat"]),

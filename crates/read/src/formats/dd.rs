@@ -31,7 +31,7 @@ use iowhy_model::typed::{BytesPerSecond, Durable, PageCache};
 use crate::counters::limits::limits_of;
 use crate::counters::stated::rates;
 use crate::program::*;
-use crate::text::odd::has_odd;
+use crate::text::repair::has_odd;
 
 pub const FORMAT: Format = Format::program::<Dd>(
     "dd: bytes copied, seconds, rate",
@@ -44,26 +44,26 @@ pub const FORMAT: Format = Format::program::<Dd>(
 /// Printed rate over bytes per second: two digits are printed, and busybox divides by 1024.
 const AGREES: std::ops::Range<f64> = 0.88..1.15;
 /// Lines between a command or the records and their result.
-const LEAD: usize = 6;
+const BANNER_LINES: usize = 6;
 /// dd's own block size when none was given.
 const BLOCK: f64 = 512.0;
 
-fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first() else { return Sniff::No };
+fn sniff(lines: &[&str]) -> Detect {
+    let Some(first) = lines.first() else { return Detect::No };
     if result(first).is_some() {
-        return Sniff::Yes;
+        return Detect::Yes;
     }
     if records(first).is_none() && Command::of(first).is_none() {
-        return Sniff::No;
+        return Detect::No;
     }
     match lines.last() {
         Some(last) if result(last).is_some() || is_harmed(last) || timed(last).is_some() => {
-            Sniff::Yes
+            Detect::Yes
         }
         // What stands between: the other line of records, a prompt, a warning.
-        Some(last) if lines.len() > 1 && Command::of(last).is_some() => Sniff::No,
-        _ if lines.len() < LEAD => Sniff::More,
-        _ => Sniff::No,
+        Some(last) if lines.len() > 1 && Command::of(last).is_some() => Detect::No,
+        _ if lines.len() < BANNER_LINES => Detect::NeedLine,
+        _ => Detect::No,
     }
 }
 
@@ -156,10 +156,10 @@ fn records(line: &str) -> Option<f64> {
     let (before, rest) = line.split_at_checked(start)?;
     let (whole, rest) = rest.split_once('+')?;
     let (partial, words) = rest.split_once(' ')?;
-    let said = !words.trim().is_empty() && words.split_whitespace().count() <= 4;
+    let reported = !words.trim().is_empty() && words.split_whitespace().count() <= 4;
     let plain = before.is_empty() || !before.is_ascii();
     let count = integer(whole)?.checked_add(integer(partial)?)?;
-    (said && plain && !words.contains(['(', '='])).then_some(count as f64)
+    (reported && plain && !words.contains(['(', '='])).then_some(count as f64)
 }
 
 /// A dd command as it was typed.
@@ -243,42 +243,42 @@ struct Dd {
 impl Reader for Dd {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(command) = Command::of(line) {
-            self.pour(sink);
+            self.emit(sink);
             limits_of(line, sink);
             self.command = Some(command);
         } else if let Some(count) = records(line) {
             // What was printed while it ran is part of what follows.
             self.pending = self.pending.filter(|_| self.records.is_some());
             if self.pending.is_some() {
-                self.pour(sink);
+                self.emit(sink);
             }
             self.records = self.records.or(Some(count));
         } else if let Some(done) = self.by_the_shell(line) {
             self.pending = Some(done);
-            self.pour(sink);
+            self.emit(sink);
         } else if let Some(done) = result(line) {
-            let goes_on = self.pending.is_some_and(|before| {
+            let continues = self.pending.is_some_and(|before| {
                 self.records.is_none() && before.bytes < done.bytes && before.seconds < done.seconds
             });
-            if !goes_on {
-                self.pour_pending(sink);
+            if !continues {
+                self.emit_pending(sink);
             }
             self.pending = Some(done);
         } else if is_harmed(line) && (self.records.is_some() || self.command.is_some()) {
             return Step::skipped("no bytes, time and rate that agree");
         } else {
-            return Step::Passed;
+            return Step::NotMine;
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        self.pour(sink);
+        self.emit(sink);
     }
 }
 
 impl Dd {
-    /// What `time` says of a copy that printed its records and no result; the size of a record
+    /// What `time` reports of a copy that printed its records and no result; the size of a record
     /// stands in the command.
     fn by_the_shell(&self, line: &str) -> Option<CopyResult> {
         let seconds = timed(line).filter(|seconds| *seconds > 0.0)?;
@@ -288,12 +288,12 @@ impl Dd {
     }
 
     /// Gives out the last result and forgets its records.
-    fn pour(&mut self, sink: &mut dyn Sink) {
-        self.pour_pending(sink);
+    fn emit(&mut self, sink: &mut dyn Sink) {
+        self.emit_pending(sink);
         self.records = None;
     }
 
-    fn pour_pending(&mut self, sink: &mut dyn Sink) {
+    fn emit_pending(&mut self, sink: &mut dyn Sink) {
         let Some(done) = self.pending.take() else { return };
         let records = self.records.take();
         let command = self.command.take();

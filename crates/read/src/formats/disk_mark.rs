@@ -35,7 +35,7 @@ pub const FORMAT: Format = Format::labels(
 
 static LABELS: Labels = Labels {
     near: 1,
-    resumes: true,
+    may_resume: true,
     lines: &[
         begins(
             "^{SEQ|RND|Sequential|Random} {size:text}(Q={q:u}, T={t:u}):{mb:n} MB/s [{ios:n} IOPS] <{us:n} us>$",

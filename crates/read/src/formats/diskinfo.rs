@@ -34,11 +34,11 @@ pub const FORMAT: Format = Format::labels(
 
 /// Size of the durable write that stands for the drive, kB: the page of a log.
 const PAGE_KB: f64 = 4.0;
-/// Figures are printed to four digits or more.
+/// Numbers are printed to four digits or more.
 const ROUNDING: f64 = 0.02;
 
 static LABELS: Labels = Labels {
-    nameless: "diskinfo",
+    unnamed: "diskinfo",
     near: 1,
     lines: &[
         announces("^/dev/{disk:word}$", |found, report, _| report.name(found.text("disk")?))
@@ -56,7 +56,7 @@ static LABELS: Labels = Labels {
         // A value and what it is.
         says("^{value:text}{ }# {what:text}$", described)
             .like(&["4000787030016  # mediasize in bytes (3.6T)", "5400  # Rotation rate in RPM"]),
-        // The figures of a row agree with each other.
+        // The numbers of a row agree with each other.
         begins("^{kb:n} kbytes:{us:n} usec/IO ={rate:n} Mbytes/s$", |found, report, _| {
             let kb = found.number("kb")?;
             if report.kept("kb").is_none_or(|known| known < PAGE_KB && kb <= PAGE_KB) {
@@ -72,7 +72,7 @@ static LABELS: Labels = Labels {
                 return Some(());
             }
             let seconds = found.number("s")?;
-            pour(report, Op::Read, found.number("count")? / seconds, Some(seconds), sink)
+            emit(report, Op::Read, found.number("count")? / seconds, Some(seconds), sink)
         })
         .when(|found| agree(found, |count, s| s * 1e3 / count, ["count", "s"], 0.0005))
         .like(&["Quarter stroke:   250 iter in   5.030273 sec =   20.121 msec"]),
@@ -92,21 +92,21 @@ static LABELS: Labels = Labels {
     ],
     own: &[
         "^{Transfer rates|Asynchronous random reads|I/O command overhead}:$",
-        // Their figures are of the processor as much as of the disk.
+        // Their numbers are of the processor as much as of the disk.
         "^{time to read |calculated command overhead}",
         "ops in{:text}sec ={:text}IOPS$",
     ],
     cut: &[" usec/IO", " iter in ", " kbytes/sec"],
     end: Some(|report, sink| {
         let Some(us) = report.kept("us") else { return };
-        pour(report, Op::Flush, 1e6 / us, None, sink);
+        emit(report, Op::Flush, 1e6 / us, None, sink);
         let device = report.device(sink);
         sink.add_fact(device, typed::FLUSH_TIME, Nanos::from_us(us.round()));
     }),
     ..Labels::NEW
 };
 
-/// Whether a figure is the one that is printed beside it, within what printing rounds away.
+/// Whether a number is the one that is printed beside it, within what printing rounds away.
 fn agree(found: &Found, of: fn(f64, f64) -> f64, names: [&str; 2], step: f64) -> bool {
     let figures = names.map(|name| found.positive(name));
     let ([Some(one), Some(other)], Some(printed)) = (figures, found.number("rate")) else {
@@ -133,7 +133,7 @@ fn described(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<
     Some(())
 }
 
-fn pour(
+fn emit(
     report: &Report,
     op: Op,
     per_s: f64,

@@ -37,17 +37,17 @@ pub const FORMAT: Format = Format::program::<Diskspd>(
 /// Latencies have three decimals of a millisecond.
 const STEP_NS: u64 = 1_000;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let mut lines = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
     match (lines.next(), lines.next(), lines.next()) {
         (Some("<Results>"), second, _) => known(second, &["<System>", "<Profile>", "<TimeSpan>"]),
         (Some(first), second, _) if first.starts_with("<?xml") => known(second, &["<Results>"]),
-        _ => Sniff::No,
+        _ => Detect::No,
     }
 }
 
-fn known(line: Option<&str>, names: &[&str]) -> Sniff {
-    line.map_or(Sniff::More, |line| Sniff::from(names.contains(&line)))
+fn known(line: Option<&str>, names: &[&str]) -> Detect {
+    line.map_or(Detect::NeedLine, |line| Detect::from(names.contains(&line)))
 }
 
 /// One element of a line.
@@ -59,7 +59,7 @@ enum Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// `None` if the line is no element.
+    /// `None` if the line is not an element.
     fn of(line: &'a str) -> Option<Element<'a>> {
         let (name, rest) = line.trim().strip_prefix('<')?.split_once('>')?;
         if let Some(name) = name.strip_prefix('/') {
@@ -90,7 +90,7 @@ struct Diskspd {
 impl Reader for Diskspd {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if self.over {
-            return if line.trim().is_empty() { Step::Took } else { Step::Ended };
+            return if line.trim().is_empty() { Step::Consumed } else { Step::End };
         }
         let Some(element) = Element::of(line) else {
             return Step::skipped_if(
@@ -101,11 +101,11 @@ impl Reader for Diskspd {
         match element {
             Element::Open(name) => {
                 self.open.push(name.to_string());
-                Step::Took
+                Step::Consumed
             }
             Element::Close(name) => self.close(name, sink),
             Element::Value(name, text) => self.value(name, text, sink),
-            Element::Other => Step::Took,
+            Element::Other => Step::Consumed,
         }
     }
 
@@ -114,7 +114,7 @@ impl Reader for Diskspd {
             return;
         }
         self.end_target();
-        self.pour(sink);
+        self.emit(sink);
         sink.skip(note("the document ends before it is complete"));
     }
 }
@@ -128,15 +128,15 @@ impl Diskspd {
 
     fn close(&mut self, name: &str, sink: &mut dyn Sink) -> Step {
         let Some(place) = self.open.iter().rposition(|open| open == name) else {
-            return Step::Skipped(format!("`{name}` is closed but was not open"));
+            return Step::Malformed(format!("`{name}` is closed but was not open"));
         };
         let step = match place + 1 == self.open.len() {
-            true => Step::Took,
-            false => Step::Skipped(format!("`{name}` is closed around an open element")),
+            true => Step::Consumed,
+            false => Step::Malformed(format!("`{name}` is closed around an open element")),
         };
         match name {
             "Target" if self.within(&["Thread", "Target"]) => self.end_target(),
-            "TimeSpan" if self.within(&["Results", "TimeSpan"]) => self.pour(sink),
+            "TimeSpan" if self.within(&["Results", "TimeSpan"]) => self.emit(sink),
             "Results" => self.over = true,
             _ => {}
         }
@@ -168,8 +168,8 @@ impl Diskspd {
             _ => true,
         };
         match read {
-            true => Step::Took,
-            false => Step::Skipped(format!("the value of `{name}` is unreadable")),
+            true => Step::Consumed,
+            false => Step::Malformed(format!("the value of `{name}` is unreadable")),
         }
     }
 
@@ -223,9 +223,9 @@ impl Diskspd {
         }
     }
 
-    fn pour(&mut self, sink: &mut dyn Sink) {
+    fn emit(&mut self, sink: &mut dyn Sink) {
         match self.seconds.take() {
-            Some(seconds) => self.spans.pour(seconds, None, STEP_NS, sink),
+            Some(seconds) => self.spans.emit(seconds, None, STEP_NS, sink),
             None => self.spans.forget(),
         }
     }

@@ -39,23 +39,23 @@ pub const FORMAT: Format = Format::program::<DiskspdText>(
 /// Percentiles are printed to a microsecond.
 const STEP_NS: u64 = 1_000;
 /// Lines between `Input parameters:` and the first time span.
-const LEAD: usize = 4;
+const BANNER_LINES: usize = 4;
 
-fn sniff(lines: &[&str]) -> Sniff {
-    let [first, rest @ ..] = lines else { return Sniff::No };
+fn sniff(lines: &[&str]) -> Detect {
+    let [first, rest @ ..] = lines else { return Detect::No };
     if first.trim().starts_with("Results for timespan ")
         || first.contains('|')
             && (columns(first).is_some() || is_percentiles(first) || is_percentile(first))
     {
-        return Sniff::Yes;
+        return Detect::Yes;
     }
     if first.trim() != "Input parameters:" {
-        return Sniff::No;
+        return Detect::No;
     }
     match rest.iter().find(|line| !line.trim().is_empty()) {
-        Some(line) => Sniff::from(line.trim_start().starts_with("timespan:")),
-        None if rest.len() < LEAD => Sniff::More,
-        None => Sniff::No,
+        Some(line) => Detect::from(line.trim_start().starts_with("timespan:")),
+        None if rest.len() < BANNER_LINES => Detect::NeedLine,
+        None => Detect::No,
     }
 }
 
@@ -95,7 +95,7 @@ struct DiskspdText {
     nines: bool,
     path: Option<String>,
     outstanding: Option<u64>,
-    /// A total of which no heading says what it is of.
+    /// A total of which no heading shows what it is of.
     headless: Option<Work>,
     /// What the test does, if it is one operation.
     tested: Option<usize>,
@@ -110,17 +110,17 @@ impl Reader for DiskspdText {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let text = line.trim();
         if text.starts_with("Results for timespan ") {
-            self.pour(sink);
-            return Step::Took;
+            self.emit(sink);
+            return Step::Consumed;
         }
         if let Some(known) = columns(line) {
             self.columns = known.iter().map(ToString::to_string).collect();
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(rest) = text.strip_prefix("actual test time:") {
             self.seconds = decimal(rest.trim().trim_end_matches('s')).filter(|s| *s > 0.0);
             return match self.seconds {
-                Some(_) => Step::Took,
+                Some(_) => Step::Consumed,
                 None => Step::skipped("the test time is unreadable"),
             };
         }
@@ -136,11 +136,11 @@ impl Reader for DiskspdText {
             _ if line.matches('|').count() > 3 => return self.row(line),
             _ => return self.parameter(text, sink),
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        self.pour(sink);
+        self.emit(sink);
     }
 }
 
@@ -158,7 +158,7 @@ impl DiskspdText {
             let bytes = cells.first().and_then(|cell| integer(cell)).unwrap_or(0);
             self.headless = Some(Work { ios: ios.min(COUNT_LIMIT), bytes, waited_ns: mean });
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn row(&mut self, line: &str) -> Step {
@@ -166,7 +166,7 @@ impl DiskspdText {
         // Usage of processors, sums, and the table of both operations together.
         let thread = cells.first().is_some_and(|cell| integer(cell).is_some());
         if !thread || self.columns.is_empty() || self.table.is_none() && !self.in_total {
-            return Step::Took;
+            return Step::Consumed;
         }
         let of = |name: &str| {
             let place = self.columns.iter().position(|column| column == name)?;
@@ -183,7 +183,7 @@ impl DiskspdText {
             _ => file,
         };
         if ios == 0 {
-            return Step::Took;
+            return Step::Consumed;
         }
         let mean = of("AvgLat").and_then(decimal).map(|ms| ms * 1e6 * ios as f64);
         let work = match self.table {
@@ -194,7 +194,7 @@ impl DiskspdText {
             }
         };
         work.add(Work { ios, bytes, waited_ns: mean });
-        Step::Took
+        Step::Consumed
     }
 
     /// `3-nines |      1.608 |      8.378 |      7.432`.
@@ -229,7 +229,7 @@ impl DiskspdText {
             }
         }
         self.nines = name != "max";
-        Step::Took
+        Step::Consumed
     }
 
     /// What was asked for.
@@ -262,13 +262,13 @@ impl DiskspdText {
         } else if let Some(host) = text.strip_prefix("computer name:") {
             sink.source().host = Some(host.trim().to_string());
         } else if !text.is_empty() && !text.chars().all(|c| matches!(c, '-' | '*' | ' ')) {
-            return Step::Passed;
+            return Step::NotMine;
         }
-        Step::Took
+        Step::Consumed
     }
 
     /// Gives out a time span.
-    fn pour(&mut self, sink: &mut dyn Sink) {
+    fn emit(&mut self, sink: &mut dyn Sink) {
         let files = &mut self.spans.targets;
         // Of a total without the heading above it the percentiles tell which operation it is of.
         let of_one = match self.spans.latencies.each_ref().map(|of| of.percentiles.is_empty()) {
@@ -301,7 +301,7 @@ impl DiskspdText {
         }
         (self.table, self.nines) = (None, false);
         match self.seconds.take() {
-            Some(seconds) => self.spans.pour(seconds, mixed, STEP_NS, sink),
+            Some(seconds) => self.spans.emit(seconds, mixed, STEP_NS, sink),
             None => {
                 if !works.is_empty() {
                     sink.skip(note("the test time is missing, so there are no rates"));

@@ -41,14 +41,14 @@ pub const FORMAT: Format = Format::program::<Diskstats>(
 );
 
 /// A line of counters begins a listing, or a time and then a line of counters.
-fn sniff(lines: &[&str]) -> Sniff {
-    let Some((first, rest)) = lines.split_first() else { return Sniff::No };
+fn sniff(lines: &[&str]) -> Detect {
+    let Some((first, rest)) = lines.split_first() else { return Detect::No };
     if is_for_people(first) && parse_line(first).is_some() {
-        return Sniff::Yes;
+        return Detect::Yes;
     }
     match (states_time(first), rest) {
-        (false, _) | (true, [_, _, ..]) => Sniff::No,
-        (true, []) => Sniff::More,
+        (false, _) | (true, [_, _, ..]) => Detect::No,
+        (true, []) => Detect::NeedLine,
         (true, [second]) => parse_line(second).is_some().into(),
     }
 }
@@ -83,8 +83,8 @@ fn clock(line: &str) -> Option<Clock> {
 struct Diskstats(Copies);
 
 impl Reader for Diskstats {
-    fn above(&mut self, line: &str) {
-        // Of its other times none is told from prose.
+    fn line_above(&mut self, line: &str) {
+        // Of its other times none is reported from prose.
         if line.starts_with(PT_STALK) {
             self.0.begins_at(clock(line));
         }
@@ -93,11 +93,11 @@ impl Reader for Diskstats {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(counters) = parse_line(line) {
             self.0.take(counters, None, sink);
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(now) = clock(line) {
             self.0.at(now, sink);
-            return Step::Took;
+            return Step::Consumed;
         }
         if line.starts_with(PT_STALK) {
             return Step::skipped("its time is not a number");
@@ -106,7 +106,7 @@ impl Reader for Diskstats {
             [major, minor, name, _, ..] if is_cut(major, minor, name) => {
                 Step::skipped("not the number of fields of a diskstats line")
             }
-            _ => Step::Passed,
+            _ => Step::NotMine,
         }
     }
 

@@ -29,7 +29,7 @@ pub const FORMAT: Format = Format::labels(
 
 static LABELS: Labels = Labels {
     near: 3,
-    resumes: true,
+    may_resume: true,
     lines: &[
         begins("^write-caching ={on:u}", cache).like(&["write-caching =  1 (on)"]),
         begins("^WCE {on:u} {*}[cha:", cache).like(&["WCE         1  [cha: y, def:  1, sav:  1]"]),

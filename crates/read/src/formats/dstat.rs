@@ -44,31 +44,31 @@ pub const FORMAT: Format = Format::program::<Dstat>(
     sniff,
 );
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     match lines {
-        [first] if is_titles_of_csv(first) => return Sniff::More,
+        [first] if is_titles_of_csv(first) => return Detect::NeedLine,
         [first, second, ..] if is_titles_of_csv(first) => {
             return (!groups_of_csv(first, second).is_empty()).into();
         }
         _ => {}
     }
     if !lines.first().is_some_and(|line| is_titles(&plain(line))) {
-        return Sniff::No;
+        return Detect::No;
     }
     let lines: Vec<Cow<'_, str>> = lines.iter().map(|line| plain(line)).collect();
     let lines: Vec<&str> = lines.iter().map(|line| &**line).collect();
     match &lines[..] {
-        [first] if is_titles(first) => Sniff::More,
+        [first] if is_titles(first) => Detect::NeedLine,
         // A narrow terminal breaks both lines of the heading.
         [first, second, rest @ ..] if is_titles(first) && is_dashed(second) => match rest {
-            [] | [_] => Sniff::More,
+            [] | [_] => Detect::NeedLine,
             [third, fourth, ..] => {
                 (!groups(&format!("{first}{second}"), &format!("{third} {fourth}")).is_empty())
                     .into()
             }
         },
         [first, second, ..] => (is_titles(first) && !groups(first, second).is_empty()).into(),
-        _ => Sniff::No,
+        _ => Detect::No,
     }
 }
 
@@ -160,7 +160,7 @@ fn is_titles_of_csv(line: &str) -> bool {
 fn groups_of_csv(titles: &str, columns: &str) -> Vec<(Group, usize)> {
     let cell = |text: &'_ str| text.trim().trim_matches('"').to_string();
     let titles: Vec<String> = titles.split(',').map(cell).collect();
-    // dool says the group again: `"dsk/vda:read"`.
+    // dool shows the group again: `"dsk/vda:read"`.
     let columns: Vec<String> = columns.split(',').map(cell).collect();
     let columns: Vec<&str> =
         columns.iter().map(|name| name.rsplit(':').next().unwrap_or(name)).collect();
@@ -236,7 +236,7 @@ fn group(name: &str, words: &[&str]) -> Group {
 /// Why a row is not read.
 const UNLIKE: &str = "the values do not match the heading";
 
-/// What a row says of one disk.
+/// What a row reports of one disk.
 #[derive(Clone, Copy, Default)]
 struct Work {
     bytes: Option<[f64; 2]>,
@@ -273,13 +273,13 @@ impl Reader for Dstat {
         if is_csv || is_titles(line) {
             (self.titles, self.broken, self.is_csv) = (line.to_string(), None, is_csv);
             self.groups.clear();
-            return Step::Took;
+            return Step::Consumed;
         }
         if self.is_csv {
             return match self.groups.is_empty() {
                 true => {
                     self.groups = groups_of_csv(&self.titles, line);
-                    if self.groups.is_empty() { Step::Passed } else { Step::Took }
+                    if self.groups.is_empty() { Step::NotMine } else { Step::Consumed }
                 }
                 false => self.row_of_csv(line, sink),
             };
@@ -287,12 +287,12 @@ impl Reader for Dstat {
         if self.groups.is_empty() && is_dashed(line) {
             self.titles.push_str(line);
             self.broken = Some(String::new());
-            return Step::Took;
+            return Step::Consumed;
         }
         let joined = match &mut self.broken {
             Some(upper) if self.groups.is_empty() && upper.is_empty() => {
                 *upper = line.to_string();
-                return Step::Took;
+                return Step::Consumed;
             }
             Some(upper) if self.groups.is_empty() => format!("{upper} {line}"),
             _ => line.to_string(),
@@ -300,13 +300,13 @@ impl Reader for Dstat {
         let found = groups(&self.titles, &joined);
         if !found.is_empty() {
             self.groups = found;
-            return Step::Took;
+            return Step::Consumed;
         }
         if line.trim().is_empty() {
-            return Step::Took;
+            return Step::Consumed;
         }
         if self.groups.is_empty() || !line.contains(|c: char| c.is_ascii_digit()) {
-            return Step::Passed;
+            return Step::NotMine;
         }
         self.row(line, sink)
     }
@@ -371,12 +371,12 @@ impl Dstat {
     fn row_of_csv(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let mut cells = line.split(',').map(str::trim);
         if line.trim().is_empty() || !line.contains(|c: char| c.is_ascii_digit()) {
-            return Step::Passed;
+            return Step::NotMine;
         }
         let widths: usize = self.groups.iter().map(|(_, width)| width).sum();
         if line.split(',').count() != widths {
             return match line.starts_with('"') {
-                true => Step::Passed,
+                true => Step::NotMine,
                 false => Step::skipped(UNLIKE),
             };
         }
@@ -394,7 +394,7 @@ impl Dstat {
         let of_time = |(group, _): &(Group, usize)| *group == Group::When;
         let mut stated = self.groups.iter().zip(parts).filter(|(group, _)| !of_time(group));
         if stated.all(|(_, words)| is_blank(words)) {
-            return Step::Took;
+            return Step::Consumed;
         }
         for ((group, width), words) in self.groups.iter().zip(parts) {
             if is_blank(words) && *group != Group::When {
@@ -439,12 +439,12 @@ impl Dstat {
         let is_dated = now.is_some_and(|now| self.moments.begin(now, sink)) && was_dated;
         if self.rows > 1 {
             share.iter().for_each(|share| self.processor.take(share));
-            // The sum of all is no disk beside them.
+            // The sum of all is not a disk beside them.
             let is_one = |disk: &String| disk != "total" || disks.len() == 1;
             disks
                 .iter()
                 .filter(|(disk, _)| is_one(disk))
-                .for_each(|(disk, work)| self.pour(disk, work, is_dated, sink));
+                .for_each(|(disk, work)| self.emit(disk, work, is_dated, sink));
             for (disk, work) in disks.iter().filter(|(disk, work)| {
                 work.requests.is_none() && *disk != "total" && !disk.is_empty()
             }) {
@@ -461,10 +461,10 @@ impl Dstat {
                 self.written.take(whole.iter().map(|pair| pair[1]).sum::<f64>() / 1024.0);
             }
         }
-        Step::Took
+        Step::Consumed
     }
 
-    fn pour(&self, disk: &str, work: &Work, is_dated: bool, sink: &mut dyn Sink) {
+    fn emit(&self, disk: &str, work: &Work, is_dated: bool, sink: &mut dyn Sink) {
         let mut interval = Interval::new(sink.device(disk), Layer::Block);
         if is_dated {
             self.moments.date(&mut interval);

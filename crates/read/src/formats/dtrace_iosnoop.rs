@@ -32,11 +32,11 @@ pub const FORMAT: Format = Format::program::<DtraceIosnoop>(
     "iosnoop of the DTraceToolkit: one line per block I/O",
     Level::C,
     &["BLOCK"],
-    |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
+    |lines| Detect::from(lines.first().is_some_and(|line| heading(line).is_some())),
 );
 
 /// What disks are called that nobody named.
-const NAMELESS: &str = "disk";
+const UNNAMED: &str = "disk";
 /// The longest latency that is taken for one, microseconds: a day.
 const LONGEST_US: u64 = 86_400_000_000;
 
@@ -57,18 +57,18 @@ impl Reader for DtraceIosnoop {
         if let Some(heading) = heading(line) {
             // A heading that repeats begins a new listing.
             if self.rows > 0 {
-                return Step::Ended;
+                return Step::End;
             }
             self.heading = heading;
-            return Step::Took;
+            return Step::Consumed;
         }
         let words: Vec<&str> = line.split_whitespace().collect();
         if let ["dtrace:", number, "drops", ..] = words[..] {
             sink.lost("events dropped by the tool", integer(number).unwrap_or(1));
-            return Step::Took;
+            return Step::Consumed;
         }
         if words.is_empty() {
-            return Step::Took;
+            return Step::Consumed;
         }
         let of = |name: &str| self.heading.word(name, &words);
         let number = |name: &str| of(name).and_then(integer);
@@ -79,7 +79,7 @@ impl Reader for DtraceIosnoop {
             _ if numbered && words.len() > 3 => {
                 return Step::skipped("the columns do not match the heading");
             }
-            _ => return Step::Passed,
+            _ => return Step::NotMine,
         };
         let is_number = |name: &&str| of(name).is_none() || number(name).is_some();
         let timed = ["STIME", "TIME", "DELTA"].iter().all(is_number);
@@ -91,12 +91,12 @@ impl Reader for DtraceIosnoop {
         let end = number("TIME");
         let took = number("DELTA").or_else(|| end?.checked_sub(start?));
         let took = took.filter(|us| *us <= LONGEST_US);
-        let name = of("DEVICE").or_else(|| of("INS")).unwrap_or(NAMELESS).to_string();
+        let name = of("DEVICE").or_else(|| of("INS")).unwrap_or(UNNAMED).to_string();
         let end = end.or_else(|| start?.checked_add(took?)).and_then(|us| i64::try_from(us).ok());
         let (Some(took), Some(end)) = (took, end.and_then(|us| us.checked_mul(1_000))) else {
             let place = usize::from(op == Op::Write);
             self.timeless[place].extend(took);
-            return Step::Took;
+            return Step::Consumed;
         };
         let mut event = Event::new(sink.device(&name), op, Layer::Block);
         event.completed = Some(Time::from_ns(end));
@@ -109,7 +109,7 @@ impl Reader for DtraceIosnoop {
             sink.source().resolution = Some(Nanos(1_000));
         }
         sink.event(event);
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -121,7 +121,7 @@ impl Reader for DtraceIosnoop {
             }
             let mut histogram = Histogram::empty(Edges::standard());
             latencies.iter().for_each(|us| histogram.record(us * 1_000));
-            let device = sink.device(NAMELESS);
+            let device = sink.device(UNNAMED);
             let mut one = Distribution::new(device, Layer::Block, Stage::Device, histogram);
             one.op = Some(op);
             sink.distribution(one);

@@ -31,19 +31,19 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Message, MessageKind};
 
-use crate::drive::complaints::{Complaints, Kinds, kind_of};
-use crate::drive::health::Places;
+use crate::drive::health::LineNumbers;
+use crate::drive::log_events::{Kinds, LogEvents, kind_of};
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<EsxiLog>(
     "the kernel's log of VMware ESXi: vmkernel.log, vobd.log",
     Level::E,
     &["cpu", "vobd"],
-    |lines| Sniff::from(lines.first().is_some_and(|line| split(line).is_some())),
+    |lines| Detect::from(lines.first().is_some_and(|line| split(line).is_some())),
 )
 .resumed();
 
-/// What words make a complaint of which kind; the first row whose words all stand there decides.
+/// What words make a log event of which kind; the first row whose words all stand there decides.
 const KINDS: &Kinds = &[
     (MessageKind::Medium, &["Valid sense data: 0x3 "]),
     (MessageKind::Offline, &["Lost connectivity to storage device"]),
@@ -104,23 +104,23 @@ fn said_of_storage(message: &str) -> Option<String> {
     if !observed && !STORAGE.iter().any(|module| plain.starts_with(module)) {
         return None;
     }
-    let (mut said, mut inside) = (String::new(), None);
+    let (mut reported, mut inside) = (String::new(), None);
     for (at, c) in message.char_indices() {
         match (inside, c) {
             (None, '"') => {
                 let keeps = is_numbered(message.get(at + 1..).unwrap_or_default());
                 inside = Some(('"', keeps));
-                said.extend(keeps.then_some(c));
+                reported.extend(keeps.then_some(c));
             }
             (None, '(') => inside = Some((')', false)),
-            (None, _) => said.push(c),
+            (None, _) => reported.push(c),
             (Some((end, keeps)), _) => {
-                said.extend(keeps.then_some(c));
+                reported.extend(keeps.then_some(c));
                 inside = inside.filter(|_| c != end);
             }
         }
     }
-    Some(said)
+    Some(reported)
 }
 
 /// Whether a device is named by its number, which no drive chooses in words: `naa.5000c500a1b2c3d4"
@@ -141,13 +141,13 @@ fn kind(message: &str) -> Option<MessageKind> {
 /// microseconds to 171022 microseconds.`
 fn of_nfs(message: &str) -> Option<&str> {
     let plain = message.strip_prefix("WARNING: ").unwrap_or(message);
-    let (number, said) = plain.strip_prefix("NFS: ")?.split_once(": ")?;
+    let (number, reported) = plain.strip_prefix("NFS: ")?.split_once(": ")?;
     integer(number)?;
-    if said.starts_with("Status:No connection. Retrying ") {
+    if reported.starts_with("Status:No connection. Retrying ") {
         return Some("");
     }
     let (volume, rest) =
-        said.strip_prefix("NFS volume ")?.split_once(" performance has deteriorated. ")?;
+        reported.strip_prefix("NFS volume ")?.split_once(" performance has deteriorated. ")?;
     rest.starts_with("I/O latency increased ").then_some(volume)
 }
 
@@ -232,9 +232,10 @@ fn device(message: &str) -> &str {
         let digits = rest.bytes().skip("vmhba".len()).take_while(u8::is_ascii_digit).count();
         return rest.get(.."vmhba".len() + digits).unwrap_or_default();
     }
-    if let Some((_, said)) = message.split_once(": ").filter(|(by, _)| by.starts_with("iscsid")) {
-        let at = said.find("connection ").unwrap_or(said.len());
-        let named = said.get(at..).unwrap_or_default();
+    if let Some((_, reported)) = message.split_once(": ").filter(|(by, _)| by.starts_with("iscsid"))
+    {
+        let at = reported.find("connection ").unwrap_or(reported.len());
+        let named = reported.get(at..).unwrap_or_default();
         let numbered = named.get("connection ".len()..).unwrap_or_default();
         return named.get(.."connection ".len() + end(numbered)).unwrap_or_default();
     }
@@ -251,45 +252,45 @@ fn device(message: &str) -> &str {
 /// deteriorated. I/O latency increased from average value of 1343 microseconds to 28022
 /// microseconds.`
 fn deteriorated_us(message: &str) -> Option<u64> {
-    let said = said_of_storage(message)?;
-    let (_, rest) = said.split_once("performance has deteriorated. ")?;
+    let reported = said_of_storage(message)?;
+    let (_, rest) = reported.split_once("performance has deteriorated. ")?;
     let (_, rest) = rest.split_once(" to ")?;
     integer(rest.split_once(" microseconds")?.0)
 }
 
 #[derive(Default)]
 struct EsxiLog {
-    places: Places,
+    line_numbers: LineNumbers,
     lines: u64,
     end: String,
-    complaints: Complaints,
+    log_events: LogEvents,
     /// Of each device the longest mean latency that was found too long, us, and where.
     deteriorated: BTreeMap<String, (u64, String)>,
 }
 
 impl Reader for EsxiLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = self.places.next(sink);
+        let place = self.line_numbers.next(sink);
         let Some((stamp, message)) = split(line).or_else(|| of_iscsid(line)) else {
             // A message goes on in the next line of syslog, which bears its time and no processor.
             let more = line.trim().is_empty() || line.contains(" vmkernel: ");
-            return if more { Step::Took } else { Step::Passed };
+            return if more { Step::Consumed } else { Step::NotMine };
         };
         self.lines += 1;
         self.end = stamp.to_string();
         if let Some(volume) = of_nfs(message) {
-            let said = Message::new(stamp, message);
-            self.complaints.take(MessageKind::Remote, volume, said, place, sink);
+            let reported = Message::new(stamp, message);
+            self.log_events.add(MessageKind::Remote, volume, reported, place, sink);
         } else if let Some(kind) = kind(message) {
-            let said = Message::new(stamp, message);
-            self.complaints.take(kind, device(message), said, place, sink);
+            let reported = Message::new(stamp, message);
+            self.log_events.add(kind, device(message), reported, place, sink);
         } else if let Some(us) = deteriorated_us(message) {
             let longest = self.deteriorated.entry(device(message).to_string()).or_default();
             if us > longest.0 {
                 *longest = (us, place);
             }
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -297,6 +298,6 @@ impl Reader for EsxiLog {
             let longest = Nanos::from_us(us as f64);
             sink.add_fact_at(&name, typed::DEVICE_LATENCY_COMPLAINED, longest, &place);
         }
-        self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
+        self.log_events.close(self.lines, std::mem::take(&mut self.end), sink);
     }
 }

@@ -45,7 +45,7 @@ static TABLE: Table = Table {
         column("KAVG/cmd", Slot::QueueWait, MS),
     ],
     own: &[" worlds"],
-    resumes: true,
+    may_resume: true,
     finish: Some(in_flight),
     ..Table::NEW
 };

@@ -37,7 +37,7 @@ const HEADING: &str = "input,device,op,flags,";
 /// What begins a cell that a spreadsheet would run.
 const RUN: [char; 4] = ['=', '+', '-', '@'];
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     lines.first().is_some_and(|line| line.trim_start().starts_with(HEADING)).into()
 }
 
@@ -54,31 +54,31 @@ impl Reader for EventsCsv {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let text = line.trim();
         if text.is_empty() {
-            return Step::Took;
+            return Step::Consumed;
         }
         let cells = cells(text);
         if text.starts_with(HEADING) {
             let named = |name: &String| Field::named(&EVENT_FIELDS, name);
             self.columns = cells.iter().map(named).collect();
-            return Step::Took;
+            return Step::Consumed;
         }
         let starts = cells.first().is_some_and(|cell| cell.parse::<u32>().is_ok());
         if !starts && !self.columns.is_empty() && cells.len() == self.columns.len() {
             return Step::skipped("`input` has no such value");
         }
         if !starts || cells.len() < 4 {
-            return Step::Passed;
+            return Step::NotMine;
         }
         if cells.len() != self.columns.len() {
             let (own, due) = (cells.len(), self.columns.len());
-            return Step::Skipped(format!("{own} cells under a heading of {due}"));
+            return Step::Malformed(format!("{own} cells under a heading of {due}"));
         }
         match self.event(&cells, sink) {
             Ok(event) => {
                 sink.event(event);
-                Step::Took
+                Step::Consumed
             }
-            Err(column) => Step::Skipped(format!("`{column}` has no such value")),
+            Err(column) => Step::Malformed(format!("`{column}` has no such value")),
         }
     }
 }

@@ -49,7 +49,7 @@ static LABELS: Labels = Labels {
             },
         )
         .like(&["Sector size (logical/physical): 512 bytes / 4096 bytes"]),
-        // The unit of the table; where it is no sector, partitions begin anywhere.
+        // The unit of the table; where it is not a sector, partitions begin anywhere.
         says("^Units{:| =} sectors {*}= {n:u} bytes$", |found, report, _| {
             report.keep("unit", found.positive("n")?)
         })

@@ -70,12 +70,12 @@ fn spoken(line: &str) -> (Option<&str>, &str) {
 /// The last column of the distribution of depths: so many or more.
 const DEEPEST: u64 = 64;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let (_, line) = spoken(lines.first().copied().unwrap_or_default());
     if !is_for_people(line) {
-        return Sniff::No;
+        return Detect::No;
     }
-    Sniff::from(
+    Detect::from(
         lines::command(line).is_some()
             || lines::job(line).is_some()
             || lines::group(line).is_some()
@@ -121,7 +121,7 @@ const SUM: &str = "All clients";
 
 impl Reader for Fio {
     /// Below the heading of a job, whatever was put between them, the first rates are that job's.
-    fn owns(&self, line: &str) -> bool {
+    fn claims_row(&self, line: &str) -> bool {
         let (_, line) = spoken(line);
         self.in_group && self.directions.is_empty() && lines::direction(line).is_some()
     }
@@ -142,17 +142,17 @@ impl Reader for Fio {
         let command = lines::command(line);
         let job = lines::job(line);
         if self.in_output && (command.is_some() || job.is_some()) {
-            return Step::Ended;
+            return Step::End;
         }
         if let Some(options) = command {
             self.options(options, sink);
             self.in_command = true;
-            return Step::Took;
+            return Step::Consumed;
         }
         if self.in_command && line.trim_start().starts_with('-') {
             let words: Vec<&str> = line.split_whitespace().collect();
             self.options(lines::options(&words), sink);
-            return Step::Took;
+            return Step::Consumed;
         }
         self.in_command = false;
         if let Some((name, options)) = job {
@@ -160,13 +160,13 @@ impl Reader for Fio {
             let of = |key: &str| options.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone());
             self.depths.insert(name.to_string(), (of("ioengine"), of("iodepth")));
             self.options(options, sink);
-            return Step::Took;
+            return Step::Consumed;
         }
         if line.trim().is_empty() {
-            return Step::Took;
+            return Step::Consumed;
         }
         let step = self.output(line, sink);
-        self.in_output |= step == Step::Took && !self.directions.is_empty();
+        self.in_output |= step == Step::Consumed && !self.directions.is_empty();
         step
     }
 
@@ -221,14 +221,14 @@ impl Fio {
                     ..last
                 }));
             }
-            let Some(last) = self.directions.last_mut() else { return Step::Passed };
+            let Some(last) = self.directions.last_mut() else { return Step::NotMine };
             *last.place(which) = Some(summary);
         } else if let Some(heading) = lines::percentile_heading(line) {
             self.heading = Some(heading);
         } else if let Some(pairs) = lines::percentiles(line) {
             let (Some(last), Some((which, unit))) = (self.directions.last_mut(), self.heading)
             else {
-                return Step::Passed;
+                return Step::NotMine;
             };
             last.take_percentiles(which, unit, pairs);
         } else if let Some(rows) = lines::shares(line, self.is_old()) {
@@ -256,7 +256,7 @@ impl Fio {
         } else {
             return self.passed_over(line.trim(), sink);
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn passed_over(&mut self, text: &str, sink: &mut dyn Sink) -> Step {
@@ -268,7 +268,7 @@ impl Fio {
             || text.starts_with("aggr")
             || text.contains("Laying out IO file")
             || PASSED_OVER.iter().any(|beginning| text.starts_with(beginning));
-        if known { Step::Took } else { Step::Passed }
+        if known { Step::Consumed } else { Step::NotMine }
     }
 
     fn is_old(&self) -> bool {
@@ -388,6 +388,6 @@ impl Fio {
             return Step::skipped("disk totals without I/Os or without a runtime");
         };
         sink.interval(interval);
-        Step::Took
+        Step::Consumed
     }
 }

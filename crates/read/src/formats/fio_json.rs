@@ -62,7 +62,7 @@ const MARKS: [&str; 2] = ["\"fio version\"", "\"short_ios\""];
 const PIECE_BEGINS: [&str; 6] =
     ["\"jobs\"", "\"jobname\"", "\"job options\"", "\"read\"", "\"write\"", "\"latency_ms\""];
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let Some((first, rest)) = lines.split_first().filter(|(first, _)| begins_a_piece(first)) else {
         return sniff_document(lines, &MARKS);
     };
@@ -113,7 +113,7 @@ impl Reader for FioJson {
             } else if self.document.is_torn() {
                 sink.lost("unreadable jobs", 1);
             }
-            if let Some(rest) = self.document.mended() {
+            if let Some(rest) = self.document.repaired() {
                 self.rest(&rest, sink);
             }
             sink.skip(note("the document is truncated; the complete part was read"));
@@ -150,7 +150,7 @@ impl FioJson {
 
     fn job(&mut self, job: &Value, sink: &mut dyn Sink) {
         if self.jobs == 0 {
-            let head = self.document.mended().unwrap_or_default();
+            let head = self.document.repaired().unwrap_or_default();
             let version = head.get("fio version").and_then(Value::as_str);
             sink.source().host = version.map(str::to_string);
             self.global = head.get("global options").cloned();
@@ -169,7 +169,7 @@ impl FioJson {
             sink.add_fact(device, typed::FIO.member(long_name(key)), value);
         }
         let stated = |name: &str| options.iter().find_map(|known| known.get(name)?.as_str());
-        // Whoever states a depth states the number of jobs too, if it is not one.
+        // Whoever reports a depth reports the number of jobs too, if it is not one.
         let jobs = stated("numjobs").map_or(Some(1), |jobs| jobs.trim().parse().ok());
         let depth = stated("iodepth");
         if let Some(most) = depth.and_then(|_| at_once(stated("ioengine"), depth, jobs)) {
@@ -274,7 +274,7 @@ fn direction(part: &Value, op: Option<Op>, run_ms: Option<u64>) -> Option<(Direc
 /// What [`below_zero`] counts.
 const BELOW_ZERO: &str = "negative values";
 
-/// Numbers below zero in a part of a document, which stands for something that fio did not know.
+/// Negative values in a part of a document, which stands for something that fio did not know.
 fn below_zero(value: &Value) -> u64 {
     match value {
         Value::Number(number) => u64::from(number.as_f64().is_some_and(|number| number < 0.0)),

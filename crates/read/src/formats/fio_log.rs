@@ -51,16 +51,16 @@ pub const FORMAT: Format = Format::program::<FioLog>(
 const MS: i64 = 1_000_000;
 /// Groups of 64 bins: of 3.x, which counts ns, and of 2.x, which counts microseconds.
 const GROUPS: [(u64, u64); 2] = [(29, 1), (19, 1_000)];
-/// A latency longer than this, a week, is no latency.
+/// A latency longer than this, a week, is not a latency.
 const LONGEST_NS: u64 = 604_800_000_000_000;
 
 /// Two lines must agree: one alone could be any row of numbers.
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let fits = |line: &str| Line::of(line).is_some();
     match lines {
-        [first] if fits(first) => Sniff::More,
-        [first, second, ..] => Sniff::from(fits(first) && fits(second)),
-        _ => Sniff::No,
+        [first] if fits(first) => Detect::NeedLine,
+        [first, second, ..] => Detect::from(fits(first) && fits(second)),
+        _ => Detect::No,
     }
 }
 
@@ -77,7 +77,7 @@ struct FioLog {
 impl Reader for FioLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if line.trim().is_empty() {
-            return Step::Took;
+            return Step::Consumed;
         }
         let Some(read) = Line::of(line) else {
             return Step::skipped_if(
@@ -113,7 +113,7 @@ impl Reader for FioLog {
                         sink.event(event);
                     }
                 }
-                Step::Took
+                Step::Consumed
             }
         }
     }
@@ -137,7 +137,7 @@ fn place(op: Op) -> usize {
 }
 
 impl FioLog {
-    /// The first line says what the log is.
+    /// The first line shows what the log is.
     fn begin(&mut self, first: &Line, sink: &mut dyn Sink) -> DeviceId {
         let input = sink.source().input.clone();
         let (kind, job) = kind_and_job(&input);
@@ -227,7 +227,7 @@ impl FioLog {
             return Step::skipped("more bins than any version of fio has");
         };
         if counts.iter().all(|count| *count == 0) {
-            return Step::Took;
+            return Step::Consumed;
         }
         let rows =
             counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(bin, count)| {
@@ -246,7 +246,7 @@ impl FioLog {
         one.length = Some(Nanos(length * MS)).filter(|length| length.ns() > 0);
         one.label = Some(sink.name("clat"));
         sink.distribution(one);
-        Step::Took
+        Step::Consumed
     }
 }
 

@@ -34,7 +34,7 @@ use crate::fio::latencies::{Latencies, disk_interval};
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary};
 use crate::histogram::powers::note;
 use crate::program::*;
-use crate::text::odd::{has_odd, is_odd};
+use crate::text::repair::{has_odd, is_odd};
 
 pub const FORMAT: Format = Format::program::<FioTerse>(
     "fio's terse output, versions 2 to 5",
@@ -83,10 +83,10 @@ const DISK: usize = 9;
 /// Latencies are whole microseconds.
 const US: u64 = 1_000;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let may = |line: &&&str| line.contains(';');
     let first = lines.first().filter(may);
-    Sniff::from(first.is_some_and(|line| split(line).is_some() || is_harmed(line)))
+    Detect::from(first.is_some_and(|line| split(line).is_some() || is_harmed(line)))
 }
 
 /// The layout and fields of a line, if it has as many as its version needs.
@@ -111,7 +111,7 @@ fn is_harmed(line: &str) -> bool {
 
 #[derive(Default)]
 struct FioTerse {
-    told: bool,
+    reported: bool,
     /// The totals of the disks as printed last: each line of a run repeats them.
     totals: Vec<String>,
     /// The runtimes that these totals are of, the longest of each group: groups come one after the
@@ -123,14 +123,14 @@ impl FioTerse {
     /// Takes the totals behind one line of a run.
     fn totals(&mut self, totals: &[&str], group: &str, runtime: Nanos, sink: &mut dyn Sink) {
         if self.totals != totals {
-            self.pour_totals(sink);
+            self.emit_totals(sink);
             self.totals = totals.iter().map(ToString::to_string).collect();
         }
         let longest = self.runtimes.entry(group.to_string()).or_default();
         *longest = runtime.max(*longest);
     }
 
-    fn pour_totals(&mut self, sink: &mut dyn Sink) {
+    fn emit_totals(&mut self, sink: &mut dyn Sink) {
         let totals = std::mem::take(&mut self.totals);
         let runtimes = std::mem::take(&mut self.runtimes);
         let sum = runtimes.values().fold(0i64, |sum, runtime| sum.saturating_add(runtime.0));
@@ -161,10 +161,13 @@ impl Reader for FioTerse {
             match latencies(part, *op) {
                 Some(latencies) => {
                     runtime = runtime.max(latencies.rates.runtime);
-                    pour(&latencies, device, sink);
+                    emit(&latencies, device, sink);
                 }
                 None if part.first() != Some(&"0") => {
-                    return Step::Skipped(format!("the fields of {}s are not numbers", op.name()));
+                    return Step::Malformed(format!(
+                        "the fields of {}s are not numbers",
+                        op.name()
+                    ));
                 }
                 None => {}
             }
@@ -176,14 +179,14 @@ impl Reader for FioTerse {
         let numbers = fields.get(layout.head..).unwrap_or_default();
         let odd = numbers.iter().filter(|field| is_no_number(field)).count();
         sink.lost("fields that are not numbers", odd as u64);
-        if !std::mem::replace(&mut self.told, true) {
+        if !std::mem::replace(&mut self.reported, true) {
             sink.note(note("the counts of this histogram are computed from printed percentiles"));
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        self.pour_totals(sink);
+        self.emit_totals(sink);
     }
 }
 
@@ -225,7 +228,7 @@ fn summary(fields: &[&str]) -> Option<Summary> {
     (mean_ns > 0.0 && mean_ns < 1e18).then_some(Summary { min_ns, max_ns, mean_ns })
 }
 
-fn pour(latencies: &Latencies, device: DeviceId, sink: &mut dyn Sink) {
+fn emit(latencies: &Latencies, device: DeviceId, sink: &mut dyn Sink) {
     sink.interval(latencies.interval(device));
     latencies.state_clipped(sink);
     let count = latencies.count(None);

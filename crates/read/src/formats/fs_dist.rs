@@ -29,7 +29,7 @@ pub const FORMAT: Format = Format::labels(
 );
 
 static LABELS: Labels = Labels {
-    nameless: "files",
+    unnamed: "files",
     near: 1,
     lines: &[
         begins("^Tracing {kind:word} operation latency...", |found, report, _| {

@@ -25,7 +25,7 @@
 
 use crate::describe::report::*;
 use crate::fixed;
-use crate::text::odd::has_odd;
+use crate::text::repair::has_odd;
 
 pub const FORMAT: Format = Format::labels(
     "ext4slower, xfsslower, fileslower, ...: slow file operations (bcc)",
@@ -40,7 +40,7 @@ const OF_NFS: [&str; 2] = ["G", "C"];
 const LATENCY_STEP: Nanos = Nanos(10_000);
 
 static LABELS: Labels = Labels {
-    nameless: "files",
+    unnamed: "files",
     near: 1,
     lines: &[
         // The file system and the threshold.

@@ -30,9 +30,9 @@ pub const FORMAT: Format = Format::labels(
 );
 
 static LABELS: Labels = Labels {
-    nameless: "brick",
+    unnamed: "brick",
     near: 3,
-    resumes: true,
+    may_resume: true,
     lines: &[
         announces("^Brick: {brick:word}$", |found, report, _| report.name(found.text("brick")?))
             .when(|found| found.line().contains(":/"))
@@ -55,7 +55,7 @@ static LABELS: Labels = Labels {
         "^Block Size:", "^No. of {Reads|Writes}:", "^Data {Read|Written}:", "^Duration:", "^---",
         "^%-latency",
     ],
-    end: Some(pour),
+    end: Some(emit),
     ..Labels::NEW
 };
 
@@ -90,7 +90,7 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     }
 }
 
-fn pour(report: &mut Report, sink: &mut dyn Sink) {
+fn emit(report: &mut Report, sink: &mut dyn Sink) {
     let known = KEPT.map(|(op, _, [calls, ns])| (op, report.kept(calls).zip(report.kept(ns))));
     let calls: Vec<(Op, f64, f64)> =
         known.into_iter().filter_map(|(op, known)| known.map(|(n, ns)| (op, n, ns))).collect();
@@ -108,7 +108,7 @@ fn pour(report: &mut Report, sink: &mut dyn Sink) {
         }
     } else {
         // How long it was is not known, or no data were moved: the mean over all calls is all that
-        // can be said.
+        // can be reported.
         let sums = |sum: (f64, f64), (_, n, ns): &(Op, f64, f64)| (sum.0 + n, sum.1 + n * ns);
         let data = calls.iter().fold((0.0, 0.0), sums);
         let (count, time) = if calls.is_empty() { others.unwrap_or_default() } else { data };

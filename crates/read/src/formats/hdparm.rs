@@ -29,7 +29,7 @@ pub const FORMAT: Format =
     Format::labels("hdparm -tT: sequential reads of a disk and of memory", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
-    nameless: "hdparm",
+    unnamed: "hdparm",
     near: 3,
     lines: &[
         // The disk's own cache: neither memory nor the medium.

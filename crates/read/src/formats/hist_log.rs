@@ -49,7 +49,7 @@ pub const FORMAT: Format = Format::program::<HistLog>(
 
 const US: u64 = 1_000;
 
-fn sniff(head: &[&str]) -> Sniff {
+fn sniff(head: &[&str]) -> Detect {
     head.first()
         .filter(|line| is_for_people(line))
         .is_some_and(|line| !matches!(Part::of(line), None | Some(Part::Aside)))
@@ -114,7 +114,7 @@ struct HistLog {
     seconds: Option<u64>,
     /// The I/O count the heading promised.
     count: Option<u64>,
-    /// The system call measured, if it is no block I/O.
+    /// The system call measured, if it is not a block I/O.
     calls: Option<String>,
     unit: Option<u64>,
     /// What the lines above the table say of it.
@@ -124,7 +124,7 @@ struct HistLog {
 }
 
 impl Reader for HistLog {
-    fn above(&mut self, line: &str) {
+    fn line_above(&mut self, line: &str) {
         self.subject.note_above(line);
     }
 
@@ -149,17 +149,17 @@ impl Reader for HistLog {
             None => {
                 let Some(step) = self.table.line(line) else {
                     // What stands between two tables may head the second.
-                    self.above(line);
-                    return Step::Passed;
+                    self.line_above(line);
+                    return Step::NotMine;
                 };
                 if let (Some(reason), None) = (self.subject.refusal(), &self.calls) {
                     self.table = PowerTable::default();
-                    return Step::Skipped(reason);
+                    return Step::Malformed(reason);
                 }
                 return step;
             }
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

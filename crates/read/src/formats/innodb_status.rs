@@ -30,7 +30,7 @@ pub const FORMAT: Format =
     Format::labels("SHOW ENGINE INNODB STATUS: pending and done I/O", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
-    resumes: true,
+    may_resume: true,
     lines: &[
         begins("INNODB MONITOR OUTPUT", |_, _, _| Some(()))
             .like(&["2026-11-26 02:10:01 0x7f INNODB MONITOR OUTPUT"]),

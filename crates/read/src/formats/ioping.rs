@@ -38,7 +38,7 @@ use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::text::invocation::invocation;
 use crate::text::numbers::unit_ns;
-use crate::text::odd::has_odd;
+use crate::text::repair::has_odd;
 
 pub const FORMAT: Format = Format::program::<Ioping>(
     "ioping: latency of single requests, text and JSON",
@@ -52,15 +52,15 @@ const LONGEST_NS: f64 = 8.64e13;
 /// Numbers of a line of raw statistics.
 const RAW: usize = 10;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let first = lines.first().copied().unwrap_or_default();
     let numbers = first.starts_with(|c: char| c.is_ascii_digit()) && raw(first).is_some();
     if request(first).is_some() || heading(first).is_some() || total(first).is_some() || numbers {
-        return Sniff::Yes;
+        return Detect::Yes;
     }
     match first.trim_start().starts_with("[{") {
         true => sniff_document(lines, &["\"device_size\""]),
-        false => Sniff::No,
+        false => Detect::No,
     }
 }
 
@@ -246,11 +246,11 @@ struct Ioping {
     zero: Option<f64>,
     /// Raw statistics, used where nothing else was read.
     raw: Vec<Histogram>,
-    poured: bool,
+    emitted: bool,
 }
 
 impl Reader for Ioping {
-    fn above(&mut self, line: &str) {
+    fn line_above(&mut self, line: &str) {
         self.asked_s = interval_asked(line).or(self.asked_s);
     }
 
@@ -271,7 +271,7 @@ impl Reader for Ioping {
             self.completed = counted(count);
             self.total = total(line);
             if self.completed.is_none() && self.histogram.is_none() {
-                return Step::Skipped(format!("`{count}` is not a number of requests"));
+                return Step::Malformed(format!("`{count}` is not a number of requests"));
             }
             self.op = self.op.or(match line.contains(" written,") {
                 true => Some(Op::Write),
@@ -301,16 +301,16 @@ impl Reader for Ioping {
                 self.pause_s = (pauses > 0).then(|| (seconds / pauses as f64 - mean).max(0.0));
             }
             if !raw && !echo && !words.is_empty() && !line.starts_with("generated ") {
-                return Step::Passed;
+                return Step::NotMine;
             }
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.flush(sink);
         for known in std::mem::take(&mut self.raw) {
-            if !self.poured {
+            if !self.emitted {
                 let device = sink.device(&self.device);
                 let one = Distribution::new(device, Layer::Application, Stage::Total, known);
                 sink.distribution(one);
@@ -356,7 +356,7 @@ impl Ioping {
         let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
         (one.op, one.bytes) = (op, bytes);
         sink.distribution(one);
-        self.poured = true;
+        self.emitted = true;
     }
 
     fn json(&mut self, line: &str, sink: &mut dyn Sink) -> Step {

@@ -34,8 +34,8 @@ const ACCESS: &str = "access";
 const SUMMARY: &str = "summary";
 
 static LABELS: Labels = Labels {
-    nameless: "ior",
-    resumes: true,
+    unnamed: "ior",
+    may_resume: true,
     lines: &[
         begins("^IOR-{:word} MPI Coordinated Test of Parallel I/O$", |_, report, _| {
             report.enter("")

@@ -28,8 +28,8 @@ use iowhy_model::{DeviceId, Edges, Flags, Name};
 
 use crate::device_of_numbers;
 use crate::program::*;
-use crate::text::odd::has_odd;
 use crate::text::recent::RecentNames;
+use crate::text::repair::has_odd;
 
 pub const FORMAT: Format = Format::program::<Iosnoop>(
     "one line per block I/O from perf-tools",
@@ -43,7 +43,7 @@ const LATENCY_STEP: Nanos = Nanos(10_000);
 /// Step of STARTs and ENDs, which have six.
 const CLOCK_STEP: Nanos = Nanos(1_000);
 
-fn sniff(head: &[&str]) -> Sniff {
+fn sniff(head: &[&str]) -> Detect {
     head.first().is_some_and(|line| Columns::of(line).is_some()).into()
 }
 
@@ -84,11 +84,11 @@ impl Reader for Iosnoop {
             source.sees_queue = false;
             source.resolution =
                 Some(if columns.start && columns.end { CLOCK_STEP } else { LATENCY_STEP });
-            return Step::Took;
+            return Step::Consumed;
         }
         let text = line.trim();
         if text == "Ending tracing..." || text == "^C" {
-            return Step::Took;
+            return Step::Consumed;
         }
         let words = || text.split_whitespace();
         if words().next().is_some_and(|word| crate::decimal(word).is_some())
@@ -98,7 +98,7 @@ impl Reader for Iosnoop {
             return Step::skipped("the latency is not a number");
         }
         if !text.ends_with(|c: char| c.is_ascii_digit()) || !text.contains(',') {
-            return Step::Passed;
+            return Step::NotMine;
         }
         match self.event(text, sink) {
             Some((event, latency)) => {
@@ -107,7 +107,7 @@ impl Reader for Iosnoop {
                 } else {
                     sink.event(event);
                 }
-                Step::Took
+                Step::Consumed
             }
             None => Step::skipped("the columns do not match the heading"),
         }

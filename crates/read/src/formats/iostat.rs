@@ -38,7 +38,7 @@ mod report;
 
 use iowhy_model::Inference;
 
-use self::layouts::{Fit, columns_of};
+use self::layouts::{Layout, columns_of};
 use self::report::Reports;
 use crate::counters::disk_columns::{is_column, is_value};
 use crate::counters::processor::shares;
@@ -58,37 +58,37 @@ pub const FORMAT: Format = Format::program::<Iostat>(
     sniff,
 );
 
-/// Idle rows that are kept until one tells the columns.
+/// Idle rows that are kept until one shows the columns.
 const PENDING: usize = 64;
 /// Lines that may stand between a command or banner and the first table.
-const LEAD: usize = 8;
+const BANNER_LINES: usize = 8;
 
 /// A table or avg-cpu header decides; a command, banner or time only leads up to one, since sar
 /// and mpstat print the same banner.
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     // One word alone may be a time.
     if !lines.first().is_some_and(|line| is_for_people(line) || line.contains(':')) {
-        return Sniff::No;
+        return Detect::No;
     }
     for (place, line) in lines.iter().enumerate() {
         let words: Vec<&str> = line.split_whitespace().filter(|word| !is_filler(word)).collect();
         if decides(&words) {
-            return Sniff::Yes;
+            return Detect::Yes;
         }
         // Rows whose heading was cut off, with or without the end of it above them.
         match columns_of(&words, &[]) {
-            Fit::Columns(_) => return Sniff::Yes,
-            Fit::Idle => continue,
-            Fit::No => {}
+            Layout::Columns(_) => return Detect::Yes,
+            Layout::Idle => continue,
+            Layout::No => {}
         }
         let leads = invocation(line, "iostat").is_some()
             || banner(&words).is_some()
             || WallTime::read(line).is_some();
         if !leads && (place == 0 || !words.is_empty()) {
-            return Sniff::No;
+            return Detect::No;
         }
     }
-    if lines.len() < LEAD { Sniff::More } else { Sniff::No }
+    if lines.len() < BANNER_LINES { Detect::NeedLine } else { Detect::No }
 }
 
 fn decides(words: &[&str]) -> bool {
@@ -183,18 +183,18 @@ struct Iostat {
 }
 
 impl Reader for Iostat {
-    fn owns(&self, line: &str) -> bool {
+    fn claims_row(&self, line: &str) -> bool {
         let words: Vec<&str> = line.split_whitespace().collect();
         !self.columns.is_empty()
             && words.len() == self.columns.len() + 1
-            && !matches!(columns_of(&words, &[]), Fit::No)
+            && !matches!(columns_of(&words, &[]), Layout::No)
     }
 
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.is_empty() {
             self.interrupt(sink);
-            return Step::Passed;
+            return Step::NotMine;
         }
         if let Some(command) = invocation(line, "iostat") {
             return self.lead(|iostat| iostat.reports.command(&command));
@@ -202,7 +202,7 @@ impl Reader for Iostat {
         let mut words = words.as_slice();
         if let Some((host, used)) = banner(words) {
             let step = self.lead(|iostat| iostat.reports.banner());
-            if step == Step::Ended {
+            if step == Step::End {
                 return step;
             }
             sink.source().host = Some(host);
@@ -215,7 +215,7 @@ impl Reader for Iostat {
             self.interrupt(sink);
             self.reports.time(moment, sink);
             self.expect = Expect::Header;
-            return Step::Took;
+            return Step::Consumed;
         }
         let words = self.without_time(words, sink);
         self.words(words, sink)
@@ -231,10 +231,10 @@ impl Iostat {
     /// A command or banner: the first lines of a run, or the end of this one.
     fn lead(&mut self, take: impl FnOnce(&mut Iostat)) -> Step {
         if self.begun {
-            return Step::Ended;
+            return Step::End;
         }
         take(self);
-        Step::Took
+        Step::Consumed
     }
 
     /// A row without the time that a script put before each row of a report.
@@ -271,12 +271,12 @@ impl Iostat {
             return false;
         }
         let columns = match columns_of(words, &self.columns) {
-            Fit::Columns(columns) => columns,
-            Fit::Idle if self.pending.len() < PENDING => {
+            Layout::Columns(columns) => columns,
+            Layout::Idle if self.pending.len() < PENDING => {
                 self.pending.push(words.iter().map(ToString::to_string).collect());
                 return true;
             }
-            Fit::Idle | Fit::No => return false,
+            Layout::Idle | Layout::No => return false,
         };
         self.begun = true;
         self.columns = columns;
@@ -303,7 +303,7 @@ impl Iostat {
 
     /// Takes a line apart at its headers. What is between them are rows or avg-cpu values.
     fn words(&mut self, words: &[&str], sink: &mut dyn Sink) -> Step {
-        let mut outcome = Step::Passed;
+        let mut outcome = Step::NotMine;
         let mut rest = words;
         while let Some(word) = rest.first() {
             let before = rest.len();
@@ -313,10 +313,10 @@ impl Iostat {
                 continue;
             } else if *word == "avg-cpu:" {
                 rest = self.processor(&rest[1..], sink);
-                Step::Took
+                Step::Consumed
             } else if let Some(after) = self.device_header(rest, sink) {
                 rest = after;
-                Step::Took
+                Step::Consumed
             } else {
                 let end = rest.iter().skip(1).position(|word| is_header_word(word));
                 let (values, after) = rest.split_at(end.map_or(before, |end| end + 1));
@@ -395,8 +395,8 @@ impl Iostat {
         if self.columns.len() + 1 < words.len() && self.infer(words, sink) {
             return match self.columns.len() + 1 == words.len() {
                 true => self.values(words, sink),
-                // Idle: it is kept until another row tells the columns.
-                false => Step::Took,
+                // Idle: it is kept until another row shows the columns.
+                false => Step::Consumed,
             };
         }
         match &mut self.expect {
@@ -407,7 +407,7 @@ impl Iostat {
                     self.reports.shares(shares(pairs));
                 }
                 self.expect = Expect::Header;
-                if values { Step::Took } else { Step::Passed }
+                if values { Step::Consumed } else { Step::NotMine }
             }
             Expect::Rows { rows, .. } if !self.columns.is_empty() => {
                 let (found, given_up) = rows.take(words);
@@ -423,14 +423,14 @@ impl Iostat {
                         if let Expect::Rows { open, .. } = &mut self.expect {
                             *open = false;
                         }
-                        Step::Took
+                        Step::Consumed
                     }
-                    RowState::Part => Step::Took,
+                    RowState::Part => Step::Consumed,
                     RowState::Bad(name, reason) => skipped_row(name.as_deref(), reason, sink),
-                    RowState::Other => Step::Passed,
+                    RowState::Other => Step::NotMine,
                 }
             }
-            _ => Step::Passed,
+            _ => Step::NotMine,
         }
     }
 }
@@ -448,13 +448,13 @@ fn is_header_word(word: &str) -> bool {
     word == "avg-cpu:" || device_word(word).is_some() || is_column(word)
 }
 
-/// The step of a line of several parts: a part that failed is told, else any part that was ours
+/// The step of a line of several parts: a part that failed is reported, else any part that was ours
 /// makes the line ours.
 fn worse(one: Step, other: Step) -> Step {
     match (one, other) {
-        (Step::Skipped(reason), _) | (_, Step::Skipped(reason)) => Step::Skipped(reason),
-        (Step::Took, _) | (_, Step::Took) => Step::Took,
-        _ => Step::Passed,
+        (Step::Malformed(reason), _) | (_, Step::Malformed(reason)) => Step::Malformed(reason),
+        (Step::Consumed, _) | (_, Step::Consumed) => Step::Consumed,
+        _ => Step::NotMine,
     }
 }
 

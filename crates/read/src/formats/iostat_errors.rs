@@ -28,7 +28,7 @@ pub const FORMAT: Format =
 
 static LABELS: Labels = Labels {
     near: 2,
-    resumes: true,
+    may_resume: true,
     lines: &[
         announces("^---- errors ---$", |_, _, _| Some(())).like(&["---- errors ---"]),
         begins("^s/w h/w trn tot device$", |_, _, _| Some(())).shaped("h/w").like(&["s/w h/w trn tot device"]),

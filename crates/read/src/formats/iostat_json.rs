@@ -31,7 +31,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::counters::disk_columns::{Draft, are_whole_first};
+use crate::counters::disk_columns::{RowBuilder, are_whole_first};
 use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
@@ -47,7 +47,7 @@ pub const FORMAT: Format = Format::program::<IostatJson>(
 /// How many times too large 12.2.0 writes `wMB/s`: it takes sectors for megabytes.
 const SECTORS_PER_MB: f64 = 2048.0;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     sniff_document(lines, &["\"sysstat\""])
 }
 
@@ -56,8 +56,8 @@ struct IostatJson {
     document: Document,
     reports: u64,
     moments: Moments,
-    /// The bug of 12.2.0 was told.
-    told: bool,
+    /// The bug of 12.2.0 was reported.
+    reported: bool,
 }
 
 impl Reader for IostatJson {
@@ -89,11 +89,11 @@ impl Reader for IostatJson {
 impl IostatJson {
     fn report(&mut self, report: &Value, sink: &mut dyn Sink) {
         if self.reports == 0 {
-            sink.source().host = self.document.mended().as_ref().and_then(host);
+            sink.source().host = self.document.repaired().as_ref().and_then(host);
         }
         let now = report.get("timestamp").and_then(moment);
         let rows = report.get("disk").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let drafts: Vec<(&str, Draft)> =
+        let drafts: Vec<(&str, RowBuilder)> =
             rows.iter().filter_map(|row| self.row(row, sink)).collect();
         let rates: Vec<f64> = drafts.iter().flat_map(|(_, draft)| draft.request_rates()).collect();
         let sampled = report.get("timestamp").is_some_and(Value::is_object);
@@ -110,12 +110,12 @@ impl IostatJson {
         self.reports += 1;
     }
 
-    fn row<'a>(&mut self, row: &'a Value, sink: &mut dyn Sink) -> Option<(&'a str, Draft)> {
+    fn row<'a>(&mut self, row: &'a Value, sink: &mut dyn Sink) -> Option<(&'a str, RowBuilder)> {
         let row = row.as_object()?;
         let name = row.get("disk_device").or_else(|| row.get("disk-device"));
         let name = name.and_then(Value::as_str)?.trim();
         let written = self.written(row, sink);
-        let mut draft = Draft::default();
+        let mut draft = RowBuilder::default();
         for (key, value) in row {
             let column = match key.as_str() {
                 "util" | "util-percent" => "%util",
@@ -140,7 +140,7 @@ impl IostatJson {
         let product = per_s * kb / 1024.0;
         // Both factors are rounded to a hundredth: a third either way is generous.
         let wrong = (0.67..1.5).contains(&(stated / product / SECTORS_PER_MB));
-        if wrong && !std::mem::replace(&mut self.told, true) {
+        if wrong && !std::mem::replace(&mut self.reported, true) {
             sink.note(note(
                 "wMB/s is 2048 times too large, as 12.2.0 writes it: w/s times wareq-sz is used",
             ));

@@ -110,7 +110,7 @@ fn is_class(word: &str) -> bool {
         || matches!(word, "idle" | "?dif" | "none")
 }
 
-/// A process, perhaps behind a time.
+/// A process, perhaps after a time.
 fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let words: Vec<&str> = found.line().split_whitespace().collect();
     let place = words.iter().take(4).position(|word| is_class(word))?;

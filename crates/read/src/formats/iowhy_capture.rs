@@ -44,11 +44,11 @@ pub const FORMAT: Format = Format::program::<IowhyCapture>(
 
 /// Bytes asked of the input at a time.
 const CHUNK: usize = 1 << 16;
-/// What is said of I/Os in blocks that cannot be read.
+/// What is reported of I/Os in blocks that cannot be read.
 const GAP: &str = "I/Os in blocks that are missing or damaged";
 
 /// The magic as it looks in text, where bytes stand before it, too.
-fn sniff(head: &[&str]) -> Sniff {
+fn sniff(head: &[&str]) -> Detect {
     head.first().is_some_and(|line| line.ends_with("IOWHY\u{1}")).into()
 }
 
@@ -77,14 +77,14 @@ struct Stream {
 struct Listing {
     number: u64,
     here: usize,
-    said: Source,
+    reported: Source,
     /// How long it had watched when this file began, if the file goes on from others.
     watched_before: Nanos,
 }
 
 impl Reader for IowhyCapture {
     fn line(&mut self, _: &str, _: &mut dyn Sink) -> Step {
-        Step::Passed
+        Step::NotMine
     }
 
     fn binary(&mut self) -> Option<&mut dyn Binary> {
@@ -117,7 +117,7 @@ impl Binary for IowhyCapture {
             match Block::from_bytes(header.version, content).filter(|_| sound) {
                 Some(block) => {
                     self.at += whole;
-                    self.pour(&header, block, sink);
+                    self.emit(&header, block, sink);
                 }
                 None => {
                     self.lose(&header, sink);
@@ -159,7 +159,7 @@ impl IowhyCapture {
         Ok(self.rest().len() >= bytes)
     }
 
-    /// Goes on to the next magic behind this place, and says how many bytes were passed over.
+    /// Goes on to the next magic after this place, and shows how many bytes were ignored.
     fn pass_over(&mut self, input: &mut dyn BufRead, sink: &mut dyn Sink) -> std::io::Result<()> {
         let (start, mut passed) = (self.base + self.at as u64, 0);
         self.at += 1;
@@ -221,7 +221,7 @@ impl IowhyCapture {
         stream.end = End::More;
     }
 
-    fn pour(&mut self, header: &Header, block: Block, sink: &mut dyn Sink) {
+    fn emit(&mut self, header: &Header, block: Block, sink: &mut dyn Sink) {
         let Some(stream) = &mut self.stream else { return };
         stream.events = stream.events.saturating_add(header.events.into());
         let ids: Vec<DeviceId> =
@@ -240,11 +240,11 @@ impl IowhyCapture {
             if header.repeats {
                 begin_later(&mut section);
             }
-            pour(section, &ids, &names, sink);
+            emit(section, &ids, &names, sink);
         }
     }
 
-    /// The recording is over: says so where it did not, and closes its listings.
+    /// The recording is over: shows it where it did not, and closes its listings.
     fn leave(&mut self, sink: &mut dyn Sink) {
         let Some(stream) = self.stream.take() else { return };
         stream.resume_first(sink);
@@ -267,7 +267,7 @@ impl IowhyCapture {
 }
 
 impl Stream {
-    /// Complaints go to the listing that began first.
+    /// Log events go to the listing that began first.
     fn resume_first(&self, sink: &mut dyn Sink) {
         if let Some(first) = self.listings.first() {
             sink.resume(first.here);
@@ -275,54 +275,54 @@ impl Stream {
     }
 
     /// Opens the section's listing, and adds what its source lost or noted since the last block, or
-    /// since the block that repeats what was said before this file. Whether it was known.
+    /// since the block that repeats what was reported before this file. Whether it was known.
     fn speak(&mut self, section: &Section, repeats: bool, sink: &mut dyn Sink) -> bool {
         let known = self.listings.iter().position(|known| known.number == section.listing);
         let place = known.unwrap_or_else(|| {
             let here = begin(&section.source, self.listings.is_empty(), sink);
-            let mut said = section.source.clone();
+            let mut reported = section.source.clone();
             let mut watched_before = Nanos(0);
             if repeats {
-                watched_before = said.watched.unwrap_or(watched_before);
+                watched_before = reported.watched.unwrap_or(watched_before);
             } else {
-                (said.skipped, said.losses) = (0, Vec::new());
+                (reported.skipped, reported.losses) = (0, Vec::new());
             }
-            said.notes = Vec::new();
-            self.listings.push(Listing { number: section.listing, here, said, watched_before });
+            reported.notes = Vec::new();
+            self.listings.push(Listing { number: section.listing, here, reported, watched_before });
             self.listings.len() - 1
         });
         let Some(listing) = self.listings.get_mut(place) else { return true };
         sink.resume(listing.here);
-        amend(&listing.said, &section.source, sink);
+        amend(&listing.reported, &section.source, sink);
         let watched = section.source.watched;
         sink.source().watched =
             watched.map(|all| Nanos(all.0.saturating_sub(listing.watched_before.0).max(0)));
-        listing.said = section.source.clone();
+        listing.reported = section.source.clone();
         known.is_some()
     }
 }
 
 /// Opens a listing for a source. The one that the scanner opened gives way to the first.
-fn begin(said: &Source, first: bool, sink: &mut dyn Sink) -> usize {
+fn begin(reported: &Source, first: bool, sink: &mut dyn Sink) -> usize {
     let input = sink.source().input.clone();
     let kept = first.then(|| {
         let opened = sink.source();
         (opened.skipped, opened.losses.clone(), opened.notes.clone())
     });
     if first {
-        // Damage may have been said of it already: that moves, and the empty one is dropped.
+        // Damage may have been reported of it already: that moves, and the empty one is dropped.
         let opened = sink.source();
         (opened.skipped, opened.losses, opened.notes) = (0, Vec::new(), Vec::new());
         sink.end();
     }
-    let mut source = Source::new("iowhy-capture", &input, said.level);
-    source.sampling = said.sampling;
-    source.sees_queue = said.sees_queue;
+    let mut source = Source::new("iowhy-capture", &input, reported.level);
+    source.sampling = reported.sampling;
+    source.sees_queue = reported.sees_queue;
     if let Some((skipped, losses, notes)) = kept {
         (source.skipped, source.losses, source.notes) = (skipped, losses, notes);
     }
     let here = sink.begin(source);
-    sink.add_fact_at(None, typed::CAPTURE_FORMAT, said.format.as_str(), &input);
+    sink.add_fact_at(None, typed::CAPTURE_FORMAT, reported.format.as_str(), &input);
     here
 }
 
@@ -350,7 +350,7 @@ fn begin_later(section: &mut Section) {
     }
 }
 
-fn pour(section: Section, ids: &[DeviceId], names: &[Name], sink: &mut dyn Sink) {
+fn emit(section: Section, ids: &[DeviceId], names: &[Name], sink: &mut dyn Sink) {
     let here = |name: Option<Name>| name.and_then(|name| names.get(name.index()).copied());
     // First, for who tells I/Os apart by what is stated of their devices.
     for mut fact in section.facts {

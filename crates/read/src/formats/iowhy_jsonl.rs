@@ -48,7 +48,7 @@ const HISTOGRAM: &str = "iowhy.hist/1";
 const SOURCE: &str = "iowhy.source/1";
 const STAT: &str = "iowhy.stat/1";
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let schemas = [EVENT, HISTOGRAM, SOURCE, STAT];
     let ours = |line: &&str| match parse(line) {
         Some(object) => {
@@ -62,7 +62,7 @@ fn sniff(lines: &[&str]) -> Sniff {
             }
         }
     };
-    Sniff::from(lines.first().is_some_and(ours))
+    Detect::from(lines.first().is_some_and(ours))
 }
 
 #[derive(Default)]
@@ -79,7 +79,7 @@ impl Reader for IowhyJsonl {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let text = line.trim();
         if !text.starts_with('{') {
-            return if text.is_empty() { Step::Took } else { Step::Passed };
+            return if text.is_empty() { Step::Consumed } else { Step::NotMine };
         }
         let Some(object) = parse(line) else {
             return Step::skipped("not a JSON object of a known schema");
@@ -92,13 +92,13 @@ impl Reader for IowhyJsonl {
                 Ok(())
             }),
             Some(STAT) => self.interval(&object, sink),
-            Some(SOURCE) if self.is_another(&object) => return Step::Ended,
+            Some(SOURCE) if self.is_another(&object) => return Step::End,
             Some(SOURCE) => self.source(&object, sink),
             _ => Err("its schema is not event/1, hist/1, stat/1 or source/1"),
         };
         match read {
-            Ok(()) => Step::Took,
-            Err(reason) => Step::Skipped(reason.to_string()),
+            Ok(()) => Step::Consumed,
+            Err(reason) => Step::Malformed(reason.to_string()),
         }
     }
 }
@@ -338,12 +338,12 @@ fn time(object: &Value, key: &str) -> Result<Option<Time>, &'static str> {
 /// The rates of one operation.
 fn rates(object: &Value) -> Result<Rates, &'static str> {
     let mut rates = Rates::default();
-    // A rate is no string: no name is ever asked for.
+    // A rate is not a string: no name is ever asked for.
     fill(&RATE_FIELDS, &mut rates, object, |_| Name::at(0))?;
     Ok(rates)
 }
 
-/// Gives a record what an object says of its fields; the rest stays as it is.
+/// Gives a record what an object reports of its fields; the rest stays as it is.
 fn fill<R>(
     fields: &[Field<R>],
     record: &mut R,
@@ -424,7 +424,7 @@ mod tests {
         let (took, recording) = step(
             r#"{"op":"read","schema":"iowhy.event/1","device":"sdb","issued_ns":-5,"pid":null}"#,
         );
-        assert_eq!(took, Step::Took);
+        assert_eq!(took, Step::Consumed);
         let event = recording.listings[0].events[0];
         assert_eq!((event.issued, event.queued, event.pid), (Some(Time::from_ns(-5)), None, None));
         for bad in [
@@ -437,7 +437,7 @@ mod tests {
             r#"{"schema":"iowhy.event/2","device":"sdb","op":"read"}"#,
             r#"{"schema":"iowhy.event/1","device":"sdb","op":"read""#,
         ] {
-            assert!(matches!(step(bad).0, Step::Skipped(_)), "{bad}");
+            assert!(matches!(step(bad).0, Step::Malformed(_)), "{bad}");
         }
     }
 
@@ -449,7 +449,7 @@ mod tests {
             r#"{"schema":"iowhy.source/1","level":"B","resolution_ns":-5}"#,
         ] {
             let reason = "a negative duration".to_string();
-            assert_eq!(step(bad).0, Step::Skipped(reason), "{bad}");
+            assert_eq!(step(bad).0, Step::Malformed(reason), "{bad}");
         }
     }
 
@@ -459,13 +459,13 @@ mod tests {
             r#"{"schema":"iowhy.hist/1","device":"sdb","op":null,"stage":"D2C","layer":"block",
             "edges_ns":[0,1000,null],"counts":[3,1],"sum_ns":5000.5,"min_ns":7,"max_ns":null}"#,
         );
-        assert_eq!(took, Step::Took);
+        assert_eq!(took, Step::Consumed);
         let one = &recording.listings[0].distributions[0];
         let filled: Vec<_> = one.histogram.filled().collect();
         assert_eq!(filled, [(0, 1000, 3), (1000, u64::MAX, 1)]);
         let line = r#"{"schema":"iowhy.source/1","level":"D","lost":[{"what":"x","count":2}]}"#;
         let (took, mut recording) = step(line);
-        assert_eq!(took, Step::Took);
+        assert_eq!(took, Step::Consumed);
         let source = recording.source();
         assert_eq!((source.level, source.sampling), (Level::D, Sampling::Traced));
         assert_eq!(source.lost(), 2);

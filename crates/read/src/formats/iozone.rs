@@ -30,7 +30,7 @@ pub const FORMAT: Format = Format::program::<Iozone>(
     &["reclen", DIRECT],
     |lines| {
         let begins = |line: &&str| line.trim() == DIRECT || ends(line).is_some();
-        Sniff::from(lines.first().is_some_and(begins))
+        Detect::from(lines.first().is_some_and(begins))
     },
 )
 .resumed();
@@ -82,15 +82,15 @@ impl Reader for Iozone {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(ends) = ends(line) {
             self.ends = ends;
-            return Step::Took;
+            return Step::Consumed;
         }
         if line.trim() == DIRECT {
             self.is_direct = true;
-            return Step::Took;
+            return Step::Consumed;
         }
         let words = placed(line);
         if words.is_empty() {
-            return Step::Took;
+            return Step::Consumed;
         }
         let numbers: Option<Vec<(f64, usize)>> = words
             .iter()
@@ -100,7 +100,7 @@ impl Reader for Iozone {
             let is_row = words.first().is_some_and(|(word, _)| decimal(word).is_some());
             return Step::skipped_if(is_row, "a value of the row is not a number");
         };
-        let [(_, _), (record, _), values @ ..] = &numbers[..] else { return Step::Passed };
+        let [(_, _), (record, _), values @ ..] = &numbers[..] else { return Step::NotMine };
         // A value stands below the end of its name; a wide one may reach a letter further.
         let test = |end: usize| {
             let near = |at: &&usize| at.abs_diff(end) <= 1;
@@ -124,6 +124,6 @@ impl Reader for Iozone {
             let cached = if self.is_direct { PageCache::No } else { PageCache::Unknown };
             sink.add_fact(device, typed::RUN_CACHED, cached);
         }
-        Step::Took
+        Step::Consumed
     }
 }

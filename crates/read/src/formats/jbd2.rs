@@ -49,7 +49,7 @@ fn commit(found: &Found, _: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let ms = ["locked", "flushing", "logging"].map(|name| found.count(name));
     let ms = ms.into_iter().try_fold(0u64, |sum, ms| sum.checked_add(ms?))?;
     let end = Time::from_ns(fixed(found.text("at")?, 9)?);
-    // One that took less than a jiffy is no event.
+    // One that took less than a jiffy is not an event.
     if ms == 0 {
         return Some(());
     }

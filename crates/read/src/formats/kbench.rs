@@ -33,7 +33,7 @@ const BANDWIDTH: &str = "bandwidth";
 const LATENCY: &str = "one at a time";
 
 static LABELS: Labels = Labels {
-    resumes: true,
+    may_resume: true,
     lines: &[
         begins("^FIO Benchmark Summary$", |_, _, _| Some(())).like(&["FIO Benchmark Summary"]),
         begins("^IOPS (Read/Write)$", |_, report, _| report.enter(IOPS))
@@ -50,7 +50,7 @@ static LABELS: Labels = Labels {
             };
             let values =
                 [(Op::Read, found.positive("read")?), (Op::Write, found.positive("write")?)];
-            values.into_iter().try_for_each(|(op, value)| pour(report, order, op, value, sink))
+            values.into_iter().try_for_each(|(op, value)| emit(report, order, op, value, sink))
         })
         .like(&["Random:            9836 / 8920"]),
     ],
@@ -60,7 +60,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-fn pour(report: &mut Report, order: &str, op: Op, value: f64, sink: &mut dyn Sink) -> Option<()> {
+fn emit(report: &mut Report, order: &str, op: Op, value: f64, sink: &mut dyn Sink) -> Option<()> {
     report.name(&format!("{order} {}, {}", op.name(), report.part));
     let device = report.device(sink);
     sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
@@ -74,7 +74,7 @@ fn pour(report: &mut Report, order: &str, op: Op, value: f64, sink: &mut dyn Sin
             report.average(Some(op), rates, None, sink)?;
             sink.add_fact(device, typed::RUN_AT_ONCE, 1u64);
         }
-        // Of how many requests is not told.
+        // Of how many requests is not reported.
         _ => {
             let rate = BytesPerSecond((value * KIB).round());
             sink.add_fact(device, typed::RUN_THROUGHPUT, rate);

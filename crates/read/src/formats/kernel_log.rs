@@ -13,7 +13,7 @@
 //! could not be read), `link` (cable, connector, port), `phy` (the link went down, nothing else),
 //! `timeout` (no response from the drive), `controller` (NVMe or host adapter reset), `offline`,
 //! `io-error`, `hung-task` (also the stack of a task that cannot be interrupted; what its functions
-//! wait for, such as a discard, is counted as `tasks.wait-in.FUNCTION`), `hardware` (the drive
+//! wait for, such as a discard, is counted as `tasks.wait_in.FUNCTION`), `hardware` (the drive
 //! reports an internal failure), `path` (a volume lost one of its paths), `denied` (the drive
 //! rejects commands because it is locked or protected; the kernel reports it like a medium error),
 //! `refused` (the drive immediately rejects an unsupported command: sense key Illegal Request),
@@ -22,7 +22,7 @@
 //! `remote` (an NFS or SMB server, an iSCSI session or a DRBD peer that did not respond). Facts
 //! `kernel.log.KIND.count` count all messages of a kind, and `kernel.log.lines` the lines read, so
 //! that silence is known too; `kernel.log.end` is the time of the last of them.
-//! `tasks.out-of-memory` counts processes that the kernel ended because memory ran out.
+//! `tasks.out_of_memory` counts processes that the kernel ended because memory ran out.
 //!
 //! ## How to capture
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
@@ -66,15 +66,15 @@ use iowhy_model::{CommandKind, Fact, Message, MessageKind, waits};
 
 use self::address::{is_pci, peripheral};
 use self::buses::Buses;
-use self::commands::{Commands, Complaint};
+use self::commands::{Commands, LogEvent};
 use self::forms::{Dictionary, Logger, kind};
 use self::journal::Journal;
 use self::line::{is_bare, is_of_a_program, is_of_another, kmsg, kmsg_field, messages, split};
 use self::names::Names;
 use self::pci::Functions;
 use self::resets::Resets;
-use crate::drive::complaints::Complaints;
-use crate::drive::health::Places;
+use crate::drive::health::LineNumbers;
+use crate::drive::log_events::LogEvents;
 use crate::drive::smartd_lines;
 use crate::drive::stack_frames;
 use crate::program::*;
@@ -97,25 +97,25 @@ pub const FORMAT: Format = Format::program::<KernelLog>(
 );
 
 /// How lines begin that go on with what the SCSI layer said of a disk in the line before: kernels
-/// that end that line behind the name, as one of a published capture did (drivers/scsi/constants.c,
+/// that end that line after the name, as one of a published capture did (drivers/scsi/constants.c,
 /// scsi_print_sense).
 const GO_ON: [&str; 7] = [
     "Additional sense: ", "Result: hostbyte=", "Sense Key :", "Add. Sense:",
     "Descriptor sense data", "CDB: ", "cdb[0]=",
 ];
-/// How the SCSI layer begins to tell of a command that failed, since 2.6.25
+/// How the SCSI layer begins to report a command that failed, since 2.6.25
 /// (drivers/scsi/scsi_lib.c, scsi_io_completion).
 const FAILED: [&str; 3] = ["Unhandled sense code", "Unhandled error code", "Result: hostbyte="];
-/// Arrays, ports and complaints remembered.
+/// Arrays, ports and log events remembered.
 const REMEMBERED: usize = 65_536;
 const ARRAYS: usize = 256;
 
 /// The end of a message that names a read error and no more: drives add what became of it.
 const READ_ERROR: &str = "Add. Sense: Unrecovered read error";
 
-/// What is said of a port before and after its disk is woken.
+/// What is reported of a port before and after its disk is woken.
 const WAKES: [&str; 2] = ["wake up from deepsleep", "wake up successful"];
-/// What is said of a link that answers late, which a disk that wakes up makes it do.
+/// What is reported of a link that answers late, which a disk that wakes up makes it do.
 const SLOW_LINK: &str = "link is slow to respond";
 
 /// A message of so many bytes may go on in a record of its own, wherever it was cut
@@ -123,7 +123,7 @@ const SLOW_LINK: &str = "link is slow to respond";
 /// before it). No driver's message about a disk is so long.
 const LONG: usize = 800;
 
-/// How the SCSI layer says that it takes a command back that got no answer.
+/// How the SCSI layer shows that it takes a command back that got no answer.
 const ABORTS: &str = "attempting task abort";
 
 /// Lines behind a task that hung that may be its call trace.
@@ -131,31 +131,32 @@ const TRACE_LINES: u32 = 64;
 /// Lines between the message that a task hangs and its stack (kernel/hung_task.c).
 const SAID_BEFORE: u32 = 4;
 
-fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first() else { return Sniff::No };
+fn sniff(lines: &[&str]) -> Detect {
+    let Some(first) = lines.first() else { return Detect::No };
     if stack_frames::begins(first, false) {
-        return Sniff::Yes;
+        return Detect::Yes;
     }
     let complains = || {
-        let said = as_printed(first);
-        let by_kernel = said.len() < first.len() && kind(&said).is_some();
-        by_kernel || is_bare_complaint(&said)
+        let line_text = as_printed(first);
+        let by_kernel = line_text.len() < first.len() && kind(&line_text).is_some();
+        by_kernel || is_bare_complaint(&line_text)
     };
     if is_for_people(first) && (split(first).is_some() || complains()) {
-        return Sniff::Yes;
+        return Detect::Yes;
     }
     journal::sniff(lines)
 }
 
 /// Whether memory ran out and the kernel ended a process, of the machine or of a control group:
 /// `Out of memory: Killed process 1853 (named) total-vm:...` (mm/oom_kill.c; `Kill process` and
-/// `Out of Memory` before 5.3). What it prints of that process in a second line is no second one.
+/// `Out of Memory` before 5.3). What it prints of that process in a second line is not a second
+/// one.
 fn ends_a_process(message: &str) -> bool {
-    let said = message.strip_prefix("Memory cgroup out of memory: ").or_else(|| {
+    let line_text = message.strip_prefix("Memory cgroup out of memory: ").or_else(|| {
         let rest = message.strip_prefix("Out of ")?;
         rest.strip_prefix("memory: ").or_else(|| rest.strip_prefix("Memory: "))
     });
-    said.is_some_and(|rest| {
+    line_text.is_some_and(|rest| {
         let rest = rest.strip_prefix(['K', 'k']).unwrap_or_default();
         rest.starts_with("ill process ") || rest.starts_with("illed process ")
     })
@@ -178,8 +179,8 @@ fn as_printed(line: &str) -> Cow<'_, str> {
         let mut letters = head.trim_end_matches(' ').chars();
         letters.all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
     };
-    let said = line.split_once("kernel: ").filter(|(head, _)| is_host(head));
-    let line = said.map_or(line, |(_, message)| message);
+    let line_text = line.split_once("kernel: ").filter(|(head, _)| is_host(head));
+    let line = line_text.map_or(line, |(_, message)| message);
     match line.contains("0×") {
         true => Cow::Owned(line.replace("0×", "0x")),
         false => Cow::Borrowed(line),
@@ -199,8 +200,8 @@ fn device(message: &str) -> Option<&str> {
     if let Some(named) = forms::scsi_disk(message).filter(|name| is_disk(name)) {
         return Some(named);
     }
-    if let Some(said) = forms::of_md(message) {
-        return member(said);
+    if let Some(line_text) = forms::of_md(message) {
+        return member(line_text);
     }
     if names::address(message).is_some() {
         return None;
@@ -260,9 +261,9 @@ fn device(message: &str) -> Option<&str> {
 /// The disk of which an array of md speaks: `sda1: rescheduling sector 3998908672`, `read error
 /// corrected (8 sectors at 3999170856 on sda1)`, `Disk failure on sda1, disabling device.`, without
 /// its partition.
-fn member(said: &str) -> Option<&str> {
-    let after = |mark: &str| said.split_once(mark).map(|(_, rest)| rest);
-    let name = after(" on ").or_else(|| after("failing device ")).unwrap_or(said);
+fn member(line_text: &str) -> Option<&str> {
+    let after = |mark: &str| line_text.split_once(mark).map(|(_, rest)| rest);
+    let name = after(" on ").or_else(|| after("failing device ")).unwrap_or(line_text);
     let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '-');
     let name = name.get(..end.unwrap_or(name.len())).filter(|name| is_disk(name))?;
     let digits = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -302,9 +303,9 @@ fn server(message: &str) -> Option<&str> {
         return rest.get(..word(rest));
     }
     // These do not name the server.
-    let said = message.strip_prefix("CIFS").map(|rest| rest.trim_start_matches(':'));
-    let said = said.and_then(|rest| rest.strip_prefix(" VFS: "));
-    if said.is_some_and(|said| said.starts_with("Error connecting")) {
+    let line_text = message.strip_prefix("CIFS").map(|rest| rest.trim_start_matches(':'));
+    let line_text = line_text.and_then(|rest| rest.strip_prefix(" VFS: "));
+    if line_text.is_some_and(|line_text| line_text.starts_with("Error connecting")) {
         return message.get(.."CIFS".len());
     }
     if message.starts_with("iscsi: ") {
@@ -319,7 +320,7 @@ fn server(message: &str) -> Option<&str> {
         let name = message.get(.."Kernel reported iSCSI connection ".len() + word(rest));
         return name?.strip_prefix("Kernel reported iSCSI ");
     }
-    if let Some(rest) = said {
+    if let Some(rest) = line_text {
         let rest = rest.trim_start_matches("Server ").trim_start_matches('\\');
         return rest.get(..word(rest));
     }
@@ -335,15 +336,15 @@ fn server(message: &str) -> Option<&str> {
     name.split_once(": ").map(|(name, _)| name)
 }
 
-/// The drive of which an adapter of 3ware says that a sector could not be read, and was written
+/// The drive of which an adapter of 3ware shows that a sector could not be read, and was written
 /// anew from the others or not (drivers/scsi/3w-9xxx.h, twa_aen_table): `scsi0: AEN: WARNING
 /// (0x04:0x0023): Sector repair completed:port=1, LBA=0x4383A7F`.
 fn unread_behind_3ware(message: &str) -> Option<String> {
     let (_, rest) = message.strip_prefix("3w-")?.split_once(": ")?;
-    let (adapter, said) = rest.split_once(": AEN: ")?;
+    let (adapter, line_text) = rest.split_once(": AEN: ")?;
     let unread =
-        ["Sector repair completed", "Drive ECC error"].iter().any(|what| said.contains(what));
-    let (_, port) = said.split_once("port=").filter(|_| unread)?;
+        ["Sector repair completed", "Drive ECC error"].iter().any(|what| line_text.contains(what));
+    let (_, port) = line_text.split_once("port=").filter(|_| unread)?;
     let port = port.split(|c: char| !c.is_ascii_digit()).next().filter(|port| !port.is_empty())?;
     Some(format!("c{}/p{port}", adapter.strip_prefix("scsi")?))
 }
@@ -358,9 +359,9 @@ fn btrfs_counts(message: &str) -> Option<(&str, Vec<(&'static str, u64)>)> {
         ("corrupt", "checksum"),
         ("gen", "generation"),
     ];
-    let said = message.trim_start().strip_prefix("BTRFS ")?;
-    let (_, said) = said.split_once(" (device ")?.1.split_once("): ")?;
-    let (member, counts) = said.strip_prefix("bdev ")?.split_once(" errs: ")?;
+    let line_text = message.trim_start().strip_prefix("BTRFS ")?;
+    let (_, line_text) = line_text.split_once(" (device ")?.1.split_once("): ")?;
+    let (member, counts) = line_text.strip_prefix("bdev ")?.split_once(" errs: ")?;
     let counts = counts.split(", ").map(|pair| {
         let (name, count) = pair.trim().split_once(' ')?;
         let (_, kind) = KINDS.iter().find(|(known, _)| *known == name)?;
@@ -407,7 +408,7 @@ fn is_disk(name: &str) -> bool {
 
 #[derive(Default)]
 struct KernelLog {
-    places: Places,
+    line_numbers: LineNumbers,
     /// Those that were of the kernel.
     lines: u64,
     /// The time of the last of them, as printed.
@@ -416,15 +417,15 @@ struct KernelLog {
     port: String,
     /// The disk of the last message, if it was one of the SCSI layer, which says more in lines of
     /// their own.
-    told_of: String,
-    /// The port of which the last message said that it works again: the failed command is told of
-    /// next.
+    reported: String,
+    /// The port of which the last message said that it works again: the failed command is reported
+    /// of next.
     recovered: Option<String>,
-    /// Ports and the disks behind them, as far as that was told.
+    /// Ports and the disks after them, as far as that was reported.
     behind: HashSet<(String, String)>,
     /// The disk whose last message was a read error.
     read_error: String,
-    complaints: Complaints,
+    log_events: LogEvents,
     /// Sectors that drives behind an adapter could not read, as it counts them.
     unread: BTreeMap<String, u64>,
     /// Errors that btrfs counted of its members, as it said last.
@@ -441,15 +442,15 @@ struct KernelLog {
     resets: Resets,
     /// Disks of which a request failed.
     failing: BTreeSet<String>,
-    /// Commands of which more may be said.
+    /// Commands of which more may be reported.
     commands: Commands,
-    /// SCSI addresses that a complaint named and no disk yet.
+    /// SCSI addresses that a log event named and no disk yet.
     addressed: BTreeSet<String>,
     /// Aborts of commands at a SCSI address whose result was not printed yet.
     aborted: BTreeMap<String, u64>,
     /// A command that an adapter gave up, until the next line says whose it was.
     given_up: Option<Said>,
-    /// The last line, if it was no complaint: it may go on in the next.
+    /// The last line, if it was no log event: it may go on in the next.
     unfinished: Option<(String, String)>,
     /// Whether a drive on a port reported sense data with the last command that failed there. Where
     /// it did not, libata makes sense data up from the registers, whatever went wrong
@@ -461,9 +462,9 @@ struct KernelLog {
     /// second one.
     expired: BTreeSet<String>,
     /// Ports whose disk the kernel itself lets sleep and wakes by a reset (Synology's kernel says
-    /// so): that the link answers late then is no complaint.
+    /// so): that the link answers late then is not a log event.
     woken: HashSet<String>,
-    /// Complaints seen that bear a time to the microsecond: a log that was pasted twice says all of
+    /// Log events seen that bear a time to the microsecond: a log that was pasted twice says all of
     /// them twice.
     seen: HashSet<u64>,
     /// The kernel's own clock on the last line.
@@ -472,7 +473,7 @@ struct KernelLog {
     connections: HashSet<String>,
     /// Lines left that may be the call trace of a task that hung.
     trace: u32,
-    /// Functions that say what tasks waited for, how many did, and where the first stands.
+    /// Functions that show what tasks waited for, how many did, and where the first stands.
     waits: BTreeMap<&'static str, (u64, String)>,
     /// Tasks that hung while memory was freed.
     hung_in_reclaim: u64,
@@ -481,7 +482,7 @@ struct KernelLog {
     first_ended: String,
     /// In what form the log came.
     form: Form,
-    /// The last record of /dev/kmsg, until the fields behind it are read.
+    /// The last record of /dev/kmsg, until the fields after it are read.
     record: Option<Record>,
     /// Whether records of this log name their devices.
     names_devices: bool,
@@ -514,7 +515,7 @@ struct Said {
     place: String,
 }
 
-/// How messages are told apart.
+/// How messages are distinguished.
 #[derive(Default)]
 enum Form {
     /// The first line tells.
@@ -540,7 +541,7 @@ impl Reader for KernelLog {
             for part in parts {
                 self.one(part, is_spoken, sink);
             }
-            return Step::Took;
+            return Step::Consumed;
         }
         self.one(line, is_spoken, sink)
     }
@@ -551,15 +552,15 @@ impl Reader for KernelLog {
 }
 
 impl KernelLog {
-    /// Takes a line that holds one message at most.
+    /// Takes a line that contains one message at most.
     fn one(&mut self, line: &str, is_spoken: bool, sink: &mut dyn Sink) -> Step {
-        let place = self.places.next(sink);
+        let place = self.line_numbers.next(sink);
         if matches!(self.form, Form::Unknown) {
             self.form = match line {
                 _ if split(line).is_some() => Form::Lines,
                 _ if is_spoken || is_bare(line) => Form::Bare,
                 _ if stack_frames::begins(line, false) => Form::Bare,
-                _ if journal::sniff(&[line]) != Sniff::No => Form::Journal(Box::default()),
+                _ if journal::sniff(&[line]) != Detect::No => Form::Journal(Box::default()),
                 _ => Form::Unknown,
             };
         }
@@ -569,7 +570,7 @@ impl KernelLog {
             self.names_devices = true;
             let field = if key == "DEVICE" { &mut record.device } else { &mut record.subsystem };
             *field = value.to_string();
-            return Step::Took;
+            return Step::Consumed;
         }
         self.flush_record(sink);
         if let Some(found) = kmsg(line) {
@@ -578,9 +579,9 @@ impl KernelLog {
                 let (message, is_part) = (found.message.to_string(), found.is_part);
                 self.record = Some(Record { stamp, message, place, is_part, ..Record::default() });
             }
-            return Step::Took;
+            return Step::Consumed;
         }
-        let goes_on = self.goes_on(line);
+        let continues = self.continues(line);
         let is_of_a_stack = self.is_of_a_stack(line);
         match &mut self.form {
             Form::Journal(journal) => {
@@ -590,25 +591,25 @@ impl KernelLog {
                 }
                 step
             }
-            Form::Bare if is_spoken || is_bare(line) || goes_on || is_of_a_stack => {
+            Form::Bare if is_spoken || is_bare(line) || continues || is_of_a_stack => {
                 self.message("", line.trim_start(), place, sink);
-                Step::Took
+                Step::Consumed
             }
             _ => {
                 let Some((stamp, message)) = split(line) else {
-                    if goes_on {
+                    if continues {
                         let stamp = self.end.clone();
                         self.message(&stamp, line.trim_start(), place, sink);
-                        return Step::Took;
+                        return Step::Consumed;
                     }
                     let is_indented = line.starts_with([' ', '\t']) && self.was_of_a_driver;
                     if is_indented && is_bare(line.trim_start()) {
                         let stamp = self.end.clone();
                         self.message(&stamp, line.trim_start(), place, sink);
-                        return Step::Took;
+                        return Step::Consumed;
                     }
-                    // The second line of what the block layer says of a request beyond the end of a
-                    // device.
+                    // The second line of what the block layer reports of a request beyond the end
+                    // of a device.
                     let stripped = line.trim_start();
                     if forms::of_bad_sector(stripped).is_some() {
                         let stamp = self.end.clone();
@@ -617,37 +618,37 @@ impl KernelLog {
                         } else {
                             self.unfinished = Some((stamp, stripped.trim_end().to_string()));
                         }
-                        return Step::Took;
+                        return Step::Consumed;
                     }
                     // The line that begins a stack is longer than a mail's.
                     if self.trace > 0 && line.trim_start().starts_with("flags:0x") {
-                        return Step::Took;
+                        return Step::Consumed;
                     }
                     if let Some((stamp, whole)) = self.continued(line) {
                         self.message(&stamp, &whole, place, sink);
-                        return Step::Took;
+                        return Step::Consumed;
                     }
-                    if let Some(said) = smartd_lines::message_of(line) {
-                        let device = Some(sink.device(&said.drive));
-                        for (key, value) in said.facts {
+                    if let Some(line_text) = smartd_lines::message_of(line) {
+                        let device = Some(sink.device(&line_text.drive));
+                        for (key, value) in line_text.facts {
                             sink.fact(Fact::new(device, key, value, place.clone()));
                         }
-                        return Step::Took;
+                        return Step::Consumed;
                     }
                     let others = line.trim().is_empty()
                         || is_of_another(line)
                         || is_of_a_program(line)
                         || kmsg_field(line).is_some();
-                    return if others { Step::Took } else { Step::Passed };
+                    return if others { Step::Consumed } else { Step::NotMine };
                 };
-                // Of a command that was passed through, the rest says which one it was.
+                // Of a command that was passed through, the rest shows which one it was.
                 let is_cut = message.ends_with(" CDB: ATA command");
                 if !is_cut && !self.is_repeated(line, message) {
                     self.message(stamp, message, place, sink);
                 }
                 self.unfinished =
                     kind(message).is_none().then(|| (stamp.to_string(), message.to_string()));
-                Step::Took
+                Step::Consumed
             }
         }
     }
@@ -665,7 +666,7 @@ impl KernelLog {
         self.message(&record.stamp, &record.message, record.place, sink);
     }
 
-    /// The message that a line without a time ends, if the two together are a complaint, or say of
+    /// The message that a line without a time ends, if the two together are a log event, or say of
     /// which command one is: mail programs break lines.
     fn continued(&mut self, line: &str) -> Option<(String, String)> {
         let (stamp, begin) = self.unfinished.take()?;
@@ -678,7 +679,7 @@ impl KernelLog {
         (whose || kind(&whole).is_some()).then_some((stamp, whole))
     }
 
-    /// Whether a complaint, or the beginning of a stack, was read before, to the microsecond.
+    /// Whether a log event, or the beginning of a stack, was read before, to the microsecond.
     fn is_repeated(&mut self, line: &str, message: &str) -> bool {
         let clock = clock(line);
         let at_once = clock.is_some() && clock == self.clock.as_deref();
@@ -692,7 +693,7 @@ impl KernelLog {
         let found = hasher.finish();
         let known = self.seen.contains(&found)
             || (self.seen.len() < REMEMBERED && !self.seen.insert(found));
-        // Of commands that failed together the kernel says the same in one moment.
+        // Of commands that failed together the kernel shows the same in one moment.
         known && !(at_once && commands::is_of_a_command(message))
     }
 
@@ -709,19 +710,25 @@ impl KernelLog {
             let reason = "messages without a time: their order and age are not known";
             sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
         }
-        if let Some(said) = self.given_up.take() {
-            let name = device(&said.message.text).unwrap_or_default().to_string();
-            self.complaints.take(MessageKind::Timeout, &name, said.message, said.place, sink);
+        if let Some(line_text) = self.given_up.take() {
+            let name = device(&line_text.message.text).unwrap_or_default().to_string();
+            self.log_events.add(
+                MessageKind::Timeout,
+                &name,
+                line_text.message,
+                line_text.place,
+                sink,
+            );
         }
-        for complaint in self.commands.finish() {
-            self.state_complaint(complaint, sink);
+        for log_event in self.commands.finish() {
+            self.state_complaint(log_event, sink);
         }
         for (disk, bus) in self.buses.of_disks(&self.names) {
             sink.add_fact_at(&disk, typed::DEVICE_TRANSPORT, bus, &place);
         }
-        if let Some((disk, said, at, bus)) = self.buses.went_with_its_plug(&self.names) {
+        if let Some((disk, line_text, at, bus)) = self.buses.went_with_its_plug(&self.names) {
             sink.add_fact_at(&disk, typed::DEVICE_TRANSPORT, bus, &at);
-            self.complaints.take(MessageKind::Offline, &disk, said, at, sink);
+            self.log_events.add(MessageKind::Offline, &disk, line_text, at, sink);
         }
         self.state_resets(sink);
         // The disk may have been named after its address was.
@@ -753,7 +760,7 @@ impl KernelLog {
             let first = std::mem::take(&mut self.first_ended);
             sink.add_fact_at(None, typed::TASKS_OUT_OF_MEMORY, ended, &first);
         }
-        self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
+        self.log_events.close(self.lines, std::mem::take(&mut self.end), sink);
     }
 
     /// Follows the call trace of a task that hung. Gives the kind of server that it waits for.
@@ -791,10 +798,10 @@ impl KernelLog {
     }
 
     /// Whether a line without a time is the second one of a message (`res 41/40:...`).
-    fn goes_on(&self, line: &str) -> bool {
+    fn continues(&self, line: &str) -> bool {
         let line = line.trim_start();
         !self.port.is_empty() && (line.starts_with("res ") || line.starts_with("cmd "))
-            || !self.told_of.is_empty() && line.starts_with("Additional sense: ")
+            || !self.reported.is_empty() && line.starts_with("Additional sense: ")
     }
 
     /// States which disk is behind a port. When libata has mended a port (`ata1.00: configured for
@@ -805,30 +812,31 @@ impl KernelLog {
         let is_single = message.starts_with("ata")
             && message
                 .split_once(".00: ")
-                .is_some_and(|(_, said)| said.starts_with("configured for "));
+                .is_some_and(|(_, line_text)| line_text.starts_with("configured for "));
         if is_single {
             self.recovered = named.map(str::to_string);
             return;
         }
-        let said = names::address(message).and_then(|_| forms::of_scsi(message));
-        let failed = said.is_some_and(|said| FAILED.iter().any(|words| said.starts_with(words)));
+        let line_text = names::address(message).and_then(|_| forms::of_scsi(message));
+        let failed = line_text
+            .is_some_and(|line_text| FAILED.iter().any(|words| line_text.starts_with(words)));
         let Some((port, disk)) = recovered.zip(named.filter(|_| failed)) else { return };
-        let told = (port.clone(), disk.to_string());
-        if self.behind.len() < ARRAYS && self.behind.insert(told) {
+        let was_reported = (port.clone(), disk.to_string());
+        if self.behind.len() < ARRAYS && self.behind.insert(was_reported) {
             sink.add_fact_at(disk, typed::DEVICE_PORT, port, place);
         }
     }
 
     /// Takes what the array driver says: `data-check of RAID array md3`, `md3: data-check done.`
     /// (drivers/md/md.c, md_do_sync).
-    fn array(&mut self, said: &str) {
+    fn array(&mut self, line_text: &str) {
         let name = |word: &str| is_disk(word).then(|| word.to_string());
-        if let Some((work, array)) = said.split_once(" of RAID array ") {
+        if let Some((work, array)) = line_text.split_once(" of RAID array ") {
             let begins = !work.contains(' ') && self.arrays.len() < ARRAYS;
             if let Some(array) = name(array.trim()).filter(|_| begins) {
                 self.arrays.insert(array, work.to_string());
             }
-        } else if let Some((array, end)) = said.split_once(": ")
+        } else if let Some((array, end)) = line_text.split_once(": ")
             && (end.contains(" done") || end.contains(" interrupted"))
         {
             self.arrays.remove(array);
@@ -839,7 +847,7 @@ impl KernelLog {
     /// which no drive reads. Targets of software have one answer for every request that failed
     /// (tgt, usr/bs_rdwr.c).
     fn answers_a_write(&mut self, disk: &str, message: &str) -> bool {
-        if forms::of_scsi(message).is_some_and(|said| said.trim_end() == READ_ERROR) {
+        if forms::of_scsi(message).is_some_and(|line_text| line_text.trim_end() == READ_ERROR) {
             self.read_error = disk.to_string();
             return false;
         }
@@ -860,21 +868,21 @@ impl KernelLog {
         if may_be_the_rest {
             return;
         }
-        let told_of = std::mem::take(&mut self.told_of);
-        let goes_on = !told_of.is_empty()
+        let reported = std::mem::take(&mut self.reported);
+        let continues = !reported.is_empty()
             && GO_ON.iter().any(|start| message.trim_start().starts_with(start));
-        let named = device(message).or(goes_on.then_some(told_of.as_str()));
+        let named = device(message).or(continues.then_some(reported.as_str()));
         let names_a_disk =
             names::address(message).is_some() || forms::older_sense(message).is_some();
-        if goes_on || names_a_disk {
-            self.told_of = named.unwrap_or_default().to_string();
+        if continues || names_a_disk {
+            self.reported = named.unwrap_or_default().to_string();
         }
         if let Some(port) = named.filter(|name| name.starts_with("ata")) {
             self.port = port.to_string();
         }
         self.tell_port(named, message, &place, sink);
-        if let Some(said) = message.strip_prefix("md: ") {
-            self.array(said);
+        if let Some(line_text) = message.strip_prefix("md: ") {
+            self.array(line_text);
         }
         if ends_a_process(message) {
             if self.out_of_memory == 0 {
@@ -887,13 +895,13 @@ impl KernelLog {
         let of_request = named.filter(|_| commands::is_of_a_request(message));
         self.names.join(stamp, message, of_request);
         let gone = self.names.learn(stamp, message, named);
-        if let Some(said) = self.given_up.take() {
-            // The adapter says that it gives up, and the next line whose command that was.
+        if let Some(line_text) = self.given_up.take() {
+            // The adapter shows that it gives up, and the next line whose command that was.
             let address = names::address(message).filter(|_| message.contains("CDB: "));
             let whose = address.map(|address| self.names.at(address));
-            let adapter = device(&said.message.text).map(str::to_string);
+            let adapter = device(&line_text.message.text).map(str::to_string);
             let name = whose.or(adapter).unwrap_or_default();
-            let mut given_up = said.message;
+            let mut given_up = line_text.message;
             let mut kind = MessageKind::Timeout;
             if let Some(address) = address {
                 given_up = commands::with_command(&given_up, message);
@@ -901,24 +909,24 @@ impl KernelLog {
                 kind = if command == Some(CommandKind::Query) { MessageKind::Query } else { kind };
                 self.commands.failed(address, command, given_up.at_s);
             }
-            self.complaints.take(kind, &name, given_up, said.place, sink);
+            self.log_events.add(kind, &name, given_up, line_text.place, sink);
         }
-        if let Some((disk, said)) = gone {
+        if let Some((disk, line_text)) = gone {
             if self.buses.is_new(&disk) {
                 sink.add_fact_at(&disk, typed::DEVICE_TRANSPORT, "usb", &place);
             }
-            self.complaints.take(MessageKind::Offline, &disk, said, place.clone(), sink);
+            self.log_events.add(MessageKind::Offline, &disk, line_text, place.clone(), sink);
         }
         if names::usb_reset(message).is_some() && self.recovers_usb(&reset) {
             return;
         }
         if let Some(disk) = self.names.reset(message) {
-            let said = reset;
-            self.complaints.take(MessageKind::Controller, &disk, said, place, sink);
+            let line_text = reset;
+            self.log_events.add(MessageKind::Controller, &disk, line_text, place, sink);
             return;
         }
         if let Some(plug) = names::usb_reset(message) {
-            // Whether a disk hangs there is told by others, or by how often it was reset.
+            // Whether a disk hangs there is reported by others, or by how often it was reset.
             self.resets.add(plug, reset, place);
             return;
         }
@@ -941,34 +949,34 @@ impl KernelLog {
         let is_made_up =
             |kind: &MessageKind| *kind == MessageKind::Refused && self.reports_sense == Some(false);
         let kind = kind(message).filter(|kind| !is_made_up(kind));
-        // The stack of a task that the line before said to hang is no second one.
+        // The stack of a task that the line before said to hang is not a second one.
         let is_new = self.trace + SAID_BEFORE < TRACE_LINES;
         let begins = kind.is_none() && stack_frames::begins(message, !stamp.is_empty());
         let kind = kind.or((begins && is_new).then_some(MessageKind::HungTask));
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind };
         if let Some(server) = self.trace(kind, message, sink) {
-            let said = Message::new(stamp, message);
-            self.complaints.take(MessageKind::Remote, server, said, place, sink);
+            let line_text = Message::new(stamp, message);
+            self.log_events.add(MessageKind::Remote, server, line_text, place, sink);
             return;
         }
         let wakes = || {
-            let (_, said) = forms::heading(message);
-            WAKES.iter().any(|words| said.starts_with(words))
+            let (_, line_text) = forms::heading(message);
+            WAKES.iter().any(|words| line_text.starts_with(words))
         };
         if let Some(port) = named.filter(|name| name.starts_with("ata") && wakes()) {
             self.woken.insert(port.to_string());
         }
         let port = Some(self.port.clone()).filter(|_| message.starts_with("res "));
         let whose = self.whose(message, named.or(port.as_deref()));
-        let said = reset;
+        let line_text = reset;
         let of_host = names::host(message).and_then(|host| self.commands.of_host(host));
         let target = of_host.as_deref().unwrap_or(&whose);
-        if forms::is_recovery(message) && self.commands.recovers(target, &said) {
+        if forms::is_recovery(message) && self.commands.recovers(target, &line_text) {
             return;
         }
         let Some(known) = kind.filter(|_| self.is_of_storage(message)) else {
-            for complaint in self.commands.take(&whose, &said, None) {
-                self.state_complaint(complaint, sink);
+            for log_event in self.commands.take(&whose, &line_text, None) {
+                self.state_complaint(log_event, sink);
             }
             if kind.is_none()
                 && let Some(kind) = forms::kind_by_words(message)
@@ -976,7 +984,7 @@ impl KernelLog {
             {
                 let at = names::address(message).map(|address| self.names.at(address));
                 let name = named.map(str::to_string).or(at).unwrap_or_default();
-                self.complaints.by_words.take(kind, &name, said, &place, sink);
+                self.log_events.by_words.add(kind, &name, line_text, &place, sink);
             }
             return;
         };
@@ -996,8 +1004,8 @@ impl KernelLog {
         if message.contains(SLOW_LINK) && named.is_some_and(|port| self.woken.contains(port)) {
             return;
         }
-        if let Some((drive, said)) = forms::of_ide(message) {
-            if said.starts_with("dma_timer_expiry") {
+        if let Some((drive, line_text)) = forms::of_ide(message) {
+            if line_text.starts_with("dma_timer_expiry") {
                 self.expired.insert(drive.to_string());
             } else if kind == MessageKind::Controller && self.expired.remove(drive) {
                 return;
@@ -1006,7 +1014,7 @@ impl KernelLog {
         let address = names::address(message);
         let of_an_adapter = message.contains("scmd(") || message.contains("(sc=");
         if kind == MessageKind::Timeout && address.is_none() && of_an_adapter {
-            self.given_up = Some(Said { message: said, place });
+            self.given_up = Some(Said { message: line_text, place });
             return;
         }
         let at = address.and_then(|address| match kind {
@@ -1042,22 +1050,22 @@ impl KernelLog {
         }
         let named = function.or_else(|| multipath(message)).or(named.map(str::to_string));
         let name = named.or(port).or(at).unwrap_or_default();
-        let complaint = Complaint { kind, name, message: said.clone(), place };
-        for complaint in self.commands.take(&whose, &said, Some(complaint)) {
-            self.state_complaint(complaint, sink);
+        let log_event = LogEvent { kind, name, message: line_text.clone(), place };
+        for log_event in self.commands.take(&whose, &line_text, Some(log_event)) {
+            self.state_complaint(log_event, sink);
         }
     }
 
     /// Learns whether sense data of a port are the drive's own: `status: { DRDY SENSE ERR }`.
     fn learn_sense(&mut self, message: &str) {
-        let (logger, said) = forms::heading(message);
+        let (logger, line_text) = forms::heading(message);
         if logger != Logger::Ata {
             return;
         }
-        if said.starts_with("exception Emask") {
+        if line_text.starts_with("exception Emask") {
             self.reports_sense = None;
-        } else if said.starts_with("status: {") {
-            let own = said.split(' ').any(|word| word == "SENSE");
+        } else if line_text.starts_with("status: {") {
+            let own = line_text.split(' ').any(|word| word == "SENSE");
             self.reports_sense = Some(own || self.reports_sense == Some(true));
         }
     }
@@ -1072,7 +1080,7 @@ impl KernelLog {
     }
 
     /// Whether the reset of a plug on USB is what is done about a query or a discard of the disk
-    /// behind it, or of the only disk of which a command was given up where the log does not tell.
+    /// after it, or of the only disk of which a command was given up where the log does not tell.
     fn recovers_usb(&self, message: &Message) -> bool {
         match self.names.reset(&message.text) {
             Some(disk) => {
@@ -1098,24 +1106,24 @@ impl KernelLog {
         let only = failing.next().filter(|_| failing.next().is_none()).cloned();
         let plugs = std::mem::take(&mut self.resets).of_plugs();
         let is_one = plugs.len() == 1;
-        for (plug, said) in plugs {
+        for (plug, line_text) in plugs {
             let disk = only.as_ref().filter(|disk| is_one && names::is_of_scsi(disk));
-            let disk = disk.filter(|_| said.len() >= resets::REPEATED);
+            let disk = disk.filter(|_| line_text.len() >= resets::REPEATED);
             if let Some(disk) = disk.filter(|disk| self.buses.is_new(disk)) {
-                sink.add_fact_at(disk.as_str(), typed::DEVICE_TRANSPORT, "usb", &said[0].1);
+                sink.add_fact_at(disk.as_str(), typed::DEVICE_TRANSPORT, "usb", &line_text[0].1);
             }
-            let is_periodic = resets::is_periodic(&said);
+            let is_periodic = resets::is_periodic(&line_text);
             let name = disk.cloned().or_else(|| is_periodic.then_some(plug)).unwrap_or_default();
-            for (message, place) in said {
-                self.complaints.take(MessageKind::Controller, &name, message, place, sink);
+            for (message, place) in line_text {
+                self.log_events.add(MessageKind::Controller, &name, message, place, sink);
             }
         }
     }
 
-    /// States a complaint, unless it is how a command ended whose abort was stated.
-    fn state_complaint(&mut self, complaint: Complaint, sink: &mut dyn Sink) {
-        let text = &complaint.message.text;
-        if complaint.kind == MessageKind::Timeout
+    /// States a log event, unless it is how a command ended whose abort was stated.
+    fn state_complaint(&mut self, log_event: LogEvent, sink: &mut dyn Sink) {
+        let text = &log_event.message.text;
+        if log_event.kind == MessageKind::Timeout
             && !is_abort(text)
             && let Some(address) = names::address(text)
             && let Some(aborts) = self.aborted.get_mut(address)
@@ -1124,7 +1132,7 @@ impl KernelLog {
             *aborts -= 1;
             return;
         }
-        let Complaint { kind, name, message, place } = complaint;
+        let LogEvent { kind, name, message, place } = log_event;
         if matches!(kind, MessageKind::IoError | MessageKind::Timeout | MessageKind::Offline)
             && self.failing.len() < ARRAYS
         {
@@ -1133,13 +1141,13 @@ impl KernelLog {
         if matches!(kind, MessageKind::Timeout | MessageKind::Offline | MessageKind::Controller) {
             self.buses.failed(&message);
         }
-        self.complaints.take(kind, &name, message, place, sink);
+        self.log_events.add(kind, &name, message, place, sink);
     }
 }
 
 /// Whether the SCSI layer takes a command back.
 fn is_abort(message: &str) -> bool {
-    forms::of_scsi(message).is_some_and(|said| said.starts_with(ABORTS))
+    forms::of_scsi(message).is_some_and(|line_text| line_text.starts_with(ABORTS))
 }
 
 /// `2017-04-06T20:07:33...`: as text in the order of time, within one zone.

@@ -2,9 +2,9 @@
 //!
 //! ## Reads
 //! A frame on each line. The first function of a stack is where the task is blocked
-//! (`task.stands-in`). What its functions say that it waits for is counted, once for each stack: a
-//! disk, a commit, the limit of dirty pages, free memory (`tasks.wait-in`). Where one waits for the
-//! answer of a server (NFS, SMB, Ceph), that becomes a fact `kernel.log.remote` of it.
+//! (`task.blocked_in`). What its functions show that it waits for is counted, once for each stack:
+//! a disk, a commit, the limit of dirty pages, free memory (`tasks.wait_in`). Where one waits for
+//! the answer of a server (NFS, SMB, Ceph), that becomes a fact `kernel.log.remote` of it.
 //!
 //! ## How to capture
 //! `cat /proc/PID/stack`, as root. The call traces of tasks that hung, in the kernel's log, are
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Message, MessageKind, waits};
 
-use crate::drive::health::Places;
+use crate::drive::health::LineNumbers;
 use crate::drive::stack_frames;
 use crate::program::*;
 
@@ -33,9 +33,9 @@ pub const FORMAT: Format = Format::program::<KernelStack>(
     Level::E,
     &["[<"],
     |lines| match lines {
-        [first] if is_frame(first) => Sniff::More,
+        [first] if is_frame(first) => Detect::NeedLine,
         [first, second, ..] => (is_frame(first) && is_frame(second)).into(),
-        _ => Sniff::No,
+        _ => Detect::No,
     },
 )
 .resumed();
@@ -64,11 +64,12 @@ fn is_end(function: &str) -> bool {
 
 #[derive(Default)]
 struct KernelStack {
-    places: Places,
+    line_numbers: LineNumbers,
     /// Whether a frame of this stack was seen.
     inside: bool,
-    /// Whether the server that it waits for was told, and whether what it waits for was counted.
-    told: bool,
+    /// Whether the server that it waits for was reported, and whether what it waits for was
+    /// counted.
+    reported: bool,
     counted: bool,
     /// Tasks that wait in each function, and where the first of them stands.
     waits: BTreeMap<&'static str, (u64, String)>,
@@ -76,13 +77,13 @@ struct KernelStack {
 
 impl Reader for KernelStack {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = self.places.next(sink);
+        let place = self.line_numbers.next(sink);
         if !is_frame(line) {
-            (self.inside, self.told, self.counted) = (false, false, false);
-            return if line.trim().is_empty() { Step::Took } else { Step::Passed };
+            (self.inside, self.reported, self.counted) = (false, false, false);
+            return if line.trim().is_empty() { Step::Consumed } else { Step::NotMine };
         }
         if !std::mem::replace(&mut self.inside, true) {
-            sink.add_fact_at(None, typed::TASK_STANDS_IN, function(line), &place);
+            sink.add_fact_at(None, typed::TASK_BLOCKED_IN, function(line), &place);
         }
         let wait = match waits::frees_memory(line) {
             true => Some(waits::RECLAIM),
@@ -92,12 +93,12 @@ impl Reader for KernelStack {
             self.counted = true;
             self.waits.entry(wait).or_insert_with(|| (0, place.clone())).0 += 1;
         }
-        if let Some(server) = waits::awaited_server(line).filter(|_| !self.told) {
-            self.told = true;
+        if let Some(server) = waits::awaited_server(line).filter(|_| !self.reported) {
+            self.reported = true;
             let key = typed::KERNEL_LOG.of(MessageKind::Remote.name());
             sink.add_fact_at(server, key, Message::new("", line.trim()), &place);
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

@@ -4,8 +4,8 @@
 //! `latency warning, >500000 microsec: device=sdy, sector=166891231, latency=714984`, and the
 //! table `Disk name Num I/Os Min latency Avg latency Max latency`. A row becomes a distribution
 //! of one bucket with count, mean, minimum and maximum. A warning becomes a fact
-//! `outlier.latency_us` of its device, since it has no time; the threshold becomes
-//! `outlier.threshold_us`.
+//! `outlier.latency` of its device, since it has no time; the threshold becomes
+//! `outlier.threshold`.
 //!
 //! ## How to capture
 //! `blockio_latency_outliers_per_device.stp INTERVAL [THRESHOLD_US]` of

@@ -9,7 +9,7 @@
 //!
 //! ## Versions
 //! iostat 1.1 to 2.2, for kernels 2.4 and 2.6. The short lists (`kps tps svc_t`) are not read, nor
-//! are rows with processor shares behind them (`-c`).
+//! are rows with processor shares after them (`-c`).
 //!
 //! ## Caveats
 //! The first report covers the time since boot. `wait` is the mean time from a request's arrival to

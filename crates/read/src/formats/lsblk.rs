@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use iowhy_model::{FactKey, key};
 use serde_json::Value;
 
-use crate::drive::health::{Places, is_name};
+use crate::drive::health::{LineNumbers, is_name};
 use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
@@ -90,10 +90,10 @@ const OTHERS: &[&str] = &[
 const STACKED: &[&str] =
     &["lvm", "crypt", "mpath", "dm", "linear", "stripe", "thin", "multipath", "md", "container"];
 
-fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first() else { return Sniff::No };
+fn sniff(lines: &[&str]) -> Detect {
+    let Some(first) = lines.first() else { return Detect::No };
     if header(first).is_some() || pairs(first).is_some() {
-        return Sniff::Yes;
+        return Detect::Yes;
     }
     sniff_document(lines, &["\"blockdevices\""])
 }
@@ -141,23 +141,23 @@ type Row = BTreeMap<String, String>;
 
 #[derive(Default)]
 struct Lsblk {
-    places: Places,
+    line_numbers: LineNumbers,
     document: Option<Document>,
-    /// Titles and where they stand: first character, and the one behind the last.
+    /// Titles and where they stand: first character, and the one after the last.
     titles: Vec<(String, usize, usize)>,
     /// The name's depth in the tree, and the name: from the root to the row before.
     above: Vec<(usize, String)>,
     /// What each stacked device is made of; a tree shows it once below each.
     below: BTreeMap<String, (Vec<String>, String)>,
     /// Devices whose row was read.
-    said: BTreeSet<String>,
+    reported: BTreeSet<String>,
     place: String,
 }
 
 impl Reader for Lsblk {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         // Below a heading a bracket begins a prompt: `[root@host ~]#`.
-        let listed = !self.titles.is_empty() || !self.said.is_empty();
+        let listed = !self.titles.is_empty() || !self.reported.is_empty();
         if self.document.is_none() && !listed && line.trim_start().starts_with(['{', '[']) {
             self.document = Some(Document::default());
         }
@@ -172,21 +172,21 @@ impl Reader for Lsblk {
             return step;
         }
         if !self.titles.is_empty() && header(line).is_some() {
-            return Step::Ended;
+            return Step::End;
         }
-        self.place = self.places.next(sink);
+        self.place = self.line_numbers.next(sink);
         if header(line).is_some() {
             self.titles = spans(line);
-            return Step::Took;
+            return Step::Consumed;
         }
         if line.trim().is_empty() {
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(cells) = pairs(line) {
             let row: Row = cells.into_iter().collect();
             let below = row.get("PKNAME").cloned();
             self.row(&row, &below.into_iter().collect::<Vec<_>>(), sink);
-            return Step::Took;
+            return Step::Consumed;
         }
         match self.listed(line) {
             Some((depth, row)) => {
@@ -196,9 +196,9 @@ impl Reader for Lsblk {
                 let parent = parent.or_else(|| row.get("PKNAME").cloned());
                 let kernel = self.row(&row, &parent.into_iter().collect::<Vec<_>>(), sink);
                 self.above.push((depth, kernel.or(name).unwrap_or_default()));
-                Step::Took
+                Step::Consumed
             }
-            None => Step::Passed,
+            None => Step::NotMine,
         }
     }
 
@@ -206,7 +206,7 @@ impl Reader for Lsblk {
         if let Some(document) = &mut self.document
             && !document.is_over()
         {
-            if let Some(value) = document.mended() {
+            if let Some(value) = document.repaired() {
                 self.json(&value, &[], sink);
             }
             sink.skip(note("the document is truncated; the complete part was read"));
@@ -271,7 +271,7 @@ impl Lsblk {
         plausible(&row).then_some((depth, row))
     }
 
-    /// Sorts the words behind the name under the titles.
+    /// Sorts the words after the name under the titles.
     fn cells(&self, letters: &[char], from: usize, row: &mut Row) {
         let mut place = from;
         while place < letters.len() {
@@ -352,7 +352,7 @@ impl Lsblk {
                 below.push(parent.clone());
             }
         }
-        if !self.said.insert(name.clone()) {
+        if !self.reported.insert(name.clone()) {
             return Some(name);
         }
         let mut aliases: Vec<String> = Vec::new();
@@ -418,7 +418,7 @@ mod tests {
             "NAME    STATE     READ WRITE CKSUM", "NAME   SIZE  ALLOC   FREE  CKPOINT",
             "NAME   READY   STATUS", "NAME      TYPE      SIZE USED PRIO", "NAME", "my NAME SIZE",
         ] {
-            assert_eq!(sniff(&[line]), Sniff::No, "{line}");
+            assert_eq!(sniff(&[line]), Detect::No, "{line}");
         }
     }
 }

@@ -81,7 +81,7 @@ static LABELS: Labels = Labels {
         }),
     ],
     inner: &['\t', ' '],
-    resumes: true,
+    may_resume: true,
     ..Labels::NEW
 };
 

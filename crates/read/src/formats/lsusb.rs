@@ -25,7 +25,7 @@ pub const FORMAT: Format =
     Format::labels("lsusb -t: speeds of the USB links of disks", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
-    nameless: "usb",
+    unnamed: "usb",
     lines: &[
         begins(
             "^/: Bus {bus:#}.Port {:#}: Dev {:#}, Class=root_hub, Driver={:word} {speed:#}M",

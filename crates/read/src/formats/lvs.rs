@@ -30,7 +30,7 @@ pub const FORMAT: Format =
     Format::labels("LVM's logical volumes: usage of thin pools and snapshots", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
-    resumes: true,
+    may_resume: true,
     lines: &[
         begins("^LV VG Attr LSize", |_, report, _| report.add("volumes", 0.0)).like(&[
             "LV   VG   Attr       LSize   Pool Origin Data%  Meta%  Move Log Cpy%Sync Convert",

@@ -5,7 +5,7 @@
 //! check, repair, reshape, with progress and rate. Facts of the array are `device.slaves`,
 //! `array.state` as printed, `array.degraded` (missing members), `array.action` (`idle`, `resync`,
 //! `recover`, `check`, `repair`, `reshape`, or followed by ` delayed`), `array.percent`,
-//! `array.speed` (bytes per second) and `array.left_s`; of a member `member.state` (`faulty`,
+//! `array.speed` (bytes per second) and `array.remaining`; of a member `member.state` (`faulty`,
 //! `spare`, `rebuilding`, `write-mostly`, `removed`).
 //!
 //! ## How to capture
@@ -24,7 +24,7 @@
 
 use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 
-use crate::drive::health::{Places, leading};
+use crate::drive::health::{LineNumbers, leading};
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<Mdstat>(
@@ -56,26 +56,26 @@ const STATES: [&str; 13] = [
     "reshaping", "checking", "read-only", "Not Started", "broken", "FAILED",
 ];
 /// What it calls an array that nobody named.
-const NAMELESS: &str = "md";
+const UNNAMED: &str = "md";
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     match lines {
-        [first, ..] if first.trim_start().starts_with("Personalities :") => Sniff::Yes,
-        [first, ..] if array(first).is_some() => Sniff::Yes,
-        [first] if detail(first).is_some() => Sniff::More,
+        [first, ..] if first.trim_start().starts_with("Personalities :") => Detect::Yes,
+        [first, ..] if array(first).is_some() => Detect::Yes,
+        [first] if detail(first).is_some() => Detect::NeedLine,
         [first, second, ..] if detail(first).is_some() => {
             let text = second.trim();
             let label = text.split_once(':').map(|(label, _)| label.trim());
-            Sniff::from(
+            Detect::from(
                 label.is_some_and(|label| LABELS.contains(&label) || STATED.contains(&label)),
             )
         }
         [first, rest @ ..] if excerpt(first) => match rest.last() {
-            Some(last) if last.trim().starts_with("Active Devices :") => Sniff::Yes,
-            _ if rest.len() < NEAR => Sniff::More,
-            _ => Sniff::No,
+            Some(last) if last.trim().starts_with("Active Devices :") => Detect::Yes,
+            _ if rest.len() < NEAR => Detect::NeedLine,
+            _ => Detect::No,
         },
-        _ => Sniff::No,
+        _ => Detect::No,
     }
 }
 
@@ -120,7 +120,7 @@ fn member(word: &str) -> Option<(&str, &str)> {
 
 #[derive(Default)]
 struct Mdstat {
-    places: Places,
+    line_numbers: LineNumbers,
     /// The array being read.
     array: String,
     /// Its work was stated.
@@ -138,7 +138,7 @@ impl Reader for Mdstat {
         let text = line.trim();
         if let Some(known) = array(line) {
             self.close(sink);
-            self.place = self.places.next(sink);
+            self.place = self.line_numbers.next(sink);
             self.array = known.name.to_string();
             let state_of = if line.contains("(read-only)") { "read-only" } else { known.state };
             sink.add_fact_at(known.name, typed::ARRAY_STATE, state_of, &self.place);
@@ -155,19 +155,19 @@ impl Reader for Mdstat {
                     }
                 }
             }
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(name) = detail(line) {
             if !self.array.is_empty() {
-                return Step::Ended;
+                return Step::End;
             }
-            self.place = self.places.next(sink);
+            self.place = self.line_numbers.next(sink);
             (self.array, self.detailed) = (name.to_string(), true);
-            return Step::Took;
+            return Step::Consumed;
         }
-        self.place = self.places.next(sink);
+        self.place = self.line_numbers.next(sink);
         if self.array.is_empty() && excerpt(line) {
-            (self.array, self.detailed) = (NAMELESS.to_string(), true);
+            (self.array, self.detailed) = (UNNAMED.to_string(), true);
         }
         let took = text.is_empty()
             || text.starts_with("Personalities :")
@@ -176,7 +176,7 @@ impl Reader for Mdstat {
             || text.starts_with("bitmap:")
             || text.starts_with("Number") && text.contains("RaidDevice")
             || !self.array.is_empty() && (self.status(text, sink) || self.detail_row(text, sink));
-        if took { Step::Took } else { Step::Passed }
+        if took { Step::Consumed } else { Step::NotMine }
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -252,7 +252,7 @@ impl Mdstat {
                 && let Some(minutes) = decimal(minutes.trim_end_matches("min"))
             {
                 let left = Nanos::from_seconds((minutes * 60.0).round());
-                sink.add_fact_at(array, typed::ARRAY_LEFT, left, place);
+                sink.add_fact_at(array, typed::ARRAY_REMAINING, left, place);
             }
             if let Some(speed) = word.strip_prefix("speed=")
                 && let Some(kib) = integer(speed.trim_end_matches("K/sec"))
@@ -305,13 +305,13 @@ impl Mdstat {
             return words.contains(&"removed");
         };
         self.members.push(device.trim_start_matches("/dev/").to_string());
-        let said = words.join(" ");
+        let reported = words.join(" ");
         let member = match &words {
             _ if words.contains(&"faulty") => "faulty",
             _ if words.contains(&"rebuilding") => "rebuilding",
             ["spare", ..] => "spare",
-            _ if said.starts_with("active sync") => return true,
-            _ => said.as_str(),
+            _ if reported.starts_with("active sync") => return true,
+            _ => reported.as_str(),
         };
         if !member.is_empty() {
             sink.add_fact_at(*device, typed::MEMBER_STATE, member, spot);

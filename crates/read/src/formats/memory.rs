@@ -74,7 +74,7 @@ static LABELS: Labels = Labels {
         )
         .like(&["/dev/sda2                               partition	2097148	524288	-2"]),
     ],
-    // HugePages_Total and its kin are counts.
+    // HugePages_Total and related ones are counts.
     own: &["^HugePages{:word}:{:u}$", "^{Total|Low|High|-/+ buffers/cache}:"],
     end: Some(stated),
     ..Labels::NEW

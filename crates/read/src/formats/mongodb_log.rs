@@ -47,7 +47,7 @@ static LOG: Log = Log {
         says("flushing mmaps took {took:ms}ms", FLUSH).like(&[
             "2015-07-02T10:31:08.811+0000 I STORAGE  [DataFileSync] flushing mmaps took 11520ms  for 12 files",
         ]),
-        // db/ftdc of MongoDB says so from 1 s on.
+        // db/ftdc of MongoDB shows it from 1 s on.
         says("serverStatus was very slow{rest:text}", STATUS)
             .over(Nanos::whole_ms(1_000))
             .like(&[

@@ -32,8 +32,8 @@ pub const FORMAT: Format = Format::program::<Mounts>(
     sniff,
 );
 
-fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::from(lines.first().is_some_and(|line| parse(line).is_some()))
+fn sniff(lines: &[&str]) -> Detect {
+    Detect::from(lines.first().is_some_and(|line| parse(line).is_some()))
 }
 
 #[derive(Default)]
@@ -57,11 +57,11 @@ impl Reader for Mounts {
         let first = sink.source().lines.map_or(0, |(first, _)| first);
         let place = format!("{}:{}", sink.source().input, first + self.offered);
         self.offered += 1;
-        let Some(mount) = parse(line) else { return Step::Passed };
+        let Some(mount) = parse(line) else { return Step::NotMine };
         // Of a file system that is mounted anew nothing but its place is typed.
         let name =
             if mount.source.is_empty() { Some(&*mount.point) } else { storage_name(&mount.source) };
-        let Some(device) = name else { return Step::Took };
+        let Some(device) = name else { return Step::Consumed };
         let device = sink.device(device);
         let facts = [
             (typed::MOUNT_POINT, Some(mount.point)),
@@ -73,7 +73,7 @@ impl Reader for Mounts {
             let Some(value) = value else { continue };
             sink.add_fact_at(device, key, value, &place);
         }
-        Step::Took
+        Step::Consumed
     }
 }
 

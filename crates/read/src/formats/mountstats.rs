@@ -48,10 +48,10 @@ struct Mounts {
 }
 
 impl Mounts {
-    fn pour(&mut self, mount: Option<Box<MountCounters>>, sink: &mut dyn Sink) {
+    fn emit(&mut self, mount: Option<Box<MountCounters>>, sink: &mut dyn Sink) {
         let place = sink.source().place();
         if let Some(mount) = mount {
-            self.history.pour(*mount, Readings::ByAge, &place, sink);
+            self.history.emit(*mount, Readings::ByAge, &place, sink);
         }
     }
 }
@@ -60,18 +60,18 @@ impl Reader for Mounts {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         match self.reader.line(line) {
             MountLine::Begins(done) => {
-                self.pour(done, sink);
-                Step::Took
+                self.emit(done, sink);
+                Step::Consumed
             }
-            MountLine::Part => Step::Took,
+            MountLine::Part => Step::Consumed,
             MountLine::Damaged => Step::skipped("a value of the row is not a number"),
-            MountLine::Foreign => Step::Passed,
+            MountLine::Other => Step::NotMine,
         }
     }
 
     // A second copy begins like the first, and counts on from it.
     fn finish(&mut self, sink: &mut dyn Sink) {
         let last = self.reader.finish();
-        self.pour(last, sink);
+        self.emit(last, sink);
     }
 }

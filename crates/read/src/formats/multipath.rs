@@ -46,22 +46,22 @@ static LABELS: Labels = Labels {
             "size=100G features='1 queue_if_no_path' hwhandler='1 alua' wp=rw",
             "[size=100G][features=1 queue_if_no_path][hwhandler=1 alua]",
         ]),
-        // Nothing else has four numbers and a name, and says whether it works.
+        // Nothing else has four numbers and a name, and shows whether it works.
         begins("{active|failed|undef}", row)
-            .when(|found| path(found.line()).is_some_and(|(_, said)| is_state(&said)))
+            .when(|found| path(found.line()).is_some_and(|(_, reported)| is_state(&reported)))
             .like(&["|- 1:0:0:1 sdb 8:16 active ready running"]),
         // Of a path that is lost the address is `#:#:#:#`.
         says(":", row)
             .when(|found| path(found.line()).is_some())
             .like(&["`- #:#:#:# sdb 8:16 orphan undef"]),
-        // What the daemon says of a path that is gone (multipathd/main.c, check_path).
-        begins("multipathd{*}: {said:text}$", |found, report, sink| {
-            let (volume, disk) = gone(found.text("said")?)?;
+        // What the daemon reports of a path that is gone (multipathd/main.c, check_path).
+        begins("multipathd{*}: {reported:text}$", |found, report, sink| {
+            let (volume, disk) = gone(found.text("reported")?)?;
             sink.add_fact_at(disk, typed::PATH_STATE, "down", report.place());
             let path = format!("{volume} {disk}");
             if report.quoted().contains(&path) { Some(()) } else { report.quote(&path) }
         })
-        .when(|found| found.text("said").is_some_and(|said| gone(said).is_some()))
+        .when(|found| found.text("reported").is_some_and(|reported| gone(reported).is_some()))
         .like(&[
             "Nov 09 08:26:12 store1 multipathd[2919]: sdb: state down, checker not called",
             "multipathd[4554]: mpathaq: sdak - tur checker reports path is down",
@@ -77,7 +77,7 @@ static LABELS: Labels = Labels {
         .like(&["multipathd[1491]: mpathu: remaining active paths: 0"]),
     ],
     own: &["multipathd[", "^[{ }size=", "policy='", "round-robin 0 ["],
-    resumes: true,
+    may_resume: true,
     end: Some(|report, sink| {
         let Some(volume) = report.drive.name().map(str::to_string) else { return };
         let failed = report.kept("failed").unwrap_or(0.0) as u64;
@@ -86,9 +86,9 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// Whether a row says whether its path works.
-fn is_state(said: &str) -> bool {
-    let words: Vec<&str> = said.split_whitespace().collect();
+/// Whether a row shows whether its path works.
+fn is_state(reported: &str) -> bool {
+    let words: Vec<&str> = reported.split_whitespace().collect();
     let device_mapper = matches!(words.first(), Some(&"active" | &"failed" | &"undef"));
     let checker = ["ready", "faulty", "shaky", "ghost", "i/o", "timeout", "delayed"];
     device_mapper && words.get(1).is_some_and(|word| checker.contains(word))
@@ -96,14 +96,14 @@ fn is_state(said: &str) -> bool {
 
 /// The volume and the path that the daemon reports gone: `mpathaq: sdak - tur checker reports path
 /// is down`.
-fn gone(said: &str) -> Option<(&str, &str)> {
+fn gone(reported: &str) -> Option<(&str, &str)> {
     let gone = ["path is down", "mark as failed", "path offline", "state down"];
     // The volume may stand before the path.
-    let of_volume = said.split_once(": ");
-    [Some(("", said)), of_volume].into_iter().flatten().find_map(|(volume, part)| {
-        let (disk, said) = part.split_once(' ')?;
+    let of_volume = reported.split_once(": ");
+    [Some(("", reported)), of_volume].into_iter().flatten().find_map(|(volume, part)| {
+        let (disk, reported) = part.split_once(' ')?;
         let disk = disk.trim_end_matches(':');
-        let is_gone = gone.iter().any(|words| said.contains(words));
+        let is_gone = gone.iter().any(|words| reported.contains(words));
         let is_disk = disk.bytes().all(|b| b.is_ascii_alphanumeric()) && disk.starts_with("sd");
         (is_gone && is_disk).then_some((volume, disk))
     })
@@ -120,23 +120,24 @@ fn volume(line: &str) -> Option<(&str, &str, String)> {
     Some((name, words.get(place)?, model))
 }
 
-/// `1:0:0:1 sdb 8:16 active ready running`: the disk, and what is said of it.
+/// `1:0:0:1 sdb 8:16 active ready running`: the disk, and what is reported of it.
 fn path(line: &str) -> Option<(&str, String)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let place = words.iter().position(|word| word.matches(':').count() == 3)?;
     let disk = words.get(place + 1)?;
     let text = line.replace(['[', ']'], " ");
-    let said: Vec<&str> = text.split_whitespace().skip_while(|word| word != disk).skip(2).collect();
-    words.get(place + 2)?.contains(':').then(|| (*disk, said.join(" ")))
+    let reported: Vec<&str> =
+        text.split_whitespace().skip_while(|word| word != disk).skip(2).collect();
+    words.get(place + 2)?.contains(':').then(|| (*disk, reported.join(" ")))
 }
 
 fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
-    let (disk, said) = path(found.line())?;
+    let (disk, reported) = path(found.line())?;
     report.quote(&format!(" {disk}"));
     let bad = ["failed", "faulty", "offline", "shaky"];
-    if bad.iter().any(|word| said.contains(word)) {
+    if bad.iter().any(|word| reported.contains(word)) {
         report.add("failed", 1.0);
-        sink.add_fact_at(disk, typed::PATH_STATE, said, report.place());
+        sink.add_fact_at(disk, typed::PATH_STATE, reported, report.place());
     }
     Some(())
 }

@@ -28,7 +28,7 @@ pub const FORMAT: Format =
     Format::labels("MySQL's logs: slow page cleaner, slow commits", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
-    resumes: true,
+    may_resume: true,
     lines: &[
         begins("page_cleaner:{*}intended loop took {ms:n}ms.{did:text}", |found, report, _| {
             cleaner(found, found.text("did")?.contains("(flushed=0 and evicted=0,"), report)

@@ -34,7 +34,7 @@ pub const FORMAT: Format = Format::program::<Netapp>(
     sniff,
 );
 
-/// The filer's upper bounds in us (NetApp_latency_connector.pl of PyLatencyMap); behind the last
+/// The filer's upper bounds in us (NetApp_latency_connector.pl of PyLatencyMap); after the last
 /// one all the rest.
 const BOUNDS_US: [u64; 38] = [
     20, 40, 60, 80, 100, 200, 400, 600, 800, 1_000, 2_000, 4_000, 6_000, 8_000, 10_000, 12_000,
@@ -45,13 +45,13 @@ const BOUNDS_US: [u64; 38] = [
 /// The last bound, 120 s: below it one bucket, above it another.
 const LAST_US: u64 = 120_000_000;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     match lines {
-        [first] if first.starts_with("beautifier: ") => Sniff::More,
+        [first] if first.starts_with("beautifier: ") => Detect::NeedLine,
         [first, .., second] if first.starts_with("beautifier: ") => {
-            Sniff::from(row(second).is_some())
+            Detect::from(row(second).is_some())
         }
-        _ => Sniff::from(lines.first().is_some_and(|line| row(line).is_some())),
+        _ => Detect::from(lines.first().is_some_and(|line| row(line).is_some())),
     }
 }
 
@@ -107,13 +107,13 @@ impl Reader for Netapp {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(label) = line.strip_prefix("beautifier: ") {
             self.label = Some(label.trim().to_string());
-            return Step::Took;
+            return Step::Consumed;
         }
         let Some(row) = row(line) else {
             return match line.starts_with("volume:") && line.contains("_latency.") {
                 true => Step::skipped("the row has no bound of ours or no count"),
-                false if line.trim().is_empty() => Step::Took,
-                false => Step::Passed,
+                false if line.trim().is_empty() => Step::Consumed,
+                false => Step::NotMine,
             };
         };
         if row.volume != self.volume || row.counter != self.counter {
@@ -130,7 +130,7 @@ impl Reader for Netapp {
         if high == u64::MAX {
             self.flush(true, sink);
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

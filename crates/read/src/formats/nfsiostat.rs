@@ -35,7 +35,7 @@ const KB: f64 = 1024.0;
 const TITLES: [&str; 8] = [
     "ops/s", "kB/s", "kB/op", "retrans", "avg RTT (ms)", "avg exe (ms)", "avg queue (ms)", "errors",
 ];
-/// Columns without which a row says nothing of throughput, and of latency.
+/// Columns without which a row shows nothing of throughput, and of latency.
 const FEWEST: usize = 2;
 const TIMED: usize = 6;
 /// What is kept of a report: of each operation those of [`TITLES`] that count.
@@ -50,17 +50,17 @@ const PARTS: [(Op, &str, [&str; 4]); 2] = [
 /// How many columns the row has that comes, and how many of its values did.
 const COLUMNS: &str = "columns";
 const VALUES: &str = "values";
-/// Whether the report counts since the mount, and whether that was said.
+/// Whether the report counts since the mount, and whether that was reported.
 const SINCE_MOUNT: &str = "since the mount";
 const NOTED: &str = "noted";
 
 static LABELS: Labels = Labels {
-    nameless: "nfs",
+    unnamed: "nfs",
     // From a mount's name to its first row, blanks included.
     near: 11,
     lines: &[
         announces("^{export:word} mounted on {:word}$", |found, report, sink| {
-            pour(report, sink);
+            emit(report, sink);
             let export = found.text("export")?;
             // Of an export that was reported before.
             let known = report.quoted().iter().any(|known| known == export);
@@ -82,8 +82,8 @@ static LABELS: Labels = Labels {
             .like(&["0.300  9.600  32.000  0 (0.0%)  1.333  1.667  0.100  0 (0.0%)"]),
     ],
     own: &["^Timestamp"],
-    resumes: true,
-    end: Some(pour),
+    may_resume: true,
+    end: Some(emit),
     ..Labels::NEW
 };
 
@@ -101,10 +101,10 @@ fn heading(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()
     let (op, titles) = found.line().split_once(':')?;
     let count = if titles.trim().is_empty() { 0 } else { columns(titles)? };
     let (_, part, [ios, ..]) = PARTS.iter().find(|(_, name, _)| *name == op)?;
-    settle(report);
+    resolve(report);
     // The line that names the next mount is missing.
     if report.kept(ios).is_some() {
-        pour(report, sink);
+        emit(report, sink);
     }
     report.keep(COLUMNS, count as f64);
     report.keep(VALUES, 0.0);
@@ -123,7 +123,7 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         return match columns(found.line()) {
             Some(count) => report.keep(COLUMNS, count as f64),
             None if found.line().starts_with(TITLES[0]) => {
-                settle(report);
+                resolve(report);
                 report.fails("the titles of the columns are damaged")
             }
             None => words().all(|word| decimal(word).is_some()).then_some(()),
@@ -132,7 +132,7 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     for word in words().filter(|word| !word.starts_with('(')) {
         let place = report.kept(VALUES).unwrap_or(0.0) as usize;
         let Some(value) = decimal(word).filter(|value| *value >= 0.0) else {
-            settle(report);
+            resolve(report);
             return match place == 0 && decimal(word).is_none() {
                 true => None,
                 false => report.fails("a value of the row is not a number"),
@@ -147,7 +147,7 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     }
     let read = report.kept(VALUES).unwrap_or(0.0) as usize;
     if read > count {
-        settle(report);
+        resolve(report);
         return report.fails("the values do not match the heading");
     }
     if read == count {
@@ -157,14 +157,14 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
 }
 
 /// A row that is not complete is none.
-fn settle(report: &mut Report) {
+fn resolve(report: &mut Report) {
     let names = PARTS.iter().find(|(_, name, _)| *name == report.part).map(|(.., names)| names);
     names.into_iter().flatten().for_each(|name| report.forget(name));
     report.enter("");
 }
 
-fn pour(report: &mut Report, sink: &mut dyn Sink) {
-    settle(report);
+fn emit(report: &mut Report, sink: &mut dyn Sink) {
+    resolve(report);
     let mut known = Vec::new();
     let (mut ios_per_s, mut trips) = (0.0, 0.0);
     for (op, _, [ios, kb, wait, trip]) in PARTS {

@@ -32,9 +32,9 @@ pub const FORMAT: Format = Format::program::<Nmon>(
     sniff,
 );
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let first = lines.first().copied().unwrap_or_default();
-    Sniff::from(first.starts_with("AAA,progname,nmon") || first.starts_with("AAA,command,nmon"))
+    Detect::from(first.starts_with("AAA,progname,nmon") || first.starts_with("AAA,command,nmon"))
 }
 
 /// nmon's KB are powers of 1024 (it halves sectors).
@@ -68,7 +68,7 @@ impl Reader for Nmon {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let mut fields = line.trim_end().split(',');
         let (section, second) = (fields.next().unwrap_or_default(), fields.next());
-        let Some(second) = second else { return Step::Passed };
+        let Some(second) = second else { return Step::NotMine };
         match section {
             "AAA" => {
                 match (second, fields.next()) {
@@ -76,14 +76,14 @@ impl Reader for Nmon {
                     ("interval", Some(seconds)) => self.interval = decimal(seconds),
                     _ => {}
                 }
-                Step::Took
+                Step::Consumed
             }
             "ZZZZ" => {
                 let printed = fields.collect::<Vec<_>>().join(" ");
                 match moment(&printed) {
                     Some(moment) => {
                         self.moments.insert(second.to_string(), moment);
-                        Step::Took
+                        Step::Consumed
                     }
                     None => Step::skipped("the time of a snapshot is unreadable"),
                 }
@@ -91,8 +91,8 @@ impl Reader for Nmon {
             _ if column(section).is_some() => self.section(section, second, fields),
             // `BBBP,393,/bin/mount,"/dev/sda1 on / type ext3"` quotes other tools, which begin no
             // listing.
-            _ if is_section(section) => Step::Took,
-            _ => Step::Passed,
+            _ if is_section(section) => Step::Consumed,
+            _ => Step::NotMine,
         }
     }
 
@@ -137,7 +137,7 @@ impl Nmon {
         let snapshot = second.strip_prefix('T').is_some_and(|digits| decimal(digits).is_some());
         if !snapshot {
             self.headings.insert(section.to_string(), fields.map(str::to_string).collect());
-            return Step::Took;
+            return Step::Consumed;
         }
         let Some(names) = self.headings.get(section) else {
             return Step::skipped("values of a section without a heading");
@@ -160,7 +160,7 @@ impl Nmon {
                 *column(rows.entry(place).or_default()) = value;
             }
         }
-        Step::Took
+        Step::Consumed
     }
 }
 

@@ -34,7 +34,7 @@ pub const FORMAT: Format = Format::program::<NodeExporter>(
     "node_exporter's /metrics: counters of disks, two pages or more",
     Level::A,
     &[FAMILY, BOOT],
-    |lines| Sniff::from(lines.first().is_some_and(|line| begins(line))),
+    |lines| Detect::from(lines.first().is_some_and(|line| begins(line))),
 )
 .resumed();
 
@@ -232,10 +232,10 @@ impl Reader for NodeExporter {
         if let Some(name) = commented(line) {
             // What is announced here may be a histogram that somebody else reads.
             let ours = OTHERS.iter().any(|begin| name.starts_with(begin));
-            return if ours { Step::Took } else { Step::Passed };
+            return if ours { Step::Consumed } else { Step::NotMine };
         }
         if line.trim().is_empty() {
-            return Step::Took;
+            return Step::Consumed;
         }
         let Some(sample) = Sample::of(line) else {
             return Step::skipped_if(
@@ -253,9 +253,9 @@ impl Reader for NodeExporter {
                 true => Step::skipped("no count of a device"),
                 // A page holds hundreds of others.
                 false if OTHERS.iter().any(|begin| sample.line.name.starts_with(begin)) => {
-                    Step::Took
+                    Step::Consumed
                 }
-                false => Step::Passed,
+                false => Step::NotMine,
             };
         };
         let known = |device: &Device| device.name == name;
@@ -268,7 +268,7 @@ impl Reader for NodeExporter {
             self.current.len() - 1
         });
         self.current[place].take(field, count);
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

@@ -3,8 +3,8 @@
 //! ## Reads
 //! `nvme smart-log` (its lines alone too), `nvme error-log`, `nvme id-ctrl`, `nvme list` and `nvme
 //! get-feature`. The health log becomes the facts of `smart` (`smart.nvme.media_errors` ...).
-//! Beside these: `smart.nvme.sensor.N` (degrees of a single sensor), `smart.nvme.error-log.media`
-//! (entries of the error log that are of the medium), `smart.celsius.warning`, `smart.idle-exit-us`
+//! Beside these: `smart.nvme.sensor.N` (degrees of a single sensor), `smart.nvme.error_log.media`
+//! (entries of the error log that are of the medium), `smart.celsius.warning`, `smart.idle_exit`
 //! (the longest time in which a power state that is not operational is left, microseconds),
 //! `nvme.apst` (whether the drive changes its power state by itself: 0 or 1), `drive.write_cache`,
 //! `smart.model` and `smart.firmware`.
@@ -41,7 +41,7 @@ pub const FORMAT: Format = Format::labels(
 static LABELS: Labels = Labels {
     command: Some(Command { program: "/dev/nvme", subject: command, opens: Opens::Report }),
     near: 3,
-    resumes: true,
+    may_resume: true,
     lines: &[
         begins("^Smart Log for NVME device:{disk:device}", |found, report, _| {
             report.name(found.device()?)
@@ -114,8 +114,8 @@ static LABELS: Labels = Labels {
         }),
     ],
     rest: Some(|label, value, report| match health(label, value, report) {
-        Some(()) => Step::Took,
-        None => Step::Passed,
+        Some(()) => Step::Consumed,
+        None => Step::NotMine,
     }),
     // Fields of id-ctrl and of the other listings are words; the flags in them stand in brackets.
     own: &[
@@ -174,6 +174,6 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
             drive.add_fact(key, text, report.place());
         }
     }
-    drive.pour(sink);
+    drive.emit(sink);
     Some(())
 }

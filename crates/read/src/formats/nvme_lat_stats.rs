@@ -30,16 +30,16 @@ pub const FORMAT: Format =
     Format::labels("nvme intel lat-stats: a drive's own latency histograms", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {
-    nameless: "drive",
+    unnamed: "drive",
     command: Some(Command { program: "/dev/", subject: drive_named, opens: Opens::Nothing }),
     lines: &[
         begins("Read Command Latency Statistics$", |_, report, sink| {
-            pour(report, sink);
+            emit(report, sink);
             report.enter("read")
         })
         .like(&["Intel IO Read Command Latency Statistics"]),
         begins("Write Command Latency Statistics$", |_, report, sink| {
-            pour(report, sink);
+            emit(report, sink);
             report.enter("write")
         })
         .like(&["Intel IO Write Command Latency Statistics"]),
@@ -50,7 +50,7 @@ static LABELS: Labels = Labels {
     ],
     own: &["^---", "Revision :"],
     cut: &["Bucket", "Group "],
-    end: Some(pour),
+    end: Some(emit),
     ..Labels::NEW
 };
 
@@ -80,7 +80,7 @@ fn bucket(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
 }
 
 /// Gives out the histogram above.
-fn pour(report: &mut Report, sink: &mut dyn Sink) {
+fn emit(report: &mut Report, sink: &mut dyn Sink) {
     report.forget("step");
     let op = match report.part {
         "read" => Op::Read,

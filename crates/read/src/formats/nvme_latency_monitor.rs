@@ -13,9 +13,9 @@
 //! nvme-cli 2.0 to 2.16, log pages 1 to 4.
 //!
 //! ## Caveats
-//! Commands faster than threshold A are not counted, so that a counter is no share of all, and no
-//! distribution is made of them. The bucket of threshold D is open. The active counters cover the
-//! time since the bucket timer began, the static ones the window before. Latencies are whole
+//! Commands faster than threshold A are not counted, so that a counter is not a share of all, and
+//! no distribution is made of them. The bucket of threshold D is open. The active counters cover
+//! the time since the bucket timer began, the static ones the window before. Latencies are whole
 //! milliseconds of the drive alone: the host's queue is not part of them.
 //!
 //! ## Not in this output
@@ -33,7 +33,7 @@ const OPS: [&str; 3] = ["read", "write", "trim"];
 const THRESHOLDS: [&str; 4] = ["A", "B", "C", "D"];
 
 static LABELS: Labels = Labels {
-    nameless: "drive",
+    unnamed: "drive",
     command: Some(Command { program: "/dev/nvme", subject: drive_named, opens: Opens::Nothing }),
     lines: &[
         begins("^-Latency Monitor/C3 Log Page Data-", |_, _, _| Some(()))

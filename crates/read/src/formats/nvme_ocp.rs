@@ -41,7 +41,7 @@ const FIELDS: [(&str, &str); 12] = [
 ];
 
 static LABELS: Labels = Labels {
-    nameless: "drive",
+    unnamed: "drive",
     command: Some(Command {
         program: "/dev/nvme",
         subject: |line| drive_named(line).filter(|name| name.starts_with("nvme")),

@@ -41,7 +41,7 @@ const VOLUME: &str = "volume";
 const INSTANCE: &str = "instance";
 
 static LABELS: Labels = Labels {
-    nameless: "volume",
+    unnamed: "volume",
     command: Some(Command {
         program: "nvme",
         subject: |line| drive_named(line).filter(|name| name.starts_with("nvme")),
@@ -54,7 +54,7 @@ static LABELS: Labels = Labels {
         })
         .like(&["Polling NVMe stats every 5 sec(s); press Ctrl+C to stop"]),
         announces("^Total Ops:$", |_, report, sink| {
-            pour(report, sink);
+            emit(report, sink);
             report.add("prints", 1.0);
             report.enter("ops")
         })
@@ -104,7 +104,7 @@ static LABELS: Labels = Labels {
     ],
     own: &["^=====", "^Lower ", "^(io_size_low"],
     cut: &["] =>"],
-    end: Some(pour),
+    end: Some(emit),
     ..Labels::NEW
 };
 
@@ -144,7 +144,7 @@ fn histogram(part: &'static str, report: &mut Report, sink: &mut dyn Sink) -> Op
 }
 
 /// Gives out a print.
-fn pour(report: &mut Report, sink: &mut dyn Sink) {
+fn emit(report: &mut Report, sink: &mut dyn Sink) {
     histogram("", report, sink);
     report.enter("");
     let numbers = OPS.map(|(op, names)| {

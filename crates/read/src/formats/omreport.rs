@@ -30,9 +30,9 @@ pub const FORMAT: Format = Format::labels(
 );
 
 static LABELS: Labels = Labels {
-    nameless: "c0",
+    unnamed: "c0",
     near: 4,
-    resumes: true,
+    may_resume: true,
     lines: &[
         begins("^List of Virtual Disks {in|on} ", |_, _, _| Some(())).opens_record().like(&[
             "List of Virtual Disks in the System", "List of Virtual Disks on Controller 0",

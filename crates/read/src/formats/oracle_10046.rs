@@ -54,8 +54,8 @@ const BETWEEN: [&str; 22] = [
 /// A wait longer than this, a month, is a damaged line.
 const LONGEST_US: u64 = 2_678_400_000_000;
 
-fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::from(lines.first().is_some_and(|line| wait(line).is_some()))
+fn sniff(lines: &[&str]) -> Detect {
+    Detect::from(lines.first().is_some_and(|line| wait(line).is_some()))
 }
 
 /// One wait.
@@ -108,7 +108,7 @@ impl Reader for Oracle10046 {
         if let Some(wait) = wait(line) {
             self.statement = false;
             self.wait(wait, sink);
-            return Step::Took;
+            return Step::Consumed;
         }
         if line.starts_with("PARSING IN CURSOR") {
             self.statement = true;
@@ -121,9 +121,9 @@ impl Reader for Oracle10046 {
             && !line.is_empty()
             && !BETWEEN.iter().any(|beginning| line.starts_with(beginning))
         {
-            return Step::Passed;
+            return Step::NotMine;
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

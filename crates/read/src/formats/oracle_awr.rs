@@ -24,7 +24,7 @@
 
 use crate::histogram::buckets::mean_only;
 use crate::program::*;
-use crate::text::odd::has_odd;
+use crate::text::repair::has_odd;
 use crate::text::words::is_for_people;
 
 pub const FORMAT: Format = Format::program::<OracleAwr>(
@@ -129,11 +129,11 @@ impl Reader for OracleAwr {
                 "waits, time and mean of the row disagree",
             );
         };
-        let Some(histogram) = mean_only(waits, mean_ns) else { return Step::Passed };
+        let Some(histogram) = mean_only(waits, mean_ns) else { return Step::NotMine };
         let device = sink.device(name);
         let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
         one.op = Some(op);
         sink.distribution(one);
-        Step::Took
+        Step::Consumed
     }
 }

@@ -44,12 +44,12 @@ pub const FORMAT: Format = Format::program::<OracleHistogram>(
 /// Columns of blanks that a tab stands for (SQL*Plus with `set tab on`).
 const TAB: usize = 8;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let named = lines.first().is_some_and(|line| is_heading(line));
     match (named, lines.get(1)) {
-        (true, None) => Sniff::More,
-        (true, Some(dashes)) => Sniff::from(spans(dashes).is_some()),
-        _ => Sniff::No,
+        (true, None) => Detect::NeedLine,
+        (true, Some(dashes)) => Detect::from(spans(dashes).is_some()),
+        _ => Detect::No,
     }
 }
 
@@ -162,7 +162,7 @@ struct EventCounts {
     /// Instance and bucket of each row of the current result.
     seen: BTreeSet<(String, String)>,
     last: Option<LatencyRecord>,
-    poured: bool,
+    emitted: bool,
 }
 
 #[derive(Default)]
@@ -180,18 +180,18 @@ impl Reader for OracleHistogram {
             let micro = line.contains("WAIT_TIME_MICRO");
             self.unit = if micro { Unit::Micro } else { Unit::Milli };
             self.heading = Some(line.to_string());
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(heading) = self.heading.take() {
             let Some(spans) = spans(line) else {
                 return Step::skipped("no line of dashes below the heading");
             };
             self.table = Some(Table::of(&heading, spans));
-            return Step::Took;
+            return Step::Consumed;
         }
         let text = line.trim();
         if text.is_empty() || text.ends_with("rows selected.") || text.starts_with("SQL> /") {
-            return Step::Took;
+            return Step::Consumed;
         }
         match &self.table {
             Some(Table::Query { spans, names }) => {
@@ -203,17 +203,17 @@ impl Reader for OracleHistogram {
                 let (row, bounds) = (cells(line, spans), bounds.clone());
                 self.percentages(&row, &bounds, sink)
             }
-            None => Step::Passed,
+            None => Step::NotMine,
         }
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         for mut event in std::mem::take(&mut self.events) {
             self.close(&mut event, sink);
-            if let (false, Some(record)) = (event.poured, &event.last) {
+            if let (false, Some(record)) = (event.emitted, &event.last) {
                 sink.note(note("a single result: its counts are since the start of the instance"));
                 let histogram = DataSource::Oracle.histogram(&record.counts, self.unit);
-                pour(&event.name, histogram, sink);
+                emit(&event.name, histogram, sink);
             }
         }
         if self.estimated {
@@ -231,7 +231,7 @@ impl OracleHistogram {
         let bucket = cell(&["WAIT_TIME_MILLI", "WAIT_TIME_MICRO"]);
         let count = cell(&["WAIT_COUNT"]);
         if decimal(bucket).is_none() && decimal(count).is_none() {
-            return Step::Passed;
+            return Step::NotMine;
         }
         let name = cell(&["EVENT", "EVENT_NAME"]);
         let (snap, instance) = (cell(&["SNAP_ID"]), cell(&["INST_ID", "INSTANCE_NUMBER"]));
@@ -241,7 +241,7 @@ impl OracleHistogram {
             self.events.len() - 1
         });
         let Some(mut event) = self.events.get_mut(place).map(std::mem::take) else {
-            return Step::Passed;
+            return Step::NotMine;
         };
         if event.seen.contains(&key) || event.snap != snap {
             self.close(&mut event, sink);
@@ -253,8 +253,8 @@ impl OracleHistogram {
             *kept = event;
         }
         match item {
-            Ok(()) => Step::Took,
-            Err(reason) => Step::Skipped(reason.to_string()),
+            Ok(()) => Step::Consumed,
+            Err(reason) => Step::Malformed(reason.to_string()),
         }
     }
 
@@ -266,13 +266,13 @@ impl OracleHistogram {
             return;
         }
         if let Some(last) = event.last.take() {
-            event.poured = true;
+            event.emitted = true;
             if record.falls_below(&last) {
                 sink.note(note("counts decreased: the instance was restarted"));
             } else {
                 let added = record.added_since(&last);
                 let histogram = DataSource::Oracle.histogram(&added, self.unit);
-                pour(&event.name, histogram, sink);
+                emit(&event.name, histogram, sink);
             }
         }
         event.last = Some(record);
@@ -287,7 +287,7 @@ impl OracleHistogram {
         let (Some(name), Some(total)) = (row.first(), row.get(1).and_then(|cell| thousands(cell)))
         else {
             self.table = None;
-            return Step::Passed;
+            return Step::NotMine;
         };
         let rows = row.iter().zip(bounds).filter_map(|(cell, bounds)| {
             let (low, high) = (*bounds)?;
@@ -300,8 +300,8 @@ impl OracleHistogram {
             return Step::skipped("the row is not a row of percentages");
         }
         self.estimated = true;
-        pour(name, histogram, sink);
-        Step::Took
+        emit(name, histogram, sink);
+        Step::Consumed
     }
 }
 
@@ -310,7 +310,7 @@ fn thousands(cell: &str) -> Option<f64> {
     in_thousands(cell).filter(|n| (0.0..COUNT_LIMIT as f64).contains(n))
 }
 
-fn pour(name: &str, histogram: Option<Histogram>, sink: &mut dyn Sink) {
+fn emit(name: &str, histogram: Option<Histogram>, sink: &mut dyn Sink) {
     let Some(histogram) = histogram else { return };
     let device = sink.device(name);
     let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);

@@ -44,14 +44,14 @@ pub const FORMAT: Format = Format::program::<PerfScript>(
 /// ftrace's head, before the first event of a listing.
 const ENTRIES: &str = "# entries-in-buffer/entries-written:";
 
-fn sniff(head: &[&str]) -> Sniff {
-    let Some((first, rest)) = head.split_first() else { return Sniff::No };
+fn sniff(head: &[&str]) -> Detect {
+    let Some((first, rest)) = head.split_first() else { return Detect::No };
     if !first.starts_with(ENTRIES) {
         return EventLine::of(first).is_some().into();
     }
     match rest.iter().find(|line| !line.starts_with('#')) {
         Some(line) => EventLine::of(line).is_some().into(),
-        None => Sniff::More,
+        None => Detect::NeedLine,
     }
 }
 
@@ -61,7 +61,7 @@ struct PerfScript {
     device: RecentNames<DeviceId>,
     comm: RecentNames<Name>,
     begun: bool,
-    /// Completions of requests are recorded, so the end of their accounting is no news.
+    /// Completions of requests are recorded, so the end of their accounting is not news.
     completes: bool,
 }
 
@@ -72,14 +72,14 @@ impl Reader for PerfScript {
             sink.source().resolution = Some(row.step);
         }
         self.completes |= row.event == "block_rq_complete";
-        let Some(action) = action(row.event) else { return Step::Took };
+        let Some(action) = action(row.event) else { return Step::Consumed };
         if row.event == "block_io_done" && self.completes {
-            return Step::Took;
+            return Step::Consumed;
         }
         match self.point(&row, action, sink) {
             Some((action, point)) => {
                 self.pairing.take(action, &point, sink);
-                Step::Took
+                Step::Consumed
             }
             None => Step::skipped("the fields are not those of a block event"),
         }
@@ -136,7 +136,7 @@ impl PerfScript {
 }
 
 /// Places in a line where the event's name is looked for. A task's name, of 15 letters
-/// (`TASK_COMM_LEN`, include/linux/sched.h), holds the word twice at most, and a file's name
+/// (`TASK_COMM_LEN`, include/linux/sched.h), contains the word twice at most, and a file's name
 /// that grep put in front a few times; a line of nothing else must not cost its square.
 const CANDIDATES: usize = 8;
 
@@ -179,7 +179,7 @@ impl<'a> EventLine<'a> {
     }
 }
 
-/// A line that is no event: ftrace's head, a notice of loss, or prose.
+/// A line that is not an event: ftrace's head, a notice of loss, or prose.
 fn other(line: &str, sink: &mut dyn Sink) -> Step {
     if let Some(counts) = line.strip_prefix(ENTRIES) {
         let mut counts = counts.split_ascii_whitespace().next().unwrap_or("").split('/');
@@ -187,10 +187,10 @@ fn other(line: &str, sink: &mut dyn Sink) -> Step {
         let (kept, written) = (next(), next());
         let lost = written.zip(kept).map_or(0, |(written, kept)| written.saturating_sub(kept));
         sink.lost("events overwritten in the kernel's buffer", lost);
-        return Step::Took;
+        return Step::Consumed;
     }
     if line.starts_with('#') {
-        return Step::Took;
+        return Step::Consumed;
     }
     let upper = line.to_ascii_uppercase();
     let tells = upper.contains("LOST") || upper.contains("DROPPED");
@@ -198,9 +198,9 @@ fn other(line: &str, sink: &mut dyn Sink) -> Step {
         // `CPU:3 [LOST 123 EVENTS]`, `CPU 3: 123 events lost`: the last number counts.
         let mut numbers = upper.split(|c: char| !c.is_ascii_digit()).filter_map(integer);
         sink.lost("events lost by the tracer", numbers.next_back().unwrap_or(1));
-        return Step::Took;
+        return Step::Consumed;
     }
-    Step::Passed
+    Step::NotMine
 }
 
 /// The step an event means; others (plug, remap, dirty_buffer) do not move a request.

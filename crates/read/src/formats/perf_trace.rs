@@ -28,8 +28,8 @@ pub const FORMAT: Format =
     Format::labels("perf trace: time and number of system calls for I/O", Level::C, &LABELS);
 
 static LABELS: Labels = Labels {
-    nameless: "system calls",
-    resumes: true,
+    unnamed: "system calls",
+    may_resume: true,
     lines: &[
         begins("^{at:ms} ({ }{took:ms} ms): {call:text}) = {result:text}$", call)
             .when(|found| found.text("call").is_some_and(|call| call.contains('(')))

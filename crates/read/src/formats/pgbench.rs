@@ -26,7 +26,7 @@ pub const FORMAT: Format =
     Format::labels("pgbench: transactions per second and their latency", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
-    nameless: "pgbench",
+    unnamed: "pgbench",
     lines: &[
         begins("^progress: {s:n} s, {tps:n} tps, lat {took:ms} ms", progress)
             .like(&["progress: 5.0 s, 421.2 tps, lat 23.620 ms stddev 8.400"]),
@@ -47,7 +47,7 @@ static LABELS: Labels = Labels {
         says("^{took:ms} {:word} {END|end|COMMIT|commit};$", commit)
             .like(&["18.345           0  END;"]),
     ],
-    // Lines of the summary that say nothing of time, and the other statements.
+    // Lines of the summary that show nothing of time, and the other statements.
     own: &[
         "^{:n} ", "^transaction type", "^scaling factor", "^query mode", "^{|maximum }number of ",
         "^duration", "^latency stddev", "^initial connection", "^statement latencies",

@@ -84,7 +84,7 @@ fn line(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         return Some(());
     }
     if first.ends_with(':') && !first.starts_with(|c: char| c.is_ascii_digit()) {
-        // The means of all reports say nothing new, unless they are all that was pasted.
+        // The means of all reports show nothing new, unless they are all that was pasted.
         if report.kept("times").is_some() || report.heading.width() == 0 {
             return Some(());
         }
@@ -119,7 +119,7 @@ fn row(values: &[&str], report: &mut Report) -> Option<()> {
     };
     let command = values.get(heading.width() - 1..)?.join(" ");
     let who = format!("{command} ({pid})");
-    // Who may not read a process's counts is told -1.
+    // Who may not read a process's counts is reported -1.
     let bytes = |name: &str| known(name).filter(|value| *value >= 0.0);
     let (read, written) = (bytes("kB_rd/s"), bytes("kB_wr/s"));
     let ticks = heading.number("iodelay", values).filter(|ticks| *ticks > 0.0);

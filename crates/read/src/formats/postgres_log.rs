@@ -42,7 +42,7 @@ const FORCED: &[Effect] =
     &[Effect::Count(typed::CHECKPOINT_FORCED), Effect::Count(typed::CHECKPOINT_STARTS)];
 const STARTING: &[Effect] =
     &[Effect::Zero(typed::CHECKPOINT_FORCED), Effect::Count(typed::CHECKPOINT_STARTS)];
-const TOO_FREQUENT: &[Effect] = &[Effect::Least(typed::CHECKPOINT_APART)];
+const TOO_FREQUENT: &[Effect] = &[Effect::Least(typed::CHECKPOINT_INTERVAL)];
 const COMMIT: &[Effect] =
     &[Effect::Count(typed::COMMIT_SLOW), Effect::Longest(typed::COMMIT_SLOWEST)];
 

@@ -32,7 +32,7 @@ use crate::describe::report::*;
 pub const FORMAT: Format =
     Format::labels("pressure stall information: /proc/pressure, io.pressure", Level::E, &LABELS);
 
-/// What a word that names a file stands in: quotes, parentheses, the colon behind it.
+/// What a word that names a file stands in: quotes, parentheses, the colon after it.
 const AROUND: &[char] = &[':', '(', ')', '`', '\'', '"', ','];
 const RESOURCES: [&str; 4] = ["io", "memory", "cpu", "irq"];
 
@@ -61,7 +61,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// One line: where it was read, if it says so, `some` or `full`, and its fields.
+/// One line: where it was read, if it shows it, `some` or `full`, and its fields.
 struct PressureLine<'a> {
     path: Option<&'a str>,
     share: &'a str,
@@ -94,8 +94,8 @@ fn rows(line: &str, headed: bool) -> Option<Vec<PressureLine<'_>>> {
         "avg10" | "avg60" | "avg300" => decimal(value).is_some(),
         _ => false,
     };
-    // The kernel prints two digits behind the point, so that a value that was cut is told from one
-    // that is not.
+    // The kernel prints two digits after the point, so that a value that was cut is reported from
+    // one that is not.
     let whole = |(_, value): &(&str, &str)| {
         value.split_once('.').is_some_and(|(_, cents)| cents.len() == 2)
     };
@@ -103,10 +103,10 @@ fn rows(line: &str, headed: bool) -> Option<Vec<PressureLine<'_>>> {
     if path.is_some() && !named {
         return None;
     }
-    let told = headed || named;
+    let reported = headed || named;
     let all = rows.iter().all(|row| {
         let fields = &row.fields;
-        let cut = told && !fields.is_empty() && fields.iter().all(whole);
+        let cut = reported && !fields.is_empty() && fields.iter().all(whole);
         fields.iter().all(sound) && (fields.len() == 4 || cut)
     });
     (all && !rows.is_empty()).then_some(rows)

@@ -10,8 +10,8 @@
 //! profile block-io`.
 //!
 //! ## Versions
-//! `kubectl gadget profile block-io` (to 0.30) prints rows `2 -> 3`, and a row holds what it says.
-//! Gadgets that are images (`run profile_blockio`) print rows `2 -> 4`; see below.
+//! `kubectl gadget profile block-io` (to 0.30) prints rows `2 -> 3`, and a row contains what it
+//! says. Gadgets that are images (`run profile_blockio`) print rows `2 -> 4`; see below.
 //!
 //! ## Caveats
 //! A row `LO -> HI` of `run profile_blockio` (bounds that are powers of two) holds latencies from
@@ -43,8 +43,8 @@ const NS_PER_MS: u64 = 1_000_000;
 /// The name of the metric, above its heading.
 const METRIC: &str = "latency";
 
-fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::announced(lines, 1, |line| unit(line).is_some(), |line| line.trim() == METRIC)
+fn sniff(lines: &[&str]) -> Detect {
+    Detect::announced(lines, 1, |line| unit(line).is_some(), |line| line.trim() == METRIC)
 }
 
 /// The unit of a heading `µs : count distribution`, ns; behind a `^C` that the terminal echoed.
@@ -81,7 +81,7 @@ struct Table {
 
 impl Table {
     /// Whether it counts on from one that was printed before.
-    fn goes_on(&self, before: &Table) -> bool {
+    fn continues(&self, before: &Table) -> bool {
         self.unit == before.unit
             && before.rows.iter().all(|(low, high, count)| {
                 let same = self.rows.iter().find(|row| (row.0, row.1) == (*low, *high));
@@ -116,13 +116,13 @@ struct ProfileBlockio {
 }
 
 impl Reader for ProfileBlockio {
-    fn above(&mut self, line: &str) {
+    fn line_above(&mut self, line: &str) {
         match line {
             _ if line.contains("profile_blockio") || line.contains("profile block-io") => {
                 self.subject = Subject::Disks;
             }
             _ if line.contains("profile_tcprtt") || line.contains("profile tcprtt") => {
-                self.subject = Subject::Foreign("network round trips");
+                self.subject = Subject::Other("network round trips");
             }
             _ => self.subject.note_above(line),
         }
@@ -130,32 +130,32 @@ impl Reader for ProfileBlockio {
 
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if line.trim().is_empty() || line.trim() == METRIC {
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(unit) = unit(line) {
-            let said = self.settle(sink);
+            let reported = self.resolve(sink);
             self.table = Some(Table { unit, rows: Vec::new() });
-            return said.map_or_else(Step::Skipped, |()| Step::Took);
+            return reported.map_or_else(Step::Malformed, |()| Step::Consumed);
         }
-        let Some(table) = &mut self.table else { return Step::Passed };
+        let Some(table) = &mut self.table else { return Step::NotMine };
         match row(line) {
             Some(row) => {
                 if let Some(reason) = self.subject.refusal() {
-                    return Step::Skipped(reason);
+                    return Step::Malformed(reason);
                 }
                 table.rows.push(row);
-                Step::Took
+                Step::Consumed
             }
             None if line.contains("->") && line.contains(':') => {
                 Step::skipped("the row is incomplete")
             }
-            None => Step::Passed,
+            None => Step::NotMine,
         }
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        for said in [self.settle(sink), self.flush(sink)] {
-            if let Err(reason) = said {
+        for reported in [self.resolve(sink), self.flush(sink)] {
+            if let Err(reason) = reported {
                 sink.skip(note(&reason));
             }
         }
@@ -165,16 +165,16 @@ impl Reader for ProfileBlockio {
 impl ProfileBlockio {
     /// The table that was read is over: it takes the place of the one before if it counts on from
     /// that.
-    fn settle(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+    fn resolve(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
         let Some(table) = self.table.take().filter(|table| !table.rows.is_empty()) else {
             return Ok(());
         };
-        let said = match &self.before {
-            Some(before) if !table.goes_on(before) => self.flush(sink),
+        let reported = match &self.before {
+            Some(before) if !table.continues(before) => self.flush(sink),
             _ => Ok(()),
         };
         self.before = Some(table);
-        said
+        reported
     }
 
     fn flush(&mut self, sink: &mut dyn Sink) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! Prometheus: histograms of disk latency and of syncs, as a program's `/metrics` prints them.
 //!
 //! ## Reads
-//! `NAME_bucket{...,le="0.004"} 730239`, with `NAME_sum` and `NAME_count`, of names that say what
+//! `NAME_bucket{...,le="0.004"} 730239`, with `NAME_sum` and `NAME_count`, of names that show what
 //! was measured: `etcd_disk_wal_fsync_duration_seconds`, `ebpf_exporter_bio_latency_seconds`, and
 //! others whose name speaks of a disk, volume, block I/O or sync and of latency or duration, with a
 //! unit. Each set of labels becomes one histogram; `device` and `operation` are taken from the
@@ -48,7 +48,7 @@ const UNITS: [(&str, f64); 8] = [
     ("_us", 1e3),
     ("_ns", 1.0),
 ];
-/// A bucket that ends later than a day is no latency.
+/// A bucket that ends later than a day is not a latency.
 const LONGEST_NS: f64 = 8.64e13;
 /// The largest count a line can hold and be believed.
 const MOST: f64 = 1e15;
@@ -56,7 +56,7 @@ const MOST: f64 = 1e15;
 const BUCKETS: usize = 4096;
 const SERIES: usize = 1024;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let first = lines.first().copied().unwrap_or_default();
     let begins = match announced(first, "TYPE") {
         Some((name, kind)) => kind.trim() == "histogram" && Subject::of(name).is_some(),
@@ -148,20 +148,20 @@ struct Series {
 #[derive(Default)]
 struct Prometheus {
     open: Vec<Series>,
-    told: bool,
+    reported: bool,
 }
 
 impl Reader for Prometheus {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let text = line.trim();
         if text.is_empty() || text.starts_with('#') {
-            return Step::Took;
+            return Step::Consumed;
         }
         let Some(sample) = Sample::of(line) else {
             // Other metrics of the same page.
-            return Step::Passed;
+            return Step::NotMine;
         };
-        let Some(subject) = Subject::of(sample.name) else { return Step::Took };
+        let Some(subject) = Subject::of(sample.name) else { return Step::Consumed };
         let series = sample.series();
         let same = |open: &Series| {
             let labels = open.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
@@ -171,15 +171,15 @@ impl Reader for Prometheus {
         let known = place.and_then(|place| self.open.get_mut(place));
         if sample.part != Part::Bucket {
             let Some(value) = decimal(sample.line.value) else {
-                return Step::Skipped(format!("`{}` is not a number", sample.line.value));
+                return Step::Malformed(format!("`{}` is not a number", sample.line.value));
             };
             if let Some(open) = known.filter(|_| sample.part == Part::Sum && value >= 0.0) {
                 open.sum = Some(value * subject.unit_ns);
             }
-            return Step::Took;
+            return Step::Consumed;
         }
         let Some(count) = decimal(sample.line.value).filter(|n| (0.0..MOST).contains(n)) else {
-            return Step::Skipped(format!("`{}` is not a count", sample.line.value));
+            return Step::Malformed(format!("`{}` is not a count", sample.line.value));
         };
         let end = sample.line.label("le").and_then(|end| match end {
             "+Inf" => Some(u64::MAX),
@@ -202,12 +202,12 @@ impl Reader for Prometheus {
             self.open.push(Series { name, labels, ..Series::default() });
             self.open.len() - 1
         });
-        let Some(open) = self.open.get_mut(place) else { return Step::Passed };
+        let Some(open) = self.open.get_mut(place) else { return Step::NotMine };
         if open.rows.len() >= BUCKETS {
             return Step::skipped("more buckets than a histogram has");
         }
         open.rows.insert(end, count);
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -219,11 +219,11 @@ impl Prometheus {
     /// Gives away the histograms that are open.
     fn close(&mut self, sink: &mut dyn Sink) {
         for series in std::mem::take(&mut self.open) {
-            self.pour(&series, sink);
+            self.emit(&series, sink);
         }
     }
 
-    fn pour(&mut self, series: &Series, sink: &mut dyn Sink) {
+    fn emit(&mut self, series: &Series, sink: &mut dyn Sink) {
         let Some(subject) = Subject::of(&series.name) else { return };
         let (mut low, mut before) = (0, 0.0);
         let mut rows = Vec::with_capacity(series.rows.len());
@@ -258,7 +258,7 @@ impl Prometheus {
             one.label = Some(sink.name(instance));
         }
         sink.distribution(one);
-        if !std::mem::replace(&mut self.told, true) {
+        if !std::mem::replace(&mut self.reported, true) {
             sink.note(note("the counts are totals since the program started"));
         }
     }
@@ -277,7 +277,7 @@ mod tests {
             "container_fs_reads_bytes_bucket{le=\"4096\"} 5",
             "# TYPE go_gc_duration_seconds summary",
         ] {
-            assert_eq!(sniff(&[other]), Sniff::No, "{other}");
+            assert_eq!(sniff(&[other]), Detect::No, "{other}");
         }
     }
 }

@@ -28,7 +28,7 @@ pub const FORMAT: Format =
     Format::labels("pveperf: reads, seeks and fsyncs of a Proxmox host", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
-    nameless: "pveperf",
+    unnamed: "pveperf",
     lines: &[
         begins("^CPU BOGOMIPS{ }:{:n}$", |_, _, _| Some(()))
             .opens_record()
@@ -60,11 +60,11 @@ static LABELS: Labels = Labels {
         "CPU BOGOMIPS:", "REGEX/SECOND:", "HD SIZE:", "BUFFERED READS:", "AVERAGE SEEK TIME:",
         "FSYNCS/SECOND:", "DNS EXT:", "DNS INT:",
     ],
-    end: Some(pour),
+    end: Some(emit),
     ..Labels::NEW
 };
 
-fn pour(run: &mut Report, sink: &mut dyn Sink) {
+fn emit(run: &mut Report, sink: &mut dyn Sink) {
     let [reads, seeks, fsyncs] = ["reads", "seeks", "fsyncs"].map(|what| run.kept(what));
     if reads.or(seeks).or(fsyncs).is_none() {
         return;

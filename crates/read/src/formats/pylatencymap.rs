@@ -55,9 +55,9 @@ const REPEATED: usize = 8;
 /// Longest of them, bytes.
 const REPEATED_LENGTH: usize = 200;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let begins = |line: &&str| line.trim().eq_ignore_ascii_case(BEGIN);
-    Sniff::from(lines.first().is_some_and(begins))
+    Detect::from(lines.first().is_some_and(begins))
 }
 
 /// The key line above a table of DTrace's: two blanks, then a name.
@@ -111,9 +111,9 @@ impl Reader for Pylatencymap {
             (_, None) if text.contains(',') && Item::of(text).is_ok() => {
                 return Step::skipped("no record has started here");
             }
-            (_, None) => return Step::Passed,
+            (_, None) => return Step::NotMine,
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> BlockSize {
@@ -156,7 +156,7 @@ impl Reader for Pylatencymap {
             && let Some(record) = self.last.take()
         {
             note(sink, "a single record: its counts are since the start of the source".to_string());
-            self.pour(&record, &record.counts, None, sink);
+            self.emit(&record, &record.counts, None, sink);
         }
     }
 }
@@ -169,7 +169,7 @@ impl Pylatencymap {
 
     /// Takes a line of the open record.
     fn item(&mut self, text: &str) -> Step {
-        let Some(record) = &mut self.open else { return Step::Passed };
+        let Some(record) = &mut self.open else { return Step::NotMine };
         let taken = Item::of(text).and_then(|item| {
             let again = matches!(item, Item::Label(_) | Item::Unit(_) | Item::Source(_));
             let met = |(known, _): &(Box<[u8]>, Item)| **known == *text.as_bytes();
@@ -180,8 +180,8 @@ impl Pylatencymap {
             record.take(item, &mut self.unit)
         });
         match taken {
-            Ok(()) => Step::Took,
-            Err(reason) => Step::Skipped(reason.to_string()),
+            Ok(()) => Step::Consumed,
+            Err(reason) => Step::Malformed(reason.to_string()),
         }
     }
 
@@ -228,7 +228,7 @@ impl Pylatencymap {
             } else {
                 let added = record.added_since(&last);
                 let span = self.span(&last, &record, sink);
-                self.pour(&record, &added, span, sink);
+                self.emit(&record, &added, span, sink);
                 self.intervals += 1;
             }
             last.counts.clear();
@@ -258,7 +258,7 @@ impl Pylatencymap {
         Some((then, span))
     }
 
-    fn pour(
+    fn emit(
         &mut self,
         record: &LatencyRecord,
         counts: &[(u64, u64)],
@@ -300,7 +300,7 @@ mod tests {
         recording.begin(Source::new("pylatencymap", "-", Level::B));
         let mut reader = Pylatencymap::default();
         for line in text.lines() {
-            assert_eq!(reader.line(line, &mut recording), Step::Took, "{line}");
+            assert_eq!(reader.line(line, &mut recording), Step::Consumed, "{line}");
         }
         reader.finish(&mut recording);
         recording.end();

@@ -15,7 +15,7 @@
 //! ## Caveats
 //! A row B holds B up to, not including, 2B; row 0 holds 0 alone. DTrace times are nanoseconds
 //! unless the script divided them; a key with `us`, `microseconds`, `ms` or `milliseconds` in it
-//! says so, else nanoseconds are assumed, with a note. Rows below 0 are counted as lost. Tables of
+//! shows it, else nanoseconds are assumed, with a note. Rows below 0 are counted as lost. Tables of
 //! `lquantize` look the same but have other steps; their rows are not powers of two and are
 //! skipped. A key that reads like a disk (`sd0`, `cmdk1`) is used as the device, any other is kept
 //! as the label; one that is `R` or `W` gives the operation.
@@ -49,15 +49,15 @@ const DRIVERS: [&str; 12] =
 /// More key lines than a script has; the rest is prose.
 const KEYS_KEPT: usize = 4;
 
-fn sniff(head: &[&str]) -> Sniff {
-    let Some((last, before)) = head.split_last() else { return Sniff::No };
+fn sniff(head: &[&str]) -> Detect {
+    let Some((last, before)) = head.split_last() else { return Detect::No };
     if !before.iter().all(|line| is_key(line)) || before.len() > KEYS_KEPT {
-        return Sniff::No;
+        return Detect::No;
     }
     match (is_table(last), is_key(last)) {
-        (true, _) => Sniff::Yes,
-        (_, true) => Sniff::More,
-        _ => Sniff::No,
+        (true, _) => Detect::Yes,
+        (_, true) => Detect::NeedLine,
+        _ => Detect::No,
     }
 }
 
@@ -84,14 +84,14 @@ struct Quantize {
     keys: Vec<String>,
     in_table: bool,
     table: PowerTable,
-    /// What the line above the listing says of it.
+    /// What the line above the listing reports of it.
     above: Subject,
     /// The assumed unit was noted.
     noted: bool,
 }
 
 impl Reader for Quantize {
-    fn above(&mut self, line: &str) {
+    fn line_above(&mut self, line: &str) {
         self.above.note_above(line);
     }
 
@@ -99,25 +99,25 @@ impl Reader for Quantize {
         if is_table(line) {
             self.flush(sink);
             self.in_table = true;
-            return Step::Took;
+            return Step::Consumed;
         }
         if self.in_table
             && let Some(step) = self.table.line(line)
         {
             if let Some(reason) = self.subject().refusal() {
                 self.table = PowerTable::default();
-                return Step::Skipped(reason);
+                return Step::Malformed(reason);
             }
             return step;
         }
         if !is_key(line) || self.keys.len() >= KEYS_KEPT {
-            return Step::Passed;
+            return Step::NotMine;
         }
         // A key after a table begins the next one. Several stand on one line, each padded.
         self.flush(sink);
         let keys = line.split("  ").map(str::trim).filter(|key| !key.is_empty());
         self.keys.extend(keys.map(str::to_string));
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -128,14 +128,14 @@ impl Reader for Quantize {
 impl Quantize {
     /// What the keys of the table say of it, else the line above the first.
     fn subject(&self) -> Subject {
-        let said = |key: &String| match key.as_str() {
+        let reported = |key: &String| match key.as_str() {
             "R" | "W" => Subject::Disks,
             key if is_device(key) => Subject::Disks,
             key => Subject::of(key),
         };
-        let said: Vec<Subject> = self.keys.iter().map(said).collect();
-        let foreign = said.iter().find(|subject| matches!(subject, Subject::Foreign(_)));
-        let disks = said.iter().find(|subject| **subject == Subject::Disks);
+        let reported: Vec<Subject> = self.keys.iter().map(reported).collect();
+        let foreign = reported.iter().find(|subject| matches!(subject, Subject::Other(_)));
+        let disks = reported.iter().find(|subject| **subject == Subject::Disks);
         foreign.or(disks).copied().unwrap_or(self.above)
     }
 
@@ -180,7 +180,7 @@ fn unit_of(keys: &[String]) -> Option<u64> {
         .find_map(|word| UNITS.iter().find(|(unit, _)| *unit == word).map(|(_, ns)| *ns))
 }
 
-/// Whether a key is a driver's name with an instance number behind it.
+/// Whether a key is a driver's name with an instance number after it.
 fn is_device(key: &str) -> bool {
     let driver = key.trim_end_matches(|c: char| c.is_ascii_digit());
     driver.len() < key.len() && DRIVERS.contains(&driver)
@@ -194,10 +194,10 @@ mod tests {
 
     #[test]
     fn sniffing_waits_only_behind_a_key() {
-        assert_eq!(sniff(&["  myhistogram      "]), Sniff::More);
-        assert_eq!(sniff(&["  myhistogram      ", TABLE]), Sniff::Yes);
-        assert_eq!(sniff(&["  some text", "more text"]), Sniff::No);
-        assert_eq!(sniff(&["prose"]), Sniff::No);
-        assert_eq!(sniff(&[TABLE]), Sniff::Yes);
+        assert_eq!(sniff(&["  myhistogram      "]), Detect::NeedLine);
+        assert_eq!(sniff(&["  myhistogram      ", TABLE]), Detect::Yes);
+        assert_eq!(sniff(&["  some text", "more text"]), Detect::No);
+        assert_eq!(sniff(&["prose"]), Detect::No);
+        assert_eq!(sniff(&[TABLE]), Detect::Yes);
     }
 }

@@ -5,7 +5,7 @@
 //! the last becomes averages as the program saw them: operations and their mean latency. Seconds in
 //! which operations were in flight and none finished are counted. The lines at the end (`Average
 //! Latency(s):`, `Max latency(s):`, `Total writes made:`) become a distribution with its mean and
-//! maximum. `Maintaining 16 concurrent writes` says how many are in flight.
+//! maximum. `Maintaining 16 concurrent writes` shows how many are in flight.
 //!
 //! ## How to capture
 //! `rados bench -p POOL 60 write`, `... seq`, `... rand`.
@@ -33,15 +33,15 @@ pub const FORMAT: Format = Format::labels(
 );
 
 static LABELS: Labels = Labels {
-    nameless: "rados bench",
+    unnamed: "rados bench",
     near: 6,
-    resumes: true,
+    may_resume: true,
     lines: &[
         // It is printed again every twenty seconds.
         begins("^sec Cur ops {*}avg lat", |_, _, _| Some(()))
             .like(&["sec Cur ops   started  finished  avg MB/s  cur MB/s  last lat   avg lat"]),
         announces("rados {*}bench {*}{ write| seq| rand}", |found, report, sink| {
-            pour(report, sink);
+            emit(report, sink);
             report.enter(if found.line().contains(" write") { "write" } else { "read" })
         })
         .like(&["$ rados bench -p rbd 10 write --no-cleanup", "rados -p data bench 60 rand"]),
@@ -80,7 +80,7 @@ static LABELS: Labels = Labels {
     cut: &["Total writes made:", "Total reads made:"],
     own: &["^{Bandwidth|Stddev|Average IOPS|Max |Min }{*}:", " size{ }:"],
     end: Some(|report, sink| {
-        pour(report, sink);
+        emit(report, sink);
         if let Some(seconds) = report.kept("silent").filter(|seconds| *seconds > 0.0) {
             sink.add_fact(None, typed::RUN_SILENT, Nanos::from_seconds(seconds));
         }
@@ -98,7 +98,7 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let (second, flight, finished) = (second?, flight?, finished?);
     (found.number("started")? == finished + flight).then_some(())?;
     if report.kept("second").is_some_and(|last| second < last) {
-        pour(report, sink);
+        emit(report, sink);
     }
     let stood = report.kept("finished") == Some(finished)
         && report.kept("flight").is_some_and(|before| before > 0.0)
@@ -134,7 +134,7 @@ fn rates_of_seconds(
     }
 }
 
-fn pour(report: &mut Report, sink: &mut dyn Sink) {
+fn emit(report: &mut Report, sink: &mut dyn Sink) {
     let op = match report.part {
         "" => None,
         "write" => Some(Op::Write),
@@ -160,7 +160,7 @@ fn pour(report: &mut Report, sink: &mut dyn Sink) {
     else {
         return;
     };
-    // The size of an object is no size of a request to a disk.
+    // The size of an object is not a size of a request to a disk.
     let mean = so_far.filter(|mean| *mean > 0.0).map(|mean| mean * 1e9);
     if let Some(known) = rates(Some(finished / seconds), None, mean) {
         report.average(op, known, Some(seconds), sink);

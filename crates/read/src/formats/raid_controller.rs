@@ -52,46 +52,46 @@ pub const FORMAT: Format = Format::program::<Controller>(
 )
 .resumed();
 
-fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first() else { return Sniff::No };
+fn sniff(lines: &[&str]) -> Detect {
+    let Some(first) = lines.first() else { return Detect::No };
     let text = first.trim();
     if !is_for_people(text) {
-        return Sniff::No;
+        return Detect::No;
     }
     let table = [VOLUMES, DRIVES, PHYS].iter().any(|columns| titles(text, columns));
     if table || subject(text).is_some() || volume(text).is_some() || begins(text) {
-        return Sniff::Yes;
+        return Detect::Yes;
     }
     let next = lines.get(1..).unwrap_or_default();
     // A piece of `ssacli ... show detail`: a drive, or the controller's cache.
     if text.starts_with("physicaldrive ") || text.starts_with("Cache Status:") {
         let known = |line: &&str| PIECES.iter().any(|label| line.trim().starts_with(label));
         return match next.iter().any(known) {
-            true => Sniff::Yes,
-            false if next.len() < SECTION => Sniff::More,
-            false => Sniff::No,
+            true => Detect::Yes,
+            false if next.len() < SECTION => Detect::NeedLine,
+            false => Detect::No,
         };
     }
     // A drive's section whose first lines are in another language, or missing.
     if slot(text) {
         return match next.iter().any(|line| begins(line.trim()) || is_errors(line.trim())) {
-            true => Sniff::Yes,
-            false if next.len() < SECTION => Sniff::More,
-            false => Sniff::No,
+            true => Detect::Yes,
+            false if next.len() < SECTION => Detect::NeedLine,
+            false => Detect::No,
         };
     }
     // These stand above a listing, and above others too.
     if !text.starts_with("Enclosure Device ID:") && !text.starts_with("Adapter #") {
-        return Sniff::No;
+        return Detect::No;
     }
     match next.iter().map(|line| line.trim()).find(|line| !line.is_empty()) {
         Some(line)
             if line.starts_with("Slot Number:") || line.starts_with("Enclosure Device ID:") =>
         {
-            Sniff::Yes
+            Detect::Yes
         }
-        None if lines.len() < 4 => Sniff::More,
-        _ => Sniff::No,
+        None if lines.len() < 4 => Detect::NeedLine,
+        _ => Detect::No,
     }
 }
 
@@ -119,8 +119,8 @@ impl Reader for Controller {
         self.at_next_line(sink);
         let text = line.trim();
         if text.is_empty() || text.chars().all(|c| matches!(c, '-' | '=')) {
-            return Step::Took;
+            return Step::Consumed;
         }
-        if self.says(text, sink) || begins(text) { Step::Took } else { Step::Passed }
+        if self.says(text, sink) || begins(text) { Step::Consumed } else { Step::NotMine }
     }
 }

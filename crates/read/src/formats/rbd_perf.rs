@@ -45,7 +45,7 @@ static LABELS: Labels = Labels {
             "rbd/vm-1       998/s      0/s   3.9 MiB/s       0 B/s    34.96 ms     0.00 ns",
         ]),
     ],
-    resumes: true,
+    may_resume: true,
     ..Labels::NEW
 };
 

@@ -28,11 +28,11 @@ use crate::describe::log::{Effect, Log, says};
 pub const FORMAT: Format =
     Format::log("Redis' log: slow syncs of the append-only file", Level::E, &LOG);
 
-/// The server waits so long before it says so (`flushAppendOnlyFile` of aof.c).
+/// The server waits so long before it shows it (`flushAppendOnlyFile` of aof.c).
 const WAITED: Nanos = Nanos::whole_ms(2_000);
 const SLOW: &[Effect] =
-    &[Effect::Count(typed::FLUSH_SLOW), Effect::AtLeast(typed::FLUSH_SLOWEST_LEAST, WAITED)];
-/// A log of snapshots and rewrites without a complaint has none.
+    &[Effect::Count(typed::FLUSH_SLOW), Effect::AtLeast(typed::FLUSH_SLOWEST_AT_LEAST, WAITED)];
+/// A log of snapshots and rewrites without a log event has none.
 const NONE: &[Effect] = &[Effect::Zero(typed::FLUSH_SLOW)];
 
 static LOG: Log = Log {

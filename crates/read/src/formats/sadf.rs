@@ -20,7 +20,7 @@
 //! ## Not in this output
 //! Reads and writes separately, individual latencies.
 
-use crate::counters::disk_columns::{Draft, is_value};
+use crate::counters::disk_columns::{RowBuilder, is_value};
 use crate::counters::sar_columns::{SadfClock, own};
 use crate::program::*;
 
@@ -74,7 +74,7 @@ struct Sadf {
     /// The interval whose disks are being read: its seconds and its end.
     now: Option<(f64, WallTime)>,
     /// The disk whose values are being read.
-    disk: Option<(String, Draft)>,
+    disk: Option<(String, RowBuilder)>,
 }
 
 impl Reader for Sadf {
@@ -83,23 +83,23 @@ impl Reader for Sadf {
             let same = self.now == Some((seconds, moment))
                 && self.disk.as_ref().is_some_and(|(name, _)| name == disk);
             if !same {
-                self.pour(sink);
+                self.emit(sink);
                 self.now = Some((seconds, moment));
-                self.disk = Some((disk.to_string(), Draft::default()));
+                self.disk = Some((disk.to_string(), RowBuilder::default()));
             }
             if let Some((_, draft)) = &mut self.disk {
                 draft.take(&own(column), value);
             }
-            return Step::Took;
+            return Step::Consumed;
         }
         let text = line.trim();
         if text.starts_with("<timestamp ") {
-            self.pour(sink);
+            self.emit(sink);
             let of = |name| attribute(text, name);
             let moment = of("date").zip(of("time"));
             let moment = moment.and_then(|(date, time)| WallTime::read(&format!("{date} {time}")));
             self.now = of("interval").and_then(decimal).zip(moment);
-            return Step::Took;
+            return Step::Consumed;
         }
         if text.starts_with("<disk-device ") {
             let Some(name) = attribute(text, "dev") else {
@@ -108,39 +108,39 @@ impl Reader for Sadf {
             if self.now.is_none() {
                 return Step::skipped("the line above it is not a timestamp");
             }
-            let mut draft = Draft::default();
+            let mut draft = RowBuilder::default();
             for (column, xml) in COLUMNS.iter().filter(|(_, xml)| !xml.is_empty()) {
                 if let Some(value) = attribute(text, xml).filter(|value| is_value(value)) {
                     draft.take(&own(column), value);
                 }
             }
             self.disk = Some((name.to_string(), draft));
-            self.pour(sink);
-            return Step::Took;
+            self.emit(sink);
+            return Step::Consumed;
         }
         if text == "</sysstat>" {
-            return Step::Ended;
+            return Step::End;
         }
         let other = text.is_empty() || text.starts_with('<') || text.starts_with("xmlns");
         let torn = line.matches('\t').count() == 5 && COLUMNS.iter().any(|(c, _)| line.contains(c));
         match (other || text.starts_with("xsi:"), torn) {
-            (true, _) => Step::Took,
+            (true, _) => Step::Consumed,
             (_, true) => Step::skipped("time or value missing"),
-            _ if line.matches('\t').count() == 5 => Step::Took,
-            _ => Step::Passed,
+            _ if line.matches('\t').count() == 5 => Step::Consumed,
+            _ => Step::NotMine,
         }
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        self.pour(sink);
+        self.emit(sink);
     }
 }
 
 impl Sadf {
-    fn pour(&mut self, sink: &mut dyn Sink) {
+    fn emit(&mut self, sink: &mut dyn Sink) {
         let (Some((name, draft)), Some((seconds, moment))) = (self.disk.take(), self.now) else {
             return;
         };
-        self.clock.pour((&name, &draft), (seconds, moment), sink);
+        self.clock.emit((&name, &draft), (seconds, moment), sink);
     }
 }

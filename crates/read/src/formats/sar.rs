@@ -35,7 +35,7 @@
 
 use iowhy_model::typed::PerSecond;
 
-use crate::counters::disk_columns::{Draft, is_column, is_value};
+use crate::counters::disk_columns::{RowBuilder, is_column, is_value};
 use crate::counters::processor::{Processor, are_shares, shares};
 use crate::counters::sar_columns::{SadfClock, named, own};
 use crate::counters::stated::{Column, rates, state_disks};
@@ -50,21 +50,21 @@ pub const FORMAT: Format = Format::program::<Sar>(
 );
 
 /// Lines between the banner and the first table: one that is blank, and one restart.
-const LEAD: usize = 4;
+const BANNER_LINES: usize = 4;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     for (place, line) in lines.iter().enumerate() {
         if Header::of(line).is_some()
             || machine_table(line).is_some()
             || sadf_heading(line).is_some_and(|known| !known.is_empty())
         {
-            return Sniff::Yes;
+            return Detect::Yes;
         }
         if banner(line).is_none() && (place == 0 || !line.trim().is_empty()) {
-            return Sniff::No;
+            return Detect::No;
         }
     }
-    if lines.len() < LEAD { Sniff::More } else { Sniff::No }
+    if lines.len() < BANNER_LINES { Detect::NeedLine } else { Detect::No }
 }
 
 /// `Linux 6.1.0 (host) 11/21/26 _x86_64_ (2 CPU)`.
@@ -75,7 +75,7 @@ fn banner(line: &str) -> Option<String> {
     (system == "Linux" && words.next().is_some()).then(|| format!("{host}, Linux {release}"))
 }
 
-/// The words a line begins with to say when: a time, perhaps with AM or PM, or `Average:`.
+/// The words a line begins with to show when: a time, perhaps with AM or PM, or `Average:`.
 fn stamp<'a, 'b>(words: &'a [&'b str]) -> Option<(Stamp, &'a [&'b str])> {
     let first = words.first()?;
     // `Average:` in any language, `Moyenne :` and `Trung bình:` in two words.
@@ -141,7 +141,7 @@ impl Header {
     }
 }
 
-/// `# hostname;interval;timestamp;DEV;tps;rkB/s;...` of `sadf -d`: its columns behind the device;
+/// `# hostname;interval;timestamp;DEV;tps;rkB/s;...` of `sadf -d`: its columns after the device;
 /// none if it is a table of something else.
 fn sadf_heading(line: &str) -> Option<Vec<String>> {
     let columns = line.trim_end().strip_prefix("# hostname;interval;timestamp;")?;
@@ -167,15 +167,15 @@ impl Sadf {
     /// other.
     fn row(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let fields: Vec<&str> = line.trim_end().split(';').collect();
-        let [_, seconds, time, disks @ ..] = &fields[..] else { return Step::Passed };
-        let Some(name) = disks.first() else { return Step::Passed };
+        let [_, seconds, time, disks @ ..] = &fields[..] else { return Step::NotMine };
+        let Some(name) = disks.first() else { return Step::NotMine };
         if name.contains("RESTART") || name.starts_with("COM") || self.columns.is_empty() {
-            return Step::Took;
+            return Step::Consumed;
         }
         let seconds = decimal(seconds).filter(|seconds| *seconds > 0.0);
         let moment = WallTime::read(time);
         if seconds.is_none() && moment.is_none() {
-            return Step::Passed;
+            return Step::NotMine;
         }
         let mut lost = 0;
         let width = if self.together { self.columns.len() + 1 } else { disks.len() };
@@ -194,7 +194,7 @@ impl Sadf {
             }
         }
         if lost == 0 {
-            return Step::Took;
+            return Step::Consumed;
         }
         // The line counts as one; of several disks each is a row of its own.
         sink.source().skipped += lost - 1;
@@ -202,9 +202,9 @@ impl Sadf {
     }
 
     fn disk(&mut self, name: &str, cells: &[&str], when: (f64, WallTime), sink: &mut dyn Sink) {
-        let mut draft = Draft::default();
+        let mut draft = RowBuilder::default();
         self.columns.iter().zip(cells).for_each(|(column, word)| draft.take(column, word));
-        self.clock.pour((name, &draft), when, sink);
+        self.clock.emit((name, &draft), when, sink);
     }
 }
 
@@ -349,7 +349,7 @@ impl Totals {
     }
 
     /// Gives all rows out, as of one device.
-    fn pour(&mut self, sink: &mut dyn Sink) {
+    fn emit(&mut self, sink: &mut dyn Sink) {
         let (mut read, mut written) = (Column::default(), Column::default());
         let mut rows = std::mem::take(&mut self.rows);
         if rows.is_empty() {
@@ -391,8 +391,8 @@ struct Sar {
     apart: bool,
     /// The ends of the intervals; the first heading's time is where they begin.
     moments: Moments,
-    averages: Vec<(String, Draft)>,
-    poured: bool,
+    averages: Vec<(String, RowBuilder)>,
+    emitted: bool,
     /// The columns of a table of processors whose rows follow, and their shares so far.
     shares: Vec<String>,
     processor: Processor,
@@ -411,15 +411,15 @@ impl Reader for Sar {
             self.apart = true;
             self.shares.clear();
             self.of_machine = None;
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(columns) = sadf_heading(line) {
             if self.moments.began() {
-                return Step::Ended;
+                return Step::End;
             }
             let sadf = self.sadf.get_or_insert_default();
             (sadf.columns, sadf.together) = (columns, line.trim_end().ends_with("[...]"));
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(sadf) = self.sadf.as_mut().filter(|_| line.contains(';')) {
             return sadf.row(line, sink);
@@ -430,10 +430,10 @@ impl Reader for Sar {
                 || self.totals.began.is_some()
                 || !self.paging.columns.is_empty()
             {
-                return Step::Ended;
+                return Step::End;
             }
             sink.source().host = Some(host);
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(header) = Header::of(line) {
             if let (Stamp::At(moment), false) = (header.stamp, self.moments.began()) {
@@ -441,7 +441,7 @@ impl Reader for Sar {
             }
             self.table = Some(header);
             (self.apart, self.of_machine) = (false, None);
-            return Step::Took;
+            return Step::Consumed;
         }
         let Some((stamp, rest)) = stamp(&words) else {
             // As many words as a row of the table, and a time that is none.
@@ -456,11 +456,11 @@ impl Reader for Sar {
                     self.totals.moments.at(moment);
                 }
             }
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(columns) = processor_columns(rest) {
             (self.shares, self.of_machine) = (columns, None);
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(table) = machine_columns(rest) {
             let columns = rest.iter().map(ToString::to_string).collect();
@@ -469,24 +469,24 @@ impl Reader for Sar {
                 MachineTable::Paging => self.paging.columns = columns,
             }
             (self.table, self.of_machine) = (None, Some(table));
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(table) = self.of_machine {
-            // Another table may follow without a blank line: its heading is no row.
+            // Another table may follow without a blank line: its heading is not a row.
             let values = rest.iter().filter(|word| is_value(word)).count();
             if values == 0 {
                 self.of_machine = None;
-                return Step::Took;
+                return Step::Consumed;
             }
             let read = match table {
                 MachineTable::Totals => self.totals.row(stamp, rest),
                 // A line of another tool begins with a time, too.
                 MachineTable::Paging if values * 2 < self.paging.columns.len() => {
-                    return Step::Passed;
+                    return Step::NotMine;
                 }
                 MachineTable::Paging => self.paging.row(stamp, rest),
             };
-            return read.map_or_else(Step::Skipped, |()| Step::Took);
+            return read.map_or_else(Step::Malformed, |()| Step::Consumed);
         }
         // A blank line ends a table, unless a page has one behind each line.
         if std::mem::take(&mut self.apart)
@@ -502,7 +502,7 @@ impl Reader for Sar {
                 let pairs = self.shares.iter().map(String::as_str).zip(cells.iter().copied());
                 self.processor.take(&shares(pairs));
             }
-            return Step::Took;
+            return Step::Consumed;
         };
         let Some((name, draft)) = row(header, rest) else {
             let name = if header.name_first { rest.first() } else { rest.last() };
@@ -516,39 +516,39 @@ impl Reader for Sar {
             Stamp::Average => self.averages.push((name, draft)),
             Stamp::At(moment) => {
                 self.moments.at(moment);
-                self.pour(&name, &draft, sink);
+                self.emit(&name, &draft, sink);
             }
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.processor.state(sink);
         self.paging.state(sink);
-        if self.poured {
+        if self.emitted {
             return;
         }
         if self.averages.is_empty() {
-            return self.totals.pour(sink);
+            return self.totals.emit(sink);
         }
         self.moments = Moments::default();
         for (name, draft) in std::mem::take(&mut self.averages) {
-            self.pour(&name, &draft, sink);
+            self.emit(&name, &draft, sink);
         }
     }
 }
 
 impl Sar {
-    fn pour(&mut self, name: &str, draft: &Draft, sink: &mut dyn Sink) {
+    fn emit(&mut self, name: &str, draft: &RowBuilder, sink: &mut dyn Sink) {
         let mut interval = draft.interval(sink.device(name));
         self.moments.date(&mut interval);
         sink.interval(interval);
-        self.poured = true;
+        self.emitted = true;
     }
 }
 
 /// A name and as many values as the header has columns.
-fn row(header: &Header, words: &[&str]) -> Option<(String, Draft)> {
+fn row(header: &Header, words: &[&str]) -> Option<(String, RowBuilder)> {
     let (name, cells) = match header.name_first {
         true => words.split_first()?,
         false => words.split_last()?,
@@ -556,7 +556,7 @@ fn row(header: &Header, words: &[&str]) -> Option<(String, Draft)> {
     if cells.len() != header.columns.len() || !cells.iter().all(|word| is_value(word)) {
         return None;
     }
-    let mut draft = Draft::default();
+    let mut draft = RowBuilder::default();
     header.columns.iter().zip(cells).for_each(|(column, word)| draft.take(column, word));
     Some((named(name), draft))
 }

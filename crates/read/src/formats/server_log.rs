@@ -44,7 +44,7 @@ pub const FORMAT: Format = Format::log(
 );
 
 const WRITE: &[Effect] = &[Effect::Event(Op::Write, "write")];
-/// The line itself says whether it was read or written.
+/// The line itself shows whether it was read or written.
 const NAMED: &[Effect] = &[Effect::Event(Op::Other, "request")];
 const SYNC: &[Effect] = &[Effect::Event(Op::Flush, "flush or sync")];
 const SYNC_OF_LOG: &[Effect] = &[Effect::Event(Op::Flush, "sync of the write-ahead log")];
@@ -123,8 +123,8 @@ static LOG: Log = Log {
     ..Log::NEW
 };
 
-/// What Cassandra says of the syncs of its commit log. Of one sync, or where the time was rounded
-/// away, a mean is all there is.
+/// What Cassandra reports of the syncs of its commit log. Of one sync, or where the time was
+/// rounded away, a mean is all there is.
 fn mean(found: &Found, sink: &mut dyn Sink) -> Option<()> {
     let (count, over, mean) = (found.count("n")?, found.time("over")?, found.time("mean")?);
     let mut interval = Interval::new(sink.device("cassandra"), Layer::Application);

@@ -5,8 +5,8 @@
 //! `smart.firmware`, `smart.rpm`, `smart.hours`, `smart.at` (when, in seconds since 1970),
 //! `smart.celsius` and the drive's own warning for it, the raw values of ATA attributes by number
 //! (`smart.raw.5`, `smart.raw.197` ...), failed ones (`smart.failed.5`), errors logged
-//! (`smart.errors`, `smart.self-test-errors`), how many entries of the error log are unreadable
-//! sectors or corrupt transfers (`smart.error-log.unc`, `smart.error-log.icrc`), the counters of
+//! (`smart.errors`, `smart.self_test_errors`), how many entries of the error log are unreadable
+//! sectors or corrupt transfers (`smart.error_log.unc`, `smart.error_log.icrc`), the counters of
 //! the SATA link (`smart.sataphy.N`), grown defects of SCSI drives, the link's speed and its limit,
 //! and the NVMe health log (`smart.nvme.media_errors`, `smart.nvme.percentage_used` ...).
 //!
@@ -84,7 +84,7 @@ const KEYS: &[&str] = &[
     "\"nvme_controller_id\"", "\"scsi_error_counter_log\"", "\"scsi_grown_defect_list\"",
 ];
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     sniff_document(lines, KEYS)
 }
 
@@ -109,7 +109,7 @@ impl Reader for Smart {
         if self.document.is_over() {
             return;
         }
-        if let Some(document) = self.document.mended() {
+        if let Some(document) = self.document.repaired() {
             record(&document, sink);
         }
         sink.skip(note("the document is truncated; the complete part was read"));
@@ -208,7 +208,7 @@ fn record(document: &Value, sink: &mut dyn Sink) {
             None => drive.add_text(typed::SMART_NVME.member(key), &value, &place),
         }
     }
-    drive.pour(sink);
+    drive.emit(sink);
 }
 
 /// Counters of the phys of all ports, each summed over them, by their names in sysfs.

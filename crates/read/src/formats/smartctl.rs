@@ -6,9 +6,9 @@
 //! defects, error recovery limits, counters of the SATA and SAS link, the NVMe health log and its
 //! power states. The facts are those of `smart`, which reads the JSON: `smart.passed`,
 //! `smart.model`, `smart.raw.197`, `smart.errors`, `smart.nvme.percentage_used` and so on. Beside
-//! these `smart.error-log.unc` and `smart.error-log.icrc` count the entries of the error log that
+//! these `smart.error_log.unc` and `smart.error_log.icrc` count the entries of the error log that
 //! are unreadable sectors or corrupt transfers, `smart.sataphy.N` is counter N of the SATA link,
-//! and `smart.idle-exit-us` the longest time in which an NVMe drive wakes from a power state.
+//! and `smart.idle_exit` the longest time in which an NVMe drive wakes from a power state.
 //!
 //! ## How to capture
 //! `smartctl -x /dev/sda`, also `-i`, `-H`, `-A`, `-l error`, `-l selftest`, `-l sataphy`,
@@ -61,7 +61,7 @@ static LABELS: Labels = Labels {
         opens: Opens::Report,
     }),
     near: 4,
-    resumes: true,
+    may_resume: true,
     lines: &[
         says("^$", |_, report, _| report.enter("")).like(&[""]),
         perhaps("_disk_{:u}]", |found, report, _| {
@@ -293,9 +293,9 @@ static LABELS: Labels = Labels {
                 }
                 report.state(nvme_fact(key, value));
             }
-            return Step::Took;
+            return Step::Consumed;
         }
-        if report.part.is_empty() { Step::Passed } else { Step::Took }
+        if report.part.is_empty() { Step::NotMine } else { Step::Consumed }
     }),
     ignored: &[
         "Model Family", "LU WWN Device Id", "Logical Unit id", "User Capacity", "Sector Size",

@@ -3,7 +3,7 @@
 //! ## Reads
 //! Sentences such as `Device: /dev/sdf [SAT], 8 Currently unreadable (pending) sectors`, with or
 //! without a preceding log timestamp. They become the facts of `smart`: `smart.raw.197`,
-//! `smart.raw.198`, `smart.errors`, `smart.self-test-errors`, `smart.passed`, `smart.failed.N`,
+//! `smart.raw.198`, `smart.errors`, `smart.self_test_errors`, `smart.passed`, `smart.failed.N`,
 //! `smart.nvme.critical_warning`, `smart.celsius`; both values if an increase is reported. A drive
 //! that gave no answer has `smart.silent`. The line below `Device info:` gives the model.
 //!
@@ -37,13 +37,13 @@ const INFO: &str = "info";
 static LABELS: Labels = Labels {
     lines: &[
         begins("Device: /", |found, report, sink| {
-            let said = smartd_lines::message_of(found.line())?;
-            let device = Some(sink.device(&said.drive));
-            for (key, value) in said.facts {
+            let reported = smartd_lines::message_of(found.line())?;
+            let device = Some(sink.device(&reported.drive));
+            for (key, value) in reported.facts {
                 sink.fact(Fact::new(device, key, value, report.place().to_string()));
             }
             report.forget(INFO);
-            report.quote_alone(&said.drive)
+            report.quote_alone(&reported.drive)
         })
         .when(|found| smartd_lines::message_of(found.line()).is_some())
         .like(&["Device: /dev/sda [SAT], 8 Currently unreadable (pending) sectors"]),
@@ -69,7 +69,7 @@ static LABELS: Labels = Labels {
         "^SMART error (",
         " smartd[{*}]: ",
     ],
-    resumes: true,
+    may_resume: true,
     ..Labels::NEW
 };
 

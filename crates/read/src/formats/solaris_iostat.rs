@@ -16,9 +16,9 @@
 //! 11.4) prints microseconds, which only the command line shows.
 //!
 //! ## Caveats
-//! The first report is since boot. It is treated as such if its title says so, if others follow it,
-//! or if its rates cannot come from the interval that the command names; not if they are all whole
-//! requests over that interval. `%b` is time with something on the device, not a measure of
+//! The first report is since boot. It is treated as such if its title shows it, if others follow
+//! it, or if its rates cannot come from the interval that the command names; not if they are all
+//! whole requests over that interval. `%b` is time with something on the device, not a measure of
 //! saturation. `wait` and `actv` are mean numbers of requests, not times. `svc_t` without `-n`
 //! contains the queue. Volumes repeat the I/O of their disks.
 //!
@@ -41,22 +41,22 @@ pub const FORMAT: Format = Format::program::<SolarisIostat>(
 );
 
 /// Lines that may stand between a command, time or title and the header.
-const LEAD: usize = 6;
+const BANNER_LINES: usize = 6;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     for (place, line) in lines.iter().enumerate() {
         if line.contains("actv") && header(&split(line)).is_some() {
-            return Sniff::Yes;
+            return Detect::Yes;
         }
         let leads = is_title(line)
             || WallTime::read(line).is_some()
             || invocation(line, "iostat").is_some()
             || is_other_title(line);
         if !leads && (place == 0 || !line.trim().is_empty()) {
-            return Sniff::No;
+            return Detect::No;
         }
     }
-    if lines.len() < LEAD { Sniff::More } else { Sniff::No }
+    if lines.len() < BANNER_LINES { Detect::NeedLine } else { Detect::No }
 }
 
 fn is_title(line: &str) -> bool {
@@ -112,32 +112,32 @@ impl Reader for SolarisIostat {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if line.trim().is_empty() {
             self.interrupt(sink);
-            return Step::Passed;
+            return Step::NotMine;
         }
         if let Some(command) = invocation(line, "iostat") {
             if self.begun {
-                return Step::Ended;
+                return Step::End;
             }
             self.asked = command.interval;
             self.micros = command.letters.contains('u') && !command.letters.contains("Tu");
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(moment) = WallTime::read(line) {
             self.end_report(true, sink);
             self.before = self.now;
             self.now = Some(moment);
             self.first = self.first.or(Some(moment));
-            return Step::Took;
+            return Step::Consumed;
         }
         if is_title(line) {
             self.end_report(true, sink);
             self.annotated = line.to_ascii_lowercase().contains("since boot");
-            return Step::Took;
+            return Step::Consumed;
         }
         if self.begun && (is_other_title(line) || split(line).iter().all(|word| is_column(word))) {
             self.interrupt(sink);
             self.rows = None;
-            return Step::Took;
+            return Step::Consumed;
         }
         self.table(&split(line), sink)
     }
@@ -167,12 +167,12 @@ impl SolarisIostat {
             self.rows = Some(RowCutter::new(width, name_first, is_value));
             words = &words[used..];
             if words.is_empty() {
-                return Step::Took;
+                return Step::Consumed;
             }
         }
         let Some(rows) = &mut self.rows else {
             let bare = self.begun && words.iter().all(|word| is_value(word));
-            return if bare { Step::Took } else { Step::Passed };
+            return if bare { Step::Consumed } else { Step::NotMine };
         };
         let whole = words.len() == self.columns.len() + 1;
         let first = self.report.is_empty() && whole;
@@ -186,11 +186,11 @@ impl SolarisIostat {
                 for row in rows {
                     self.take(&row.name, &row.cells, sink);
                 }
-                Step::Took
+                Step::Consumed
             }
-            RowState::Part => Step::Took,
+            RowState::Part => Step::Consumed,
             RowState::Bad(name, reason) => skipped_row(name.as_deref(), reason, sink),
-            RowState::Other => Step::Passed,
+            RowState::Other => Step::NotMine,
         }
     }
 
@@ -215,7 +215,7 @@ impl SolarisIostat {
         self.report.push((name.to_string(), interval(device, columns.zip(cells), scale)));
     }
 
-    /// Pours out the report; `more` says that another follows.
+    /// Pours out the report; `more` shows that another follows.
     fn end_report(&mut self, more: bool, sink: &mut dyn Sink) {
         self.interrupt(sink);
         if self.report.is_empty() {

@@ -71,7 +71,7 @@ static LABELS: Labels = Labels {
     end: Some(|report, sink| {
         histogram(report, sink);
         let length = report.kept(SECONDS).map(Nanos::from_seconds);
-        report.pour_works(Layer::Application, 1.0, |interval| interval.length = length, sink);
+        report.emit_works(Layer::Application, 1.0, |interval| interval.length = length, sink);
     }),
     ..Labels::NEW
 };

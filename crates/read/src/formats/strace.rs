@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use iowhy_model::Edges;
 
 use crate::program::*;
-use crate::text::odd::has_odd;
+use crate::text::repair::has_odd;
 use crate::text::words::is_for_people;
 use crate::trace::syscalls::{file_of, file_op};
 
@@ -39,10 +39,10 @@ pub const FORMAT: Format = Format::program::<Strace>(
 )
 .resumed();
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let first = lines.first().copied().unwrap_or_default();
     if !is_for_people(first) {
-        return Sniff::No;
+        return Detect::No;
     }
     (Call::of(first).is_some() || is_summary(first) || is_harmed(first)).into()
 }
@@ -107,7 +107,7 @@ impl<'a> Call<'a> {
         whole.then(|| Call { front, name, arguments, resumed, result: result.parse().ok(), ns })
     }
 
-    /// The file that `-y` names; for what is no file an empty text.
+    /// The file that `-y` names; for what is not a file an empty text.
     fn file(&self) -> Option<&'a str> {
         integer(self.arguments.split_once('<')?.0)?;
         file_of(self.arguments)
@@ -136,7 +136,7 @@ impl Reader for Strace {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if is_summary(line) {
             self.summary = true;
-            return Step::Took;
+            return Step::Consumed;
         }
         if self.summary {
             return counts(line, sink);
@@ -153,16 +153,16 @@ impl Reader for Strace {
                 head.split_whitespace().next_back().is_some_and(|name| file_op(name).is_some())
             });
             return match (ours, cut) {
-                (true, _) => Step::Took,
+                (true, _) => Step::Consumed,
                 (false, false) if resumed.is_some_and(|(name, _)| file_op(name).is_some()) => {
                     Step::skipped("the call has no duration")
                 }
                 (_, true) => Step::skipped("the call has no duration"),
-                _ => Step::Passed,
+                _ => Step::NotMine,
             };
         };
         self.call(&call, sink);
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -232,11 +232,11 @@ fn counts(line: &str, sink: &mut dyn Sink) -> Step {
     let words: Vec<&str> = line.split_whitespace().collect();
     let ruler = words.iter().all(|word| word.bytes().all(|b| b == b'-'));
     if ruler || words.last() == Some(&"total") {
-        return Step::Took;
+        return Step::Consumed;
     }
-    let [share, seconds, each, calls, .., name] = &words[..] else { return Step::Passed };
+    let [share, seconds, each, calls, .., name] = &words[..] else { return Step::NotMine };
     if decimal(share).is_none() {
-        return Step::Passed;
+        return Step::NotMine;
     }
     let (Some(seconds), Some(_), Some(calls)) = (decimal(seconds), integer(each), integer(calls))
     else {
@@ -246,7 +246,7 @@ fn counts(line: &str, sink: &mut dyn Sink) -> Step {
         let value = format!("{calls} {name}, {seconds} s (of the processor unless -w was given)");
         sink.add_fact(None, typed::STRACE_CALLS, value);
     }
-    Step::Took
+    Step::Consumed
 }
 
 #[cfg(test)]

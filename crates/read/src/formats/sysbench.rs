@@ -35,7 +35,7 @@ pub const FORMAT: Format =
     Format::labels("sysbench fileio: rates, throughput, latency", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {
-    nameless: "sysbench",
+    unnamed: "sysbench",
     near: 8,
     lines: &[
         begins("^Operations performed:{r:n} Read,{w:n} Write,{o:n} Other", |found, report, _| {
@@ -114,7 +114,7 @@ static LABELS: Labels = Labels {
         "Number of IO requests",
     ],
     cut: &["Operations performed:", "reads/s:", "writes/s:", "fsyncs/s:", ", MiB/s:"],
-    end: Some(pour),
+    end: Some(emit),
     ..Labels::NEW
 };
 
@@ -131,7 +131,7 @@ fn ns(ms: f64) -> u64 {
     (ms.max(0.0) * 1e6) as u64
 }
 
-fn pour(run: &mut Report, sink: &mut dyn Sink) {
+fn emit(run: &mut Report, sink: &mut dyn Sink) {
     let seconds = run.kept("seconds").filter(|seconds| *seconds > 0.0);
     let counted = |what| Some(run.kept(what)? / seconds?);
     let parts = [

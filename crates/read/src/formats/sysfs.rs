@@ -4,7 +4,7 @@
 //! A path and its value on one line, as `grep` prints them; a path in arrows above its value, as
 //! `head` does; and `cat` with one path above the value. Of a disk these are the facts that iowhy
 //! reads itself: `queue.scheduler`, `queue.rotational`, `queue.nr_requests`, `queue.write_cache`
-//! and the rest of its queue, `device.queue_depth`, `device.timeout_s`, `device.model`,
+//! and the rest of its queue, `device.queue_depth`, `device.timeout`, `device.model`,
 //! `device.state`. Of a phy `phy.invalid_dword_count`, `phy.running_disparity_error_count`,
 //! `phy.loss_of_dword_sync_count` and `phy.phy_reset_problem_count`.
 //!
@@ -25,7 +25,7 @@
 
 use iowhy_model::{FactKey, key};
 
-use crate::drive::health::Places;
+use crate::drive::health::LineNumbers;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<Sysfs>(
@@ -72,7 +72,7 @@ const PHY: &[&str] = &[
 /// Other files of the same folders, which hold no fact of ours.
 const OTHERS: [&str; 3] = ["/queue/", "/sas_phy/", "/md/"];
 
-/// A file: its device, and the fact it holds, if it holds one of ours.
+/// A file: its device, and the fact it holds, if it contains one of ours.
 fn file(path: &str) -> Option<(&str, Option<FactKey>)> {
     let path = path.trim().strip_prefix("/sys/")?;
     if path.contains(['*', ' ', '{']) {
@@ -95,7 +95,7 @@ fn headed(line: &str) -> Option<&str> {
     line.trim().strip_prefix("==> ")?.strip_suffix(" <==")
 }
 
-/// `$ cat /sys/block/sda/queue/scheduler`: one path, and nothing behind it.
+/// `$ cat /sys/block/sda/queue/scheduler`: one path, and nothing after it.
 fn shown(line: &str) -> Option<&str> {
     if !line.contains("cat") {
         return None;
@@ -120,42 +120,42 @@ fn glued(line: &str) -> Option<(&str, &str)> {
     None
 }
 
-fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first() else { return Sniff::No };
+fn sniff(lines: &[&str]) -> Detect {
+    let Some(first) = lines.first() else { return Detect::No };
     let path = headed(first).or_else(|| shown(first));
     let ours = path.is_some_and(|path| file(path).is_some_and(|(_, key)| key.is_some()));
-    Sniff::from(ours || glued(first).is_some())
+    Detect::from(ours || glued(first).is_some())
 }
 
 #[derive(Default)]
 struct Sysfs {
-    places: Places,
+    line_numbers: LineNumbers,
     /// The path whose value stands on the next line.
     path: Option<String>,
 }
 
 impl Reader for Sysfs {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = self.places.next(sink);
+        let place = self.line_numbers.next(sink);
         let text = line.trim();
         if let Some(path) = headed(line).or_else(|| shown(line)).filter(|path| file(path).is_some())
         {
             self.path = Some(path.to_string());
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some((path, value)) = glued(line) {
             stated(path, value, &place, sink);
-            return Step::Took;
+            return Step::Consumed;
         }
         if text.is_empty() {
-            return Step::Took;
+            return Step::Consumed;
         }
         match self.path.take() {
             Some(path) => {
                 stated(&path, text, &place, sink);
-                Step::Took
+                Step::Consumed
             }
-            None => Step::Passed,
+            None => Step::NotMine,
         }
     }
 }

@@ -32,7 +32,7 @@ const BLOCK: f64 = 512.0;
 
 static LABELS: Labels = Labels {
     lines: &[
-        // The columns behind the time, as System V names them.
+        // The columns after the time, as System V names them.
         begins(
             "^{time:word} device %busy avque r+w/s blks/s avwait avserv$",
             |found, report, _| {

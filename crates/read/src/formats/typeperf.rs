@@ -104,12 +104,12 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
             let value = report.heading.number(&format!("{disk}\t{counter}"), &cells);
             value.filter(|value| *value >= 0.0)
         };
-        pour(disk, of, report, sink);
+        emit(disk, of, report, sink);
     }
     Some(())
 }
 
-fn pour(disk: &str, of: impl Fn(&str) -> Option<f64>, report: &Report, sink: &mut dyn Sink) {
+fn emit(disk: &str, of: impl Fn(&str) -> Option<f64>, report: &Report, sink: &mut dyn Sink) {
     let wait = |name: &str| of(name).filter(|s| *s > 0.0).map(|s| s * NS_PER_S);
     let mut interval = Interval::new(sink.device(disk), Layer::Block);
     let parts = [

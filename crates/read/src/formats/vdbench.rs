@@ -37,7 +37,7 @@ const ROWS: &str = "rows";
 const OVER: &str = "over";
 
 static LABELS: Labels = Labels {
-    nameless: "run",
+    unnamed: "run",
     near: 1,
     lines: &[
         // The time in front is the line's own, so nothing stands before it.
@@ -71,7 +71,7 @@ static LABELS: Labels = Labels {
         perhaps("^{row:text}$", row)
             .like(&["16:24:32.018  1  84.0  0.08  1024  53.57  2.1  2.0  2.2  9.1  1.0  0.2"]),
     ],
-    resumes: true,
+    may_resume: true,
     ..Labels::NEW
 };
 

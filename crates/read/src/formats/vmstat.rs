@@ -16,7 +16,7 @@
 //!
 //! ## Caveats
 //! The first row is since boot: it is ignored, unless it is the only one; then its facts are named
-//! `vmstat.since-boot.wa`. `wa` is idle time with I/O outstanding: a busy CPU hides it. `b` counts
+//! `vmstat.since_boot.wa`. `wa` is idle time with I/O outstanding: a busy CPU hides it. `b` counts
 //! tasks in uninterruptible sleep, most of them waiting for I/O. `bi` and `bo` are KiB per second
 //! whatever the unit of memory; `si` and `so` are memory per second in the unit of `-S`, KiB by
 //! default. `so` above 0 on the same disk makes memory the cause. `st` above 5 % is the host's

@@ -34,12 +34,12 @@ pub const FORMAT: Format = Format::program::<VmstatDisk>(
     sniff,
 );
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     match lines {
-        [first] if is_groups(first) || is_total(first, "disks") => Sniff::More,
+        [first] if is_groups(first) || is_total(first, "disks") => Detect::NeedLine,
         [first, second, ..] if is_total(first, "disks") => is_total(second, "partitions").into(),
         [first, second, ..] => (is_groups(first) && is_columns(second)).into(),
-        _ => Sniff::No,
+        _ => Detect::No,
     }
 }
 
@@ -102,7 +102,7 @@ fn row(line: &str) -> Option<(Counters, Option<Clock>)> {
 struct VmstatDisk(Copies);
 
 impl Reader for VmstatDisk {
-    fn above(&mut self, line: &str) {
+    fn line_above(&mut self, line: &str) {
         if let Some(command) = invocation(line, "vmstat") {
             self.0.every = command.interval.map(Nanos::from_seconds);
         }
@@ -110,7 +110,7 @@ impl Reader for VmstatDisk {
 
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if is_groups(line) || is_columns(line) || line.trim().is_empty() {
-            return Step::Took;
+            return Step::Consumed;
         }
         if TOTALS.iter().any(|what| is_total(line, what)) {
             return match is_total(line, "disks") {
@@ -118,12 +118,12 @@ impl Reader for VmstatDisk {
                     "vmstat -D counts all disks together since boot, both volumes and their \
                      members; `vmstat -d 5 3` shows each disk",
                 ),
-                false => Step::Took,
+                false => Step::Consumed,
             };
         }
         if let Some((counters, now)) = row(line) {
             self.0.take(counters, now, sink);
-            return Step::Took;
+            return Step::Consumed;
         }
         let numbers =
             line.split_whitespace().skip(1).filter(|word| integer(word).is_some()).count();

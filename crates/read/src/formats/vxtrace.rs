@@ -46,8 +46,8 @@ const OPEN_LIMIT: usize = 65_536;
 /// Lines of upper objects held back until a disk line shows that they are not needed.
 const UPPER_LIMIT: usize = 4_096;
 
-fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::from(lines.first().is_some_and(|line| matches!(parse(line), Some(Ok(_)))))
+fn sniff(lines: &[&str]) -> Detect {
+    Detect::from(lines.first().is_some_and(|line| matches!(parse(line), Some(Ok(_)))))
 }
 
 #[derive(Default)]
@@ -86,22 +86,22 @@ impl Reader for Vxtrace {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         match parse(line) {
             None => return remark(line, sink),
-            Some(Err(reason)) => return Step::Skipped(reason.to_string()),
+            Some(Err(reason)) => return Step::Malformed(reason.to_string()),
             Some(Ok(record)) => self.sort(record, sink),
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         for record in std::mem::take(&mut self.upper) {
-            self.pour(record, sink);
+            self.emit(record, sink);
         }
         self.drain(sink);
-        let complaints = [
+        let log_events = [
             (self.unended, "I/Os have a START line but no END: their latency is unknown"),
             (self.duplicates, "lines of another layer are the same I/Os and not counted again"),
         ];
-        for (count, what) in complaints {
+        for (count, what) in log_events {
             if count > 0 {
                 let reason = format!("{count} {what}");
                 sink.note(Note { line: 0, text: String::new(), reason });
@@ -124,19 +124,19 @@ impl Vxtrace {
             self.duplicates += std::mem::take(&mut self.upper).len() as u64;
         }
         match self.disks {
-            Some(disks) if disks == record.disk => self.pour(record, sink),
+            Some(disks) if disks == record.disk => self.emit(record, sink),
             Some(_) => self.duplicates += 1,
             None => self.upper.push(record),
         }
         if self.upper.len() > UPPER_LIMIT {
             self.disks = Some(false);
             for record in std::mem::take(&mut self.upper) {
-                self.pour(record, sink);
+                self.emit(record, sink);
             }
         }
     }
 
-    fn pour(&mut self, record: Record, sink: &mut dyn Sink) {
+    fn emit(&mut self, record: Record, sink: &mut dyn Sink) {
         let mut event = Event::new(sink.device(&record.name), record.op, Layer::Block);
         event.sector = Some(record.block);
         event.bytes = Some(record.bytes);
@@ -195,15 +195,15 @@ impl Vxtrace {
 fn remark(line: &str, sink: &mut dyn Sink) -> Step {
     let text = line.trim();
     if text.starts_with("waiting") && text.ends_with("...") {
-        return Step::Took;
+        return Step::Consumed;
     }
     let count = text.split_whitespace().find_map(integer).filter(|count| *count <= COUNT_LIMIT);
     match count {
         Some(count) if text.contains("lost") && text.contains("record") => {
             sink.lost("trace records", count);
-            Step::Took
+            Step::Consumed
         }
-        _ => Step::Passed,
+        _ => Step::NotMine,
     }
 }
 

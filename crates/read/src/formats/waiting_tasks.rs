@@ -3,7 +3,7 @@
 //! ## Reads
 //! The rows below a heading with `WCHAN`. Tasks in uninterruptible sleep (`D` in `STAT` or `S`) are
 //! counted (`tasks.blocked`), and those whose function shows what they wait for, by function
-//! (`tasks.wait-in.*`). Where a function waits for the answer of a server (NFS, SMB, Ceph), that
+//! (`tasks.wait_in.*`). Where a function waits for the answer of a server (NFS, SMB, Ceph), that
 //! becomes a fact `kernel.log.remote` of it.
 //!
 //! ## How to capture
@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Message, MessageKind, waits};
 
-use crate::drive::health::Places;
+use crate::drive::health::LineNumbers;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<WaitingTasks>(
@@ -34,10 +34,10 @@ pub const FORMAT: Format = Format::program::<WaitingTasks>(
     Level::E,
     &["WCHAN"],
     |lines| {
-        let [first, rest @ ..] = lines else { return Sniff::No };
+        let [first, rest @ ..] = lines else { return Detect::No };
         match (Columns::of(first), rest.first()) {
-            (None, _) => Sniff::No,
-            (Some(_), None) => Sniff::More,
+            (None, _) => Detect::No,
+            (Some(_), None) => Detect::NeedLine,
             (Some(columns), Some(row)) => columns.row(row).is_some().into(),
         }
     },
@@ -53,7 +53,7 @@ struct Columns {
     function: usize,
 }
 
-/// What a row says: the state, if it is told, and the function.
+/// What a row says: the state, if it is reported, and the function.
 struct Row<'r> {
     state: Option<&'r str>,
     function: &'r str,
@@ -82,7 +82,7 @@ impl Columns {
 
 #[derive(Default)]
 struct WaitingTasks {
-    places: Places,
+    line_numbers: LineNumbers,
     columns: Option<Columns>,
     /// Where the heading stands.
     place: String,
@@ -93,20 +93,20 @@ struct WaitingTasks {
 
 impl Reader for WaitingTasks {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = self.places.next(sink);
+        let place = self.line_numbers.next(sink);
         if let Some(columns) = Columns::of(line) {
             if self.columns.replace(columns).is_none() {
                 self.place = place;
             }
-            return Step::Took;
+            return Step::Consumed;
         }
-        let Some(columns) = self.columns else { return Step::Passed };
+        let Some(columns) = self.columns else { return Step::NotMine };
         let Some(row) = columns.row(line) else {
             let first = line.split_whitespace().nth(columns.process);
             return match first.is_some_and(|word| integer(word).is_some()) {
                 true => Step::skipped("the row does not match the heading"),
-                false if line.trim().is_empty() => Step::Took,
-                false => Step::Passed,
+                false if line.trim().is_empty() => Step::Consumed,
+                false => Step::NotMine,
             };
         };
         let is_blocked = row.state.is_some_and(|state| state.starts_with('D'));
@@ -119,7 +119,7 @@ impl Reader for WaitingTasks {
                 self.servers.entry(server).or_insert(line.trim().to_string());
             }
         }
-        Step::Took
+        Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

@@ -29,8 +29,8 @@ use std::borrow::Cow;
 
 use iowhy_model::{Message, MessageKind};
 
-use crate::drive::complaints::{Complaints, Kinds, kind_of};
-use crate::drive::health::Places;
+use crate::drive::health::LineNumbers;
+use crate::drive::log_events::{Kinds, LogEvents, kind_of};
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<WindowsEvent>(
@@ -45,7 +45,7 @@ pub const FORMAT: Format = Format::program::<WindowsEvent>(
 )
 .resumed();
 
-/// What words make a complaint of which kind.
+/// What words make a log event of which kind.
 const KINDS: &Kinds = &[
     (MessageKind::Timeout, &["Reset to device, \\Device\\", ", was issued"]),
     (MessageKind::Timeout, &["The IO operation at logical block address ", " was retried"]),
@@ -65,7 +65,7 @@ const FIELDS: [&str; 14] = [
     "Task Category", "Level", "LevelDisplayName", "Keywords", "User", "Computer",
 ];
 /// Lines of an event before its text.
-const LEAD: usize = 14;
+const BANNER_LINES: usize = 14;
 
 /// Of what kind the events of disk drivers are, by number.
 const BY_NUMBER: [(u32, MessageKind); 7] = [
@@ -78,31 +78,35 @@ const BY_NUMBER: [(u32, MessageKind); 7] = [
     (157, MessageKind::Offline),
 ];
 
-fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first() else { return Sniff::No };
+fn sniff(lines: &[&str]) -> Detect {
+    let Some(first) = lines.first() else { return Detect::No };
     if kind_of_line(first).is_some() {
-        return Sniff::Yes;
+        return Detect::Yes;
     }
     if field(first).is_none() {
         return sniff_number(lines);
     }
     match lines.iter().any(|line| kind_of_line(line).is_some()) {
-        true => Sniff::Yes,
-        false if lines.len() < LEAD && lines.iter().all(|line| is_of_an_event(line)) => Sniff::More,
-        false => Sniff::No,
+        true => Detect::Yes,
+        false if lines.len() < BANNER_LINES && lines.iter().all(|line| is_of_an_event(line)) => {
+            Detect::NeedLine
+        }
+        false => Detect::No,
     }
 }
 
-/// An event in any language: `SOME ID: 153`, and behind it a text that names a device.
-fn sniff_number(lines: &[&str]) -> Sniff {
-    let [first, rest @ ..] = lines else { return Sniff::No };
+/// An event in any language: `SOME ID: 153`, and after it a text that names a device.
+fn sniff_number(lines: &[&str]) -> Detect {
+    let [first, rest @ ..] = lines else { return Detect::No };
     if numbered(first).is_none() {
-        return Sniff::No;
+        return Detect::No;
     }
     match rest.iter().any(|line| line.contains("\\Device\\")) {
-        true => Sniff::Yes,
-        false if lines.len() < LEAD && rest.iter().all(|line| line.contains(':')) => Sniff::More,
-        false => Sniff::No,
+        true => Detect::Yes,
+        false if lines.len() < BANNER_LINES && rest.iter().all(|line| line.contains(':')) => {
+            Detect::NeedLine
+        }
+        false => Detect::No,
     }
 }
 
@@ -114,7 +118,7 @@ fn numbered(line: &str) -> Option<MessageKind> {
     BY_NUMBER.iter().find(|(known, _)| *known == number && is_number).map(|(_, kind)| *kind)
 }
 
-/// The kind of complaint in a line. Every line of a document is asked.
+/// The kind of log event in a line. Every line of a document is asked.
 fn kind_of_line(line: &str) -> Option<MessageKind> {
     let may_be =
         line.contains("\\Device\\") || line.contains("Disk ") || line.contains("transaction log");
@@ -159,18 +163,18 @@ fn device(text: &str) -> Cow<'_, str> {
 
 #[derive(Default)]
 struct WindowsEvent {
-    places: Places,
+    line_numbers: LineNumbers,
     lines: u64,
     /// The date of the event whose text comes next.
     date: String,
     /// Its kind, as far as its number tells.
     numbered: Option<MessageKind>,
-    complaints: Complaints,
+    log_events: LogEvents,
 }
 
 impl Reader for WindowsEvent {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = self.places.next(sink);
+        let place = self.line_numbers.next(sink);
         let by_number = self.numbered.filter(|_| line.contains("\\Device\\"));
         if let Some(kind) = kind_of_line(line).or(by_number) {
             self.numbered = None;
@@ -180,9 +184,9 @@ impl Reader for WindowsEvent {
             let stamps =
                 (1..=words.len()).rev().map(|n| words.get(..n).unwrap_or_default().join(" "));
             let stamp = stamps.into_iter().find(|stamp| WallTime::read(stamp).is_some());
-            let said = Message::new(stamp.as_deref().unwrap_or(&self.date), line.trim());
-            self.complaints.take(kind, &device(line), said, place, sink);
-            return Step::Took;
+            let reported = Message::new(stamp.as_deref().unwrap_or(&self.date), line.trim());
+            self.log_events.add(kind, &device(line), reported, place, sink);
+            return Step::Consumed;
         }
         if let Some(("Date" | "TimeCreated", date)) = field(line.trim()) {
             self.date = date.to_string();
@@ -190,11 +194,11 @@ impl Reader for WindowsEvent {
         self.numbered = numbered(line).or(self.numbered);
         let of_it =
             is_of_an_event(line) || self.numbered.is_some_and(|_| line.contains([':', '：']));
-        if of_it { Step::Took } else { Step::Passed }
+        if of_it { Step::Consumed } else { Step::NotMine }
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        self.complaints.close(self.lines, std::mem::take(&mut self.date), sink);
+        self.log_events.close(self.lines, std::mem::take(&mut self.date), sink);
     }
 }
 

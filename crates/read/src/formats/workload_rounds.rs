@@ -37,7 +37,7 @@ static LABELS: Labels = Labels {
             report.quote_alone(found.line())
         })
         .like(&["_elapsed____ops/sec___mb/sec__p50(ms)__p95(ms)__p99(ms)_pMax(ms)"]),
-        // What kind of operation it was may stand behind the figures.
+        // What kind of operation it was may stand after the numbers.
         says("^{at:n}s {*}", row)
             .like(&["1s     2041.3      0.7      0.3      2.5      2.8      3.3"]),
     ],

@@ -15,9 +15,9 @@
 //! ## Caveats
 //! A row `8 ms` counts latencies from 8 up to, but not including, 9 ms. `mb/s` are megabits,
 //! truncated to a whole number. The lines of the known listing contradict each other: N times the
-//! mean is far longer than the time the run says it took. iowhy derives nothing from such lines: it
-//! reports the contradiction, and keeps the raw numbers as `write_test.size`, `write_test.n`,
-//! `write_test.took_s` and `write_test.throughput_printed`.
+//! mean is far longer than the time the run shows it took. iowhy derives nothing from such lines:
+//! it reports the contradiction, and keeps the raw numbers as `write_test.size`, `write_test.n`,
+//! `write_test.took` and `write_test.throughput_printed`.
 //!
 //! ## Not in this output
 //! The device, the order of the latencies, and where on the disk each call went.
@@ -43,9 +43,9 @@ const TOLERANCE: f64 = 0.01;
 /// No call takes longer than eleven days; a larger number is a damaged line.
 const LONGEST_MS: f64 = 1e9;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     let line = lines.first().copied().unwrap_or_default();
-    Sniff::from(heading(line).is_some())
+    Detect::from(heading(line).is_some())
 }
 
 #[derive(Default)]
@@ -79,9 +79,9 @@ impl Reader for WriteTest {
             self.finish(sink);
             sink.source().resolution = Some(Nanos(ROW_NS as i64));
             self.run = Some(run);
-            return Step::Took;
+            return Step::Consumed;
         }
-        let Some(run) = &mut self.run else { return Step::Passed };
+        let Some(run) = &mut self.run else { return Step::NotMine };
         let text = line.trim();
         for (word, op) in [("write:", Op::Write), ("read:", Op::Read)] {
             let Some(rest) = text.strip_prefix(word) else { continue };
@@ -89,17 +89,17 @@ impl Reader for WriteTest {
                 return Step::skipped("avg, min and max were expected, in ms");
             };
             (run.op, run.summary) = (Some(op), Some(summary));
-            return Step::Took;
+            return Step::Consumed;
         }
         match rows(text) {
             Some(mut rows) => {
                 run.rows.append(&mut rows);
-                Step::Took
+                Step::Consumed
             }
             None if text.contains(" ms:") && text.ends_with("cases") => {
                 Step::skipped("a row `N ms: K cases` was expected")
             }
-            None => Step::Passed,
+            None => Step::NotMine,
         }
     }
 
@@ -109,12 +109,12 @@ impl Reader for WriteTest {
             let text = run.heading();
             sink.note(Note { line: 0, text, reason });
         }
-        run.pour(sink);
+        run.emit(sink);
     }
 }
 
 impl Run {
-    fn pour(&self, sink: &mut dyn Sink) {
+    fn emit(&self, sink: &mut dyn Sink) {
         let took = Nanos::from_seconds(self.took_s);
         let printed = self.throughput.as_str();
         sink.add_fact(None, typed::WRITE_TEST_SIZE, Bytes(self.size));
@@ -215,7 +215,7 @@ fn heading(line: &str) -> Option<Run> {
     (took_s > 0.0 && run.n <= COUNT_LIMIT).then_some(run)
 }
 
-/// The value of `key=value` among the words of a line, without the comma behind it.
+/// The value of `key=value` among the words of a line, without the comma after it.
 fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.split_whitespace()
         .filter_map(|word| word.split_once('='))

@@ -31,7 +31,7 @@ const IN_FLIGHT: f64 = 128.0;
 const LENGTH: Nanos = Nanos(30_000_000_000);
 
 static LABELS: Labels = Labels {
-    nameless: "fio",
+    unnamed: "fio",
     lines: &[
         begins("fio Disk Speed Tests (Mixed R/W 50/50){rest:text}$", |found, report, _| {
             let (_, named) = found.text("rest")?.split_once("(Partition ").unwrap_or(("", "fio"));
@@ -62,7 +62,7 @@ static LABELS: Labels = Labels {
             .like(&["Write      | 122.88 MB/s  (30.7k) | 1.30 GB/s    (20.3k)"]),
     ],
     own: &["^--", "^{Total|}{ }|"],
-    resumes: true,
+    may_resume: true,
     ..Labels::NEW
 };
 

@@ -3,7 +3,7 @@
 //! ## Reads
 //! `zpool iostat` with any of `-v`, `-l`, `-q`, `-y`: the heading of two lines and its rows; and
 //! the latency histograms of `-w`. Request sizes (`-r`) are recognised; they have no latency and
-//! become the fact `zpool.request-sizes`.
+//! become the fact `zpool.request_sizes`.
 //!
 //! ## How to capture
 //! `zpool iostat -vly tank 5 3`, `zpool iostat -w tank 10 2`.
@@ -48,37 +48,37 @@ const BARE: std::ops::RangeInclusive<usize> = 9..=11;
 const GROUPS: [&str; 7] =
     ["total_wait", "disk_wait", "syncq_wait", "asyncq_wait", "scrub", "trim", "rebuild"];
 /// Lines between the command and the heading.
-const LEAD: usize = 3;
+const BANNER_LINES: usize = 3;
 /// Octaves of a latency: 2^37 ns is 137 s, the last bucket of `-w`.
 const OCTAVES: u32 = 37;
 
 /// Rows of the first report that are remembered: more than the devices of a large pool.
 const FIRST_ROWS: usize = 1024;
 
-fn sniff(lines: &[&str]) -> Sniff {
+fn sniff(lines: &[&str]) -> Detect {
     if !lines.first().is_some_and(|line| is_for_people(line)) {
-        return Sniff::No;
+        return Detect::No;
     }
     let lines = match lines {
-        // What was typed tells whether the first report is one.
+        // What was typed shows whether the first report is one.
         [first, rest @ ..] if command(first).is_some() && groups(first).is_none() => {
             match rest.iter().position(|line| !line.trim().is_empty()) {
                 Some(place) => rest.get(place..).unwrap_or_default(),
-                None if lines.len() < LEAD => return Sniff::More,
-                None => return Sniff::No,
+                None if lines.len() < BANNER_LINES => return Detect::NeedLine,
+                None => return Detect::No,
             }
         }
         lines => lines,
     };
     match lines {
-        [first, ..] if columns(first).is_some() || is_bare(first) => Sniff::Yes,
-        [first] if groups(first).is_some() => Sniff::More,
+        [first, ..] if columns(first).is_some() || is_bare(first) => Detect::Yes,
+        [first] if groups(first).is_some() => Detect::NeedLine,
         [first, second, ..] if groups(first).is_some() => columns(second).is_some().into(),
-        [first] if histogram_title(first).is_some() => Sniff::More,
+        [first] if histogram_title(first).is_some() => Detect::NeedLine,
         [first, second, ..] if histogram_title(first).is_some() => {
             histogram_heading(second).is_some().into()
         }
-        _ => Sniff::No,
+        _ => Detect::No,
     }
 }
 
@@ -105,7 +105,7 @@ fn is_bare(line: &str) -> bool {
         && known >= 2
 }
 
-/// `zpool iostat -vly tank 5`, behind a prompt or not: whether it leaves out the first report.
+/// `zpool iostat -vly tank 5`, after a prompt or not: whether it leaves out the first report.
 fn command(line: &str) -> Option<bool> {
     if !line.contains("zpool") {
         return None;
@@ -182,7 +182,7 @@ struct ZpoolIostat {
     pool: String,
     table: Option<Table>,
     sizes: bool,
-    told: bool,
+    reported: bool,
 }
 
 /// A histogram table being read: rows of lower bound and counts.
@@ -197,41 +197,41 @@ impl Reader for ZpoolIostat {
         if let Some(skips) = command(line) {
             self.skips_first |= skips;
             if groups(line).is_none() {
-                return Step::Took;
+                return Step::Consumed;
             }
         }
         if let Some(groups) = groups(line) {
             self.end_table(sink);
             self.groups = groups.iter().map(ToString::to_string).collect();
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(columns) = columns(line) {
             self.end_table(sink);
             (self.columns, self.bare) = (columns, false);
             self.margin = line.len() - line.trim_start().len();
             self.reports += 1;
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some((name, groups)) = histogram_title(line) {
             self.end_table(sink);
             self.pool = name.to_string();
             self.groups = groups.iter().map(ToString::to_string).collect();
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some((latency, heading)) = histogram_heading(line) {
             let groups = std::mem::take(&mut self.groups);
             self.sizes |= !latency;
             self.table = latency.then(|| Table { heading, groups, rows: Vec::new() });
-            return Step::Took;
+            return Step::Consumed;
         }
         let text = line.trim();
         if text.is_empty() || text.bytes().all(|b| matches!(b, b'-' | b' ')) {
-            return Step::Took;
+            return Step::Consumed;
         }
         let words: Vec<&str> = text.split_whitespace().collect();
         if self.sizes && self.table.is_none() {
             let row = words.iter().skip(1).all(|word| number(word).is_some());
-            return if row { Step::Took } else { Step::Passed };
+            return if row { Step::Consumed } else { Step::NotMine };
         }
         if self.table.is_none() && self.columns.width() == 0 && is_bare(line) {
             self.bare = true;
@@ -279,7 +279,7 @@ impl ZpoolIostat {
     }
 
     fn row(&mut self, line: &str, words: &[&str], sink: &mut dyn Sink) -> Step {
-        // A name may hold blanks; the values behind it are as many as the heading has columns.
+        // A name may hold blanks; the values after it are as many as the heading has columns.
         let values = self.columns.width().saturating_sub(1);
         let name = words.len().saturating_sub(values);
         let (name, cells) = words.split_at_checked(name).unwrap_or_default();
@@ -291,7 +291,7 @@ impl ZpoolIostat {
         let name = name.join(" ");
         // `logs`, `cache`: a title among the rows.
         if cells.iter().all(|cell| *cell == "-") {
-            return Step::Took;
+            return Step::Consumed;
         }
         let depth = (line.len() - line.trim_start().len()).saturating_sub(self.margin);
         let layer = match depth > 0 && !is_vdev(&name) {
@@ -310,12 +310,12 @@ impl ZpoolIostat {
             let known = rates(at(2), at(4), wait);
             interval.rates.extend(known.map(|rates| (op, rates)));
         }
-        if interval.since_boot && !std::mem::replace(&mut self.told, true) {
+        if interval.since_boot && !std::mem::replace(&mut self.reported, true) {
             let reason = "the first report counts since the pool was imported".to_string();
             sink.note(Note { line: 0, text: String::new(), reason });
         }
         sink.interval(interval);
-        Step::Took
+        Step::Consumed
     }
 
     /// The two values, ns, of a group that the upper line of the heading names.
@@ -351,15 +351,15 @@ impl ZpoolIostat {
 
 impl Table {
     fn row(&mut self, words: &[&str]) -> Step {
-        let Some((label, counts)) = words.split_first() else { return Step::Took };
-        let Some(upper) = ns(label) else { return Step::Passed };
+        let Some((label, counts)) = words.split_first() else { return Step::Consumed };
+        let Some(upper) = ns(label) else { return Step::NotMine };
         let counts: Option<Vec<u64>> =
             counts.iter().map(|word| number(word).map(|count| count as u64)).collect();
         let octave = upper.log2().round() as u32;
         match counts.filter(|counts| counts.len() + 1 == self.heading.width()) {
             Some(counts) if (1..=OCTAVES).contains(&octave) => {
                 self.rows.push((1 << (octave - 1), counts));
-                Step::Took
+                Step::Consumed
             }
             _ => Step::skipped("the counts do not match the heading"),
         }

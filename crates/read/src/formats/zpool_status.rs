@@ -3,8 +3,8 @@
 //! ## Reads
 //! State and work of each pool, state and error counts of each member. Facts of the pool are
 //! `array.state`, `device.slaves`, `array.action` (`idle`, `scrub`, `resilver`), `array.percent`,
-//! `array.speed` (bytes per second) and `array.left_s`; of a member `member.state` where it is not
-//! online, and `member.errors.read`, `member.errors.write`, `member.errors.checksum`,
+//! `array.speed` (bytes per second) and `array.remaining`; of a member `member.state` where it is
+//! not online, and `member.errors.read`, `member.errors.write`, `member.errors.checksum`,
 //! `member.errors.slow` (`-s`), `member.reason` (`too many slow I/Os`). Events count as
 //! `member.events.io`, `.checksum`, `.delay`,
 //! `.deadman` and so on, by class.
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 
-use crate::drive::health::Places;
+use crate::drive::health::LineNumbers;
 use crate::program::*;
 use crate::text::numbers::{in_thousands, span_s};
 
@@ -62,22 +62,22 @@ const KEYS: &[&str] = &[
     "subclass", "priority", "size", "error", "impact", "cksum_expected", "cksum_actual",
 ];
 
-fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first() else { return Sniff::No };
+fn sniff(lines: &[&str]) -> Detect {
+    let Some(first) = lines.first() else { return Detect::No };
     let text = first.trim();
     if is_header(text) || is_event(text) {
-        return Sniff::Yes;
+        return Detect::Yes;
     }
     let numbered = text.strip_prefix("eid: ").is_some_and(|id| integer(id.trim()).is_some());
     let pool = text.strip_prefix("pool: ").is_some_and(|name| !name.trim().contains(' '));
     let next = |label: &str| match lines.get(1) {
-        None => Sniff::More,
-        Some(second) => Sniff::from(second.trim().starts_with(label)),
+        None => Detect::NeedLine,
+        Some(second) => Detect::from(second.trim().starts_with(label)),
     };
     match (pool, numbered) {
         (true, _) => next("state:"),
         (_, true) => next("class:"),
-        _ => Sniff::No,
+        _ => Detect::No,
     }
 }
 
@@ -100,7 +100,7 @@ fn is_event(text: &str) -> bool {
 
 #[derive(Default)]
 struct ZpoolStatus {
-    places: Places,
+    line_numbers: LineNumbers,
     pool: String,
     /// Its work was stated.
     scan: bool,
@@ -121,22 +121,22 @@ struct ZpoolStatus {
 impl Reader for ZpoolStatus {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let text = line.trim();
-        self.place = self.places.next(sink);
+        self.place = self.line_numbers.next(sink);
         if text.is_empty() {
-            return Step::Took;
+            return Step::Consumed;
         }
         if is_event(text) || text.starts_with("eid: ") {
             self.close_event(sink);
             self.event = true;
             self.class = text.rsplit(' ').next().unwrap_or_default().to_string();
-            return Step::Took;
+            return Step::Consumed;
         }
         if self.event && self.event_line(text, sink) {
-            return Step::Took;
+            return Step::Consumed;
         }
         if is_header(text) || self.label == "config" && CLASSES.contains(&text) {
             self.label = "config";
-            return Step::Took;
+            return Step::Consumed;
         }
         if let Some(step) = self.row(text, sink) {
             return step;
@@ -145,19 +145,19 @@ impl Reader for ZpoolStatus {
             && let Some(label) = LABELS.iter().find(|known| **known == label.trim())
         {
             self.labelled(label, value.trim(), sink);
-            return Step::Took;
+            return Step::Consumed;
         }
         match self.label {
             "scan" | "scrub" => {
                 let known = self.progress(text, sink);
-                if known { Step::Took } else { Step::Passed }
+                if known { Step::Consumed } else { Step::NotMine }
             }
             // Sentences that go on, and names of damaged files.
-            "status" | "action" if line.starts_with(['\t', ' ']) => Step::Took,
+            "status" | "action" if line.starts_with(['\t', ' ']) => Step::Consumed,
             "errors" if text.starts_with('/') || text.contains(":<0x") || text.contains(":/") => {
-                Step::Took
+                Step::Consumed
             }
-            _ => Step::Passed,
+            _ => Step::NotMine,
         }
     }
 
@@ -221,7 +221,7 @@ impl ZpoolStatus {
             if let Some(left) = part.strip_suffix(" to go").and_then(span_s) {
                 known = true;
                 let left = Nanos::from_seconds(left);
-                sink.add_fact_at(pool, typed::ARRAY_LEFT, left, place);
+                sink.add_fact_at(pool, typed::ARRAY_REMAINING, left, place);
             }
             // Of scanned and issued, the second is what reads the disks; it comes later and counts.
             if let Some((_, speed)) = part.split_once(" at ")
@@ -254,7 +254,7 @@ impl ZpoolStatus {
         let is_bad = counts.is_none() && !without;
         let step = match is_bad {
             true => Step::skipped("an error count is not a number"),
-            false => Step::Took,
+            false => Step::Consumed,
         };
         let group = GROUPS.iter().any(|group| {
             name.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.contains('-'))

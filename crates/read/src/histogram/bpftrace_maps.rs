@@ -45,7 +45,7 @@ pub(crate) struct MapRow {
 }
 
 /// The rows of one key as a distribution; `span` is when it began and how long it was.
-pub(crate) fn pour(
+pub(crate) fn emit(
     keys: &[&str],
     unit: u64,
     rows: &[MapRow],

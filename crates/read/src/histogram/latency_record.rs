@@ -51,7 +51,7 @@ pub(crate) enum Item {
     Unit(Unit),
     Source(DataSource),
     Count(u64, u64),
-    /// The heading of a table, which tells who draws such ones.
+    /// The heading of a table, which shows who draws such ones.
     Table(DataSource),
     /// A line of decoration.
     Nothing,

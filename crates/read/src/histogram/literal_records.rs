@@ -1,6 +1,6 @@
 //! PyLatencyMap's records as they stand, counts cumulative, by the grammar of its version 1.3.
 //!
-//! The format `pylatencymap` says what a stream means and mends it; this says only what is
+//! The format `pylatencymap` shows what a stream means and mends it; this says only what is
 //! written, for the picture that must be the original's to the byte. Where the original would
 //! end with an error, the line is left out and counted.
 
@@ -15,7 +15,7 @@ const END: &str = "<end record>";
 /// How far the logarithm of a bucket may lie above a whole number (docs/METHOD.md,
 /// 16 PyLatencyMap records).
 const ABOVE_WHOLE: f64 = 1e-6;
-/// Complaints kept; the rest are only counted.
+/// Log events kept; the rest are only counted.
 const NOTES_KEPT: usize = 3;
 /// Characters of a bad line that are kept.
 const NOTE_TEXT: usize = 80;
@@ -62,7 +62,7 @@ impl<'a> LiteralRecords<'a> {
     /// The next record, or `None` at the end of the stream. One that has no end is left out.
     ///
     /// # Errors
-    /// What the stream says when it cannot be read on.
+    /// What the stream shows when it cannot be read on.
     pub fn next_record(&mut self) -> io::Result<Option<LiteralRecord>> {
         let mut open: Option<LiteralRecord> = None;
         while let Some(line) = self.lines.next()? {
@@ -108,7 +108,7 @@ impl<'a> LiteralRecords<'a> {
     }
 }
 
-/// What is no count: stamp, label, source, unit.
+/// What is not a count: stamp, label, source, unit.
 fn item(record: &mut LiteralRecord, unit: &mut String, text: &str) -> Result<(), &'static str> {
     let lower = text.to_lowercase();
     let fields: Vec<&str> = lower.split(',').map(str::trim).collect();
@@ -136,7 +136,7 @@ fn count(record: &mut LiteralRecord, text: &str) -> Result<(), &'static str> {
     let bucket: u128 = bucket.trim().parse().map_err(|_| "not an item of a record")?;
     let count: i64 = count.trim().parse().map_err(|_| "the count is not a whole number")?;
     let power = (bucket as f64).ln() / 2f64.ln();
-    // Below a bucket of 1 there is minus infinity, which is no whole number either.
+    // Below a bucket of 1 there is minus infinity, which is not a whole number either.
     if power.is_infinite() || power - power.floor() > ABOVE_WHOLE {
         return Err("the bucket is not a power of two");
     }

@@ -25,19 +25,19 @@ impl PowerTable {
         if value.starts_with(['<', '>']) {
             // Only `lquantize` and `@hist_linear` have rows for what lies outside.
             self.strange += 2;
-            return Some(Step::Skipped(LINEAR.to_string()));
+            return Some(Step::Malformed(LINEAR.to_string()));
         }
         let value: i64 = value.parse().ok()?;
         if value != 0 && !value.unsigned_abs().is_power_of_two() {
             self.strange = self.strange.saturating_add(1);
-            return Some(Step::Skipped(NOT_A_POWER.to_string()));
+            return Some(Step::Malformed(NOT_A_POWER.to_string()));
         }
         Some(match count(bar) {
             Some(count) => {
                 self.rows.push((value, count));
-                Step::Took
+                Step::Consumed
             }
-            None => Step::Skipped(INCOMPLETE.to_string()),
+            None => Step::Malformed(INCOMPLETE.to_string()),
         })
     }
 
@@ -89,7 +89,7 @@ mod tests {
     fn table(lines: &[&str]) -> (Option<Histogram>, Recording, u64) {
         let (mut table, mut recording) = (PowerTable::default(), Recording::new());
         let steps = lines.iter().filter_map(|line| table.line(line));
-        let skipped = steps.filter(|step| matches!(step, Step::Skipped(_))).count() as u64;
+        let skipped = steps.filter(|step| matches!(step, Step::Malformed(_))).count() as u64;
         let histogram = table.take(1000, &mut recording);
         let skipped = skipped + recording.listings.first().map_or(0, |l| l.source.skipped);
         (histogram, recording, skipped)

@@ -44,7 +44,7 @@ const FOREIGN: [(&str, &str); 34] = [
     ("lock", "locks"),
 ];
 
-/// Words that say that what follows is the latency of block I/O.
+/// Words that show that what follows is the latency of block I/O.
 const OF_DISKS: [&str; 9] = [
     "block device i/o", "block i/o", "disk i/o", "i/o latency", "io latency", "disk latency",
     "biolatency", "biolatency-bpfcc", "iolatency",
@@ -59,18 +59,18 @@ pub(crate) enum Subject {
     /// It is of block I/O.
     Disks,
     /// It is of something else.
-    Foreign(&'static str),
+    Other(&'static str),
 }
 
 impl Subject {
-    /// What a line says. One that speaks of disks and of something else says nothing.
+    /// What a line says. One that speaks of disks and of something else shows nothing.
     pub(crate) fn of(line: &str) -> Subject {
         let lower = line.to_ascii_lowercase();
         let disks = OF_DISKS.iter().any(|words| stands_in(&lower, words));
         let foreign = FOREIGN.iter().find(|(words, _)| stands_in(&lower, words));
         match (disks, foreign) {
             (true, None) => Subject::Disks,
-            (false, Some((_, what))) => Subject::Foreign(what),
+            (false, Some((_, what))) => Subject::Other(what),
             // `Block I/O size`, `I/O latency by function`.
             _ => Subject::Unsaid,
         }
@@ -97,7 +97,7 @@ impl Subject {
         match words <= HEADING_WORDS && !sentence {
             true => Subject::of(line),
             false => match Subject::of(line) {
-                Subject::Foreign(_) => Subject::Unsaid,
+                Subject::Other(_) => Subject::Unsaid,
                 other => other,
             },
         }
@@ -106,7 +106,7 @@ impl Subject {
     /// Why its rows are not read, if they are of something else.
     pub(crate) fn refusal(self) -> Option<String> {
         match self {
-            Subject::Foreign(what) => Some(format!("a histogram of {what}, not of disk latency")),
+            Subject::Other(what) => Some(format!("a histogram of {what}, not of disk latency")),
             _ => None,
         }
     }
@@ -151,7 +151,7 @@ mod tests {
             "  bytes",
             "All Addresses = ******* ",
         ] {
-            assert!(matches!(Subject::above(line), Subject::Foreign(_)), "{line}");
+            assert!(matches!(Subject::above(line), Subject::Other(_)), "{line}");
         }
         for line in
             ["here it is", "the function is slow, as you see in this long sentence of mine."]

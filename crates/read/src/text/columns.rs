@@ -7,7 +7,7 @@ use crate::decimal;
 pub(crate) struct Heading(Vec<String>);
 
 impl Heading {
-    /// The words of a line as a heading, if it holds all of `wanted`.
+    /// The words of a line as a heading, if it contains all of `wanted`.
     pub(crate) fn of(line: &str, wanted: &[&str]) -> Option<Heading> {
         if !wanted.iter().all(|name| line.contains(name)) {
             return None;

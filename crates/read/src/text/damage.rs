@@ -1,21 +1,21 @@
-//! What tells of damage in a text whatever its format: bytes that no tool prints, and an input
+//! What reports damage in a text whatever its format: bytes that no tool prints, and an input
 //! that ends in the middle of a line.
 
 use crate::text::lines::Line;
 use crate::text::unread::is_disk;
 
-/// What is said of a line that was understood although it holds such bytes: a name or a blank was
-/// hit, and nobody knows what stood there.
+/// What is reported of a line that was understood although it holds such bytes: a name or a blank
+/// was hit, and nobody knows what stood there.
 pub(crate) const BROKEN: &str = "lines with non-printable bytes";
-/// What is said of such lines before a listing: one of them may have been its heading.
+/// What is reported of such lines before a listing: one of them may have been its heading.
 pub(crate) const BEFORE: &str = "lines with non-printable bytes before the listing";
-/// What is said of the last line of an input that has no line end and is no whole row.
+/// What is reported of the last line of an input that has no line end and is not a whole row.
 pub(crate) const CUT: &str = "lines without an end: the input may be truncated there";
 
-/// Whether a text holds what neither people nor tools write: broken characters (which come as
+/// Whether a text contains what neither people nor tools write: broken characters (which come as
 /// U+FFFD) or control characters that move no cursor, ring no bell and set no colour.
 pub(crate) fn is_broken(text: &str) -> bool {
-    // Nearly every line is plain, which is quicker to tell.
+    // Nearly every line is plain, which is faster to tell.
     let plain = |byte: &u8| (0x20..0x7f).contains(byte) || *byte == b'\t';
     if text.as_bytes().iter().fold(true, |all, byte| all & plain(byte)) {
         return false;

@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
-use crate::{Sniff, Step};
+use crate::{Detect, Step};
 
 /// Longest document kept at once, bytes. A list that is given out element by element may be as
 /// long as it likes.
 pub(crate) const DOCUMENT_LIMIT: usize = 64 << 20;
 
 /// Whether a document with one of `keys` (quoted, as in `"sysstat"`) begins at the first line.
-pub(crate) fn sniff_document(lines: &[&str], keys: &[&str]) -> Sniff {
+pub(crate) fn sniff_document(lines: &[&str], keys: &[&str]) -> Detect {
     let first = lines.first().map_or("", |line| line.trim_start());
     let list = first.strip_prefix('[').map(str::trim_start);
     // `[2026-11-21 10:00:00] {` is a log.
     if !first.starts_with('{')
         && !list.is_some_and(|rest| rest.is_empty() || rest.starts_with(['{', '[', ']']))
     {
-        return Sniff::No;
+        return Detect::No;
     }
     let mut nesting = Nesting::default();
     for line in lines {
@@ -28,13 +28,13 @@ pub(crate) fn sniff_document(lines: &[&str], keys: &[&str]) -> Sniff {
         };
         let mut quotes = memchr::memchr_iter(b'"', bytes);
         if quotes.any(|quote| keys.iter().any(|key| has(quote, key))) {
-            return Sniff::Yes;
+            return Detect::Yes;
         }
         if !nesting.take_line(line) || nesting.open.is_empty() {
-            return Sniff::No;
+            return Detect::No;
         }
     }
-    Sniff::MoreAtOnce
+    Detect::NeedLines
 }
 
 /// What came of a line.
@@ -44,7 +44,7 @@ pub(crate) enum Piece {
     Element(Value),
     /// The rest of the document, which is complete.
     Whole(Value),
-    /// The text is no JSON from here on, and why.
+    /// The text is not JSON from here on, and why.
     Broken(&'static str),
 }
 
@@ -80,21 +80,21 @@ impl Document {
     /// Takes a line of a listing that is this document: what it completed, and what to say of it.
     pub(crate) fn step(&mut self, line: &str) -> (Vec<Piece>, Step) {
         if self.over {
-            let step = if line.trim().is_empty() { Step::Took } else { Step::Ended };
+            let step = if line.trim().is_empty() { Step::Consumed } else { Step::End };
             return (Vec::new(), step);
         }
         let pieces = self.line(line);
         let broken = pieces.iter().find_map(|piece| match piece {
-            Piece::Broken(reason) => Some(Step::Skipped((*reason).to_string())),
+            Piece::Broken(reason) => Some(Step::Malformed((*reason).to_string())),
             _ => None,
         });
-        (pieces, broken.unwrap_or(Step::Took))
+        (pieces, broken.unwrap_or(Step::Consumed))
     }
 
     /// Takes a line.
     fn line(&mut self, line: &str) -> Vec<Piece> {
         let (mut pieces, line) = (Vec::new(), line.trim());
-        // Up to here the line has been kept or passed over. Brackets are single bytes, and no
+        // Up to here the line has been kept or ignored. Brackets are single bytes, and no
         // part of any longer letter.
         let mut done = 0;
         for (place, byte) in line.bytes().enumerate() {
@@ -173,7 +173,7 @@ impl Document {
 
     /// What is known of the document so far: all that is complete, with the brackets that are
     /// missing. `None` if it is over or nothing of it is complete.
-    pub(crate) fn mended(&self) -> Option<Value> {
+    pub(crate) fn repaired(&self) -> Option<Value> {
         if self.over {
             return None;
         }
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(elements, [json!({"n": 1}), json!({"n": 2})]);
         assert_eq!(document.cut_element(), Some(json!({"n": [3]})));
         assert!(document.is_torn());
-        let head = document.mended().unwrap();
+        let head = document.repaired().unwrap();
         assert_eq!(head["a"]["name"], "b}");
     }
 
@@ -332,9 +332,9 @@ mod tests {
 
     #[test]
     fn the_key_decides() {
-        assert_eq!(sniff_document(&["{", "\"sysstat\": {"], &["\"sysstat\""]), Sniff::Yes);
-        assert_eq!(sniff_document(&["{"], &["\"sysstat\""]), Sniff::MoreAtOnce);
-        assert_eq!(sniff_document(&["{\"a\": 1}"], &["\"sysstat\""]), Sniff::No);
-        assert_eq!(sniff_document(&["\"sysstat\""], &["\"sysstat\""]), Sniff::No);
+        assert_eq!(sniff_document(&["{", "\"sysstat\": {"], &["\"sysstat\""]), Detect::Yes);
+        assert_eq!(sniff_document(&["{"], &["\"sysstat\""]), Detect::NeedLines);
+        assert_eq!(sniff_document(&["{\"a\": 1}"], &["\"sysstat\""]), Detect::No);
+        assert_eq!(sniff_document(&["\"sysstat\""], &["\"sysstat\""]), Detect::No);
     }
 }

@@ -1,4 +1,4 @@
-//! What stands before the first letter of an input: a byte order mark is passed over, UTF-16 (of
+//! What stands before the first letter of an input: a byte order mark is ignored, UTF-16 (of
 //! Windows' `typeperf` and PowerShell's `>`) becomes UTF-8.
 
 use std::io::{BufRead, ErrorKind, Read, Result};
@@ -23,7 +23,7 @@ impl<'a> DecodedInput<'a> {
     /// Looks at the first bytes.
     ///
     /// # Errors
-    /// What the input says when it cannot be read.
+    /// What the input shows when it cannot be read.
     pub(crate) fn of(reader: &'a mut dyn BufRead) -> Result<DecodedInput<'a>> {
         let mut head = Vec::new();
         let little = {

@@ -2,8 +2,8 @@
 
 use crate::decimal;
 
-/// A command as it was typed: its options and its first number, which iostat and its kin take for
-/// the interval in seconds.
+/// A command as it was typed: its options and its first number, which iostat and related ones take
+/// for the interval in seconds.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Invocation {
     /// The letters of all short options together.
@@ -13,7 +13,7 @@ pub(crate) struct Invocation {
 }
 
 /// Reads `$ iostat -xz 10`: `program` with at least one argument, at the start of the line or
-/// behind a prompt.
+/// after a prompt.
 pub(crate) fn invocation(line: &str, program: &str) -> Option<Invocation> {
     if !line.contains(program) {
         return None;

@@ -36,7 +36,7 @@ pub(crate) fn first_letters(text: &str, count: usize) -> &str {
 /// The end of a block of code, as chat programs glue it to the last line.
 const FENCE: &str = "```";
 
-/// A line without the remark that somebody put behind it: `99.92   <-- swap disk`, or the end of a
+/// A line without the remark that somebody put after it: `99.92   <-- swap disk`, or the end of a
 /// block of code.
 pub(crate) fn without_remark(line: &str) -> &str {
     let line = match line.strip_suffix(FENCE) {

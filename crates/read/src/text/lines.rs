@@ -18,14 +18,14 @@ const BLOCK: usize = 1 << 17;
 const ROW_LINES: usize = 200;
 const ROW_BYTES: usize = 1 << 14;
 
-/// Where a line stands; [`Lines::text`] tells what it says, until the next one is asked for.
+/// Where a line stands; [`Lines::text`] shows what it says, until the next one is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
     /// Its number, from 1.
     pub(crate) number: u64,
     /// Whether it was longer than [`LINE_LIMIT`].
     pub(crate) cut: bool,
-    /// Whether a line end stands behind it; the last line of an input may have none.
+    /// Whether a line end stands after it; the last line of an input may have none.
     pub(crate) ended: bool,
     /// Whether it is a row of an HTML table that stood on several lines.
     joined: bool,
@@ -46,21 +46,21 @@ pub(crate) struct Lines<'a> {
     /// Lines found ahead of time.
     pending: VecDeque<Line>,
     found: u64,
-    /// The place behind the last escape: no line that begins later bears a colour.
+    /// The place after the last escape: no line that begins later bears a colour.
     escaped: usize,
     /// Number of the current line.
     pub(crate) number: u64,
     /// Bytes of all lines found.
     pub(crate) bytes: u64,
     /// What the line said that was mended last, and its place: it is asked for several times.
-    mended: RefCell<(usize, String)>,
+    repaired: RefCell<(usize, String)>,
 }
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(reader: &'a mut dyn BufRead) -> Self {
         let pending = VecDeque::new();
         let (base, current, fresh, found, escaped, number, bytes) = (0, 0, 0, 0, 0, 0, 0);
-        let (buffer, mended) = (Vec::new(), RefCell::new((usize::MAX, String::new())));
+        let (buffer, repaired) = (Vec::new(), RefCell::new((usize::MAX, String::new())));
         Lines {
             reader,
             buffer,
@@ -72,7 +72,7 @@ impl<'a> Lines<'a> {
             escaped,
             number,
             bytes,
-            mended,
+            repaired,
         }
     }
 
@@ -138,7 +138,7 @@ impl<'a> Lines<'a> {
             Ok(text) if line.start >= self.escaped && text.is_ascii() => Cow::Borrowed(text),
             Ok(text) => cleaned(text),
             Err(_) => {
-                let mut known = self.mended.borrow_mut();
+                let mut known = self.repaired.borrow_mut();
                 if known.0 != line.start {
                     *known = (line.start, cleaned(&String::from_utf8_lossy(bytes)).into_owned());
                 }

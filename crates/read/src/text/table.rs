@@ -21,7 +21,7 @@ pub(crate) enum RowState {
     Rows(Vec<TableRow>),
     /// The beginning of a row, to be continued on the next line.
     Part,
-    /// Meant for a row, but not one: of whom, if that can be told, and why.
+    /// Meant for a row, but not one: of whom, if that can be reported, and why.
     Bad(Option<String>, &'static str),
     /// No part of the table.
     Other,
@@ -217,7 +217,7 @@ impl RowCutter {
 /// Why a row of the right number of fields is not used.
 const UNREADABLE: &str = "a value that is not a number, or is negative";
 
-/// Whether something between values is no word of a sentence: `nan`, `-inf`, `*****`, `--`, or a
+/// Whether something between values is not a word of a sentence: `nan`, `-inf`, `*****`, `--`, or a
 /// number with something in it.
 fn is_no_word(word: &str) -> bool {
     let bare = word.trim_start_matches(['-', '+']).to_ascii_lowercase();
@@ -225,13 +225,14 @@ fn is_no_word(word: &str) -> bool {
     named || bare.contains(|c: char| c.is_numeric()) || !bare.contains(char::is_alphabetic)
 }
 
-/// What was meant for a row but is none is left out, and counted at its device if that can be told.
+/// What was meant for a row but is none is left out, and counted at its device if that can be
+/// reported.
 pub(crate) fn skipped_row(name: Option<&str>, reason: &str, sink: &mut dyn Sink) -> Step {
     if let Some(name) = name {
         let device = sink.device(name);
         sink.skipped_of(device);
     }
-    Step::Skipped(reason.to_string())
+    Step::Malformed(reason.to_string())
 }
 
 /// Complains of the row on the last line that was taken: it has no end.

@@ -50,7 +50,7 @@ pub(crate) struct Rows {
     kind: Kind,
     /// Whether it speaks of a disk or of waits.
     about_disks: bool,
-    said: u64,
+    reported: u64,
     /// Lines of prose, and how many of the first of them state how long something took.
     lines: u64,
     timed: u64,
@@ -83,9 +83,9 @@ impl Rows {
         self.before.1.push_str(first_letters(text, HEADING));
     }
 
-    /// The whole input was prose. What times each step of a program and says no more is no capture,
-    /// and yet may tell of the waiting that the captures beside it know nothing of. Whether that
-    /// was stated.
+    /// The whole input was prose. What times each step of a program and shows no more is not a
+    /// capture, and yet may report the waiting that the captures beside it know nothing of. Whether
+    /// that was stated.
     pub(crate) fn only_prose(&self, input: &str, sink: &mut dyn Sink) -> bool {
         let times = self.lines >= LEAST && self.timed == self.lines;
         if times {
@@ -109,10 +109,10 @@ impl Rows {
             Kind::Values => rows >= LEAST && about_disks,
             Kind::OfDisk | Kind::Buckets => true,
         };
-        if !enough || self.said == SAID {
+        if !enough || self.reported == SAID {
             return;
         }
-        self.said += 1;
+        self.reported += 1;
         sink.unread(Unread {
             input: input.to_string(),
             lines: (self.first, self.last),

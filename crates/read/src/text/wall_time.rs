@@ -25,7 +25,7 @@ const LAST_EPOCH: f64 = 5e9;
 const EPOCH: Date = date(1970, 1, 1);
 
 impl WallTime {
-    /// Reads a line that holds a moment and nothing else. A prefix `Time:` is allowed.
+    /// Reads a line that contains a moment and nothing else. A prefix `Time:` is allowed.
     pub fn read(line: &str) -> Option<WallTime> {
         let line = line.trim();
         let line = line.strip_prefix("Time:").unwrap_or(line);
@@ -56,7 +56,7 @@ impl WallTime {
         let zero = days + self.second - before;
         if zero >= 0.0 {
             sink.add_fact(None, key, Nanos::from_seconds(zero));
-            // What holds nothing but a time is no capture.
+            // What contains nothing but a time is not a capture.
             let source = sink.source();
             source.records = source.records.saturating_sub(1);
         }

@@ -109,7 +109,7 @@ impl Wrapping {
         found.into_iter().skip(1)
     }
 
-    /// The same behind the line as it is.
+    /// The same after the line as it is.
     fn tried(line: &str) -> Vec<(Wrapping, Cow<'_, str>)> {
         let mut found: Vec<(Wrapping, Cow<'_, str>)> = Vec::new();
         found.push((Wrapping::default(), Cow::Borrowed(line)));
@@ -160,7 +160,7 @@ fn may_be_wrapped(line: &str) -> bool {
         b' ' | b'\t' | b'>' | b'|' | b'[' | b'(' | b'<' | b'`' | b'.' | b'/' | b'{' | b'"' | b'0'
             ..=b'9'
     );
-    // `Nov 21 10:00:00`: a short word and a time behind it.
+    // `Nov 21 10:00:00`: a short word and a time after it.
     let dated = || bytes.iter().take(6).any(|byte| *byte == b' ') && line.contains(':');
     let named = || memchr::memmem::find(bytes.get(..64).unwrap_or(bytes), b".log").is_some();
     let exported = || memchr::memmem::find(bytes, b",\"").is_some();
@@ -226,7 +226,7 @@ fn export(line: &str, width: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     Some((Cow::Owned(cells.get(place)?.clone()), place))
 }
 
-/// The cells of a row of CSV, two at least (RFC 4180); a blank behind a comma is prose.
+/// The cells of a row of CSV, two at least (RFC 4180); a blank after a comma is prose.
 fn comma_separated(line: &str) -> Option<Vec<String>> {
     let mut cells = vec![String::new()];
     let (mut quoted, mut letters) = (false, line.chars().peekable());
@@ -275,7 +275,7 @@ fn cells(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     (framed || open).then(|| (Cow::Owned(line.replace(['|', '`'], " ").replace("**", " ")), 0))
 }
 
-/// Code marks of Markdown around a line, or before the first and behind the last line of a listing.
+/// Code marks of Markdown around a line, or before the first and after the last line of a listing.
 fn ticks(line: &str, width: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     let text = line.trim();
     let before = text.bytes().take_while(|byte| *byte == b'`').count();
@@ -283,7 +283,7 @@ fn ticks(line: &str, width: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
         return None;
     }
     let bare = text.trim_matches('`');
-    // A fence is no text with marks around it.
+    // A fence is not text with marks around it.
     if bare.is_empty() {
         return width.map(|_| (Cow::Borrowed(bare), 0));
     }

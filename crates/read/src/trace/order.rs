@@ -11,7 +11,7 @@ use std::io::Result;
 use crate::trace::records::{Next, Record, Records};
 
 /// Records kept back (56 bytes each: 7 MB): twelve buffers of 512 KiB, the size blktrace gives
-/// each CPU unless told otherwise (blktrace(8), -b).
+/// each CPU by default (blktrace(8), -b).
 const WINDOW: usize = 1 << 17;
 /// How far back within one CPU's records a late one is put in its place.
 const LATE: usize = 64;

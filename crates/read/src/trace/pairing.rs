@@ -80,7 +80,7 @@ struct Request {
     flags: Flags,
     pid: Option<u32>,
     comm: Option<Name>,
-    /// Others with the same device and sector, behind it.
+    /// Others with the same device and sector, after it.
     twins: Vec<Request>,
 }
 
@@ -112,7 +112,7 @@ impl Pairing {
         }
     }
 
-    /// The trace ends: what is still in flight is said.
+    /// The trace ends: what is still in flight is reported.
     pub(crate) fn finish(&mut self, sink: &mut dyn Sink) {
         let begun = self.issued.len + self.waiting.len;
         if begun > 0 && !self.completed {
@@ -195,7 +195,7 @@ impl Pairing {
         }
     }
 
-    /// The bio leads the request behind it from now on; the earlier of both waits counts.
+    /// The bio leads the request after it from now on; the earlier of both waits counts.
     fn merge_in_front(&mut self, key: Key, point: &Point) {
         let Some(bio) = self.waiting.take_last(key) else { return };
         let behind = (point.device, point.sector.saturating_add(u64::from(point.bytes / 512)));

@@ -1,4 +1,4 @@
-//! The records of one binary blktrace file, each by its own magic; damage is passed over and told.
+//! The records of one binary blktrace file, each by its own magic; damage is ignored and told.
 
 use std::io::{BufRead, ErrorKind, Result};
 
@@ -216,7 +216,7 @@ impl Layout {
             sequence: word(head, 4),
             category: (action >> 16) as u32,
             error,
-            // Bit 8 says that a cgroup's number precedes the payload.
+            // Bit 8 shows that a cgroup's number precedes the payload.
             what: action as u8,
         };
         let last = LAST_WHAT[usize::from(record.category & NOTIFY != 0)];

@@ -1,6 +1,6 @@
 //! The serving process: mounts the file in its own mount namespace and answers until told to end.
 //!
-//! It is told line by line on its standard input which loop device hangs on it. If that input
+//! It is reported line by line on its standard input which loop device hangs on it. If that input
 //! ends without a word, the supervisor is dead, and this process clears away.
 
 use std::fs::File;
@@ -40,8 +40,8 @@ pub fn serve(spec: &Spec) -> io::Result<()> {
         std::process::abort();
     }));
     if let Err(error) = kernel::run_first() {
-        let told = "answers may come late";
-        let _ = writeln!(io::stderr(), "rig: no real-time priority ({error}): {told}");
+        let reported = "answers may come late";
+        let _ = writeln!(io::stderr(), "rig: no real-time priority ({error}): {reported}");
     }
     let mut log = truth::create(&spec.truth)?;
     let replies = Arc::new(Replies::default());
@@ -59,12 +59,12 @@ pub fn serve(spec: &Spec) -> io::Result<()> {
     config.n_threads = Some(1);
     let session = fuser::spawn_mount(file, MOUNT_POINT, &config)?;
 
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, reported) = std::sync::mpsc::channel();
     let hurried = replies.clone();
     std::thread::spawn(move || tell.send(listen(&hurried)));
     writeln!(io::stdout(), "ready")?;
     let scenario = loop {
-        let scenario = told.recv_timeout(WRITE_EVERY);
+        let scenario = reported.recv_timeout(WRITE_EVERY);
         truth::append(&mut log, &replies.take())?;
         if let Ok(scenario) = scenario {
             break scenario;

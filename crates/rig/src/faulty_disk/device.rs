@@ -159,12 +159,12 @@ impl FaultyDisk {
     /// serving process that has stopped; that one is ended then, which fails the writes.
     fn detach(&mut self) -> io::Result<()> {
         let Some(device) = self.device.take() else { return Ok(()) };
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, reported) = std::sync::mpsc::channel();
         let closing = std::thread::spawn(move || {
             drop(device);
             let _ = tell.send(());
         });
-        if told.recv_timeout(PATIENCE).is_err() {
+        if reported.recv_timeout(PATIENCE).is_err() {
             self.serving.kill()?;
         }
         closing.join().map_err(|_| io::Error::other("the device could not be closed"))

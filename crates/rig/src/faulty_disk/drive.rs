@@ -44,7 +44,7 @@ impl Drive {
     /// Reads one from the command line.
     ///
     /// # Errors
-    /// If it is none; the text says what would be.
+    /// If it is none; the text shows what would be.
     pub fn parse(text: &str) -> Result<Drive, String> {
         Ok(Drive { load: Load::parse(text)? })
     }
@@ -70,7 +70,7 @@ impl Drive {
         Ok(driven)
     }
 
-    /// What one thread does; errors of the disk are what it was made for, and are passed over.
+    /// What one thread does; errors of the disk are what it was made for, and are ignored.
     fn one(
         self,
         device: &File,

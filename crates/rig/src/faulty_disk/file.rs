@@ -36,7 +36,7 @@ const FOR_EVER: Duration = Duration::from_secs(86_400);
 
 /// The file system of one file.
 pub(super) struct DiskFile {
-    /// Sparse memory that holds the bytes. They move at arrival; only the answer waits.
+    /// Sparse memory that contains the bytes. They move at arrival; only the answer waits.
     pub(super) memory: File,
     pub(super) bytes: u64,
     pub(super) disk: Mutex<Disk>,

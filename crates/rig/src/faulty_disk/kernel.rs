@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use rustix::fs::FlockOperation;
 
-/// `LOOP_CTL_ADD` and its kin, `include/uapi/linux/loop.h`.
+/// `LOOP_CTL_ADD` and related ones, `include/uapi/linux/loop.h`.
 const LOOP_CONFIGURE: libc::c_ulong = 0x4c0a;
 const LOOP_CTL_ADD: libc::c_ulong = 0x4c80;
 const LOOP_CTL_REMOVE: libc::c_ulong = 0x4c81;

@@ -10,7 +10,7 @@ use iowhy_model::Op;
 use iowhy_lab::disk::Cause;
 
 /// The first line of the log. Times are nanoseconds of the monotonic clock; `why` lists what the
-/// time from arrival to due was spent on, as `cause:ns`, parted by `;`.
+/// time from arrival to due was spent on, as `cause:ns`, separated by `;`.
 pub const HEADING: &str = "op,offset,bytes,arrival_ns,due_ns,reply_ns,failed,why";
 
 /// One request.

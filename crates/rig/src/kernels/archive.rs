@@ -42,14 +42,14 @@ impl Archive {
         fs::write(folder.join("status"), "")?;
         fs::write(folder.join("apt.conf"), archive.configuration())?;
         let update = archive.apt("apt-get").arg("update").output()?;
-        let said = String::from_utf8_lossy(&update.stderr).into_owned();
-        let refused = said.lines().filter_map(|line| line.strip_prefix("E: "));
+        let reported = String::from_utf8_lossy(&update.stderr).into_owned();
+        let refused = reported.lines().filter_map(|line| line.strip_prefix("E: "));
         skipped.extend(refused.filter_map(|line| line.split('\'').nth(1)).map(|repository| {
             let release = repository.split_whitespace().nth(1).unwrap_or(repository);
             format!("release {release} cannot be had from this machine's mirror")
         }));
         if archive.kernels()?.is_empty() {
-            return Err(io::Error::other(format!("no list of packages could be had: {said}")));
+            return Err(io::Error::other(format!("no list of packages could be had: {reported}")));
         }
         fs::write(stamp, "")?;
         Ok(archive)

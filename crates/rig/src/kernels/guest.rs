@@ -1,6 +1,6 @@
 //! What runs inside the small machine: the doctor, the count, the timeouts, the verdicts.
 //!
-//! Each case prints lines of JSON on the serial port; `right` says whether it came out as it
+//! Each case prints lines of JSON on the serial port; `right` shows whether it came out as it
 //! should.
 
 mod count;
@@ -72,7 +72,7 @@ const DRIVES: &[Case] = &[
     ("virtio drive", || drives::judged("vd")),
 ];
 
-/// The cases of a quick look, by name: what takes long is left out.
+/// The cases of a fast look, by name: what takes long is left out.
 const FAST: &[&str] = &["kernel", "doctor", "scsi timeout", "dm-linear", "dm-delay", "io.max"];
 
 /// Runs the cases that the kernel's command line asks for.
@@ -150,42 +150,42 @@ fn doctor() -> io::Result<Vec<Value>> {
 /// A disk of a known latency: the equation per load and mode, and D2C.
 fn null_block() -> io::Result<Vec<Value>> {
     let device = Device::named("nullb0")?;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for mode in [TraceMode::Events, TraceMode::Histograms] {
         for (depth, number) in [(1, 500), (16, 8000)] {
             let load = Load { op: Op::Read, bytes: 4096, depth, number };
             let counted = count(&device, mode, || load.run(&device.path))?;
-            told.extend(lines(&counted, mode, &format!("{depth} deep")));
+            reported.extend(lines(&counted, mode, &format!("{depth} deep")));
             if mode == TraceMode::Events {
                 let p50 = counted.quantile(0.5);
                 let (low, high) = NULL_BLOCK_MS;
                 let right = p50.is_some_and(|ms| (low..high).contains(&ms));
                 let expected = format!("D2C {low} to {high} ms");
-                told.push(json!({ "expected": expected, "p50_ms": p50, "right": right }));
+                reported.push(json!({ "expected": expected, "p50_ms": p50, "right": right }));
             }
         }
         let load = Load { op: Op::Write, bytes: 65536, depth: 4, number: 2000 };
         let counted = count(&device, mode, || load.run(&device.path))?;
-        told.extend(lines(&counted, mode, "4 deep"));
+        reported.extend(lines(&counted, mode, "4 deep"));
     }
-    Ok(told)
+    Ok(reported)
 }
 
 /// The disk of FUSE and loop: reads, writes with their flushes, discards.
 fn sick_disk() -> io::Result<Vec<Value>> {
     let faulty = FaultyDisk::start(&spec(Some("retry=0.35")))?;
     let device = Device::named(faulty.path().trim_start_matches("/dev/"))?;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for mode in [TraceMode::Events, TraceMode::Histograms] {
         for (op, depth, number) in [(Op::Read, 8, 2000), (Op::Write, 2, 300), (Op::Discard, 1, 32)]
         {
             let load = Load { op, bytes: 65536, depth, number };
             let counted = count(&device, mode, || load.run(&device.path))?;
-            told.extend(lines(&counted, mode, &format!("{depth} deep")));
+            reported.extend(lines(&counted, mode, &format!("{depth} deep")));
         }
     }
     faulty.end()?;
-    Ok(told)
+    Ok(reported)
 }
 
 /// A sector that cannot be read: the request is counted, and its error named.
@@ -199,7 +199,7 @@ fn scsi_medium_error() -> io::Result<Vec<Value>> {
         }
         Ok(())
     });
-    let said = judged(&["sda"], "4s", |over| {
+    let message = judged(&["sda"], "4s", |over| {
         let mut block = 0;
         while !over.load(Ordering::Relaxed) {
             let _ = load::read_at(&device.path, (BAD_SECTOR * 512 / 4096 - 8 + block) * 4096, 4096);
@@ -208,16 +208,16 @@ fn scsi_medium_error() -> io::Result<Vec<Value>> {
         Ok(())
     });
     fs::write(format!("{SCSI_DEBUG}/opts"), "0")?;
-    let (counted, said) = (counted?, said?);
-    let named = said["verdict"] == "device.media";
+    let (counted, message) = (counted?, message?);
+    let named = message["verdict"] == "device.media";
     let right =
         named && !counted.errors.is_empty() && counted.errors.iter().all(|errno| *errno == MEDIUM);
-    let mut told = lines(&counted, TraceMode::Events, "8 blocks");
-    told.push(json!({
+    let mut reported = lines(&counted, TraceMode::Events, "8 blocks");
+    reported.push(json!({
         "expected": "errno 61, device.media", "errors": counted.errors, "right": right,
-        "verdict": said["verdict"], "sentence": said["sentence"],
+        "verdict": message["verdict"], "sentence": message["sentence"],
     }));
-    Ok(told)
+    Ok(reported)
 }
 
 /// A disk that now and then never answers: the driver gives up, and the request is issued anew.
@@ -230,27 +230,27 @@ fn scsi_timeout() -> io::Result<Vec<Value>> {
     fs::write(format!("{SCSI_DEBUG}/opts"), "4")?;
     let load = Load { op: Op::Read, bytes: 4096, depth: 1, number: 100 };
     let counted = count(&device, TraceMode::Events, || load.run(&device.path));
-    let said = judged(&["sda"], "20s", |over| {
+    let message = judged(&["sda"], "20s", |over| {
         while !over.load(Ordering::Relaxed) {
             load::read_at(&device.path, 0, 4096)?;
         }
         Ok(())
     });
     fs::write(format!("{SCSI_DEBUG}/opts"), "0")?;
-    let (counted, said) = (counted?, said?);
+    let (counted, message) = (counted?, message?);
     let (longest, requeues) = (counted.quantile(1.0), counted.requeues());
-    let named = said["verdict"] == "device.recovery";
+    let named = message["verdict"] == "device.recovery";
     let right = named && requeues > 0 && longest.is_some_and(|ms| ms >= f64::from(TIMEOUT_S) * 1e3);
-    let mut told = lines(&counted, TraceMode::Events, "1 deep");
+    let mut reported = lines(&counted, TraceMode::Events, "1 deep");
     let expected = format!("requeued, D2C above {TIMEOUT_S} s, device.recovery");
-    told.push(json!({
+    reported.push(json!({
         "expected": expected, "max_ms": longest, "requeues": requeues, "right": right,
-        "verdict": said["verdict"], "sentence": said["sentence"],
+        "verdict": message["verdict"], "sentence": message["sentence"],
     }));
-    Ok(told)
+    Ok(reported)
 }
 
-/// What `iowhy why` says of a disk that is read from end to end.
+/// What `iowhy why` reports of a disk that is read from end to end.
 fn verdict(disk: &str, fault: Option<&str>) -> io::Result<Vec<Value>> {
     let faulty = FaultyDisk::start(&spec(fault))?;
     let path = faulty.path();

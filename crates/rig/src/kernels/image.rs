@@ -13,7 +13,7 @@ const MODULES: &[&str] = &[
     "loop",
     "null_blk nr_devices=2 gb=1 irqmode=2 completion_nsec=1000000",
     "sd_mod",
-    // One command in flight, 1 ms each; what it does wrong is said when it is to do so.
+    // One command in flight, 1 ms each; what it does wrong is reported when it is to do so.
     "scsi_debug dev_size_mb=64 ndelay=1000000 max_queue=1",
     "dm-mod",
     "dm-delay",
@@ -43,7 +43,7 @@ pub struct Image {
 /// Makes the image for an unpacked kernel package.
 ///
 /// # Errors
-/// If the package holds no kernel, or a module is missing.
+/// If the package contains no kernel, or a module is missing.
 pub fn make(root: &Path, busybox: &Path, programs: &Path) -> io::Result<Image> {
     let kernel = kernel(root)?;
     let mut archive = Cpio::default();

@@ -31,7 +31,7 @@ pub struct Console {
 pub enum Cases<'a> {
     /// All of them, in virtual time.
     All,
-    /// The quick ones, in virtual time.
+    /// The fast ones, in virtual time.
     Fast,
     /// The one of that name, in virtual time.
     Only(&'a str),
@@ -57,7 +57,7 @@ pub fn boot(image: &Image, cases: Cases<'_>, patience: Duration) -> io::Result<C
     let began = Instant::now();
     let mut machine = Machine(qemu(image, cases).spawn()?);
     let output = machine.0.stdout.take().ok_or_else(|| io::Error::other("no serial port"))?;
-    let (tell, told) = mpsc::channel();
+    let (tell, reported) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             // The firmware moves the cursor about before the kernel begins.
@@ -69,7 +69,7 @@ pub fn boot(image: &Image, cases: Cases<'_>, patience: Duration) -> io::Result<C
     });
     let mut printed = Console::default();
     // Ends when qemu closes its output, or when the patience does.
-    while let Ok(line) = told.recv_timeout(patience.saturating_sub(began.elapsed())) {
+    while let Ok(line) = reported.recv_timeout(patience.saturating_sub(began.elapsed())) {
         printed.done |= line == DONE;
         printed.lines.push(line);
     }
@@ -112,7 +112,7 @@ fn qemu(image: &Image, cases: Cases<'_>) -> Command {
     qemu
 }
 
-/// A SCSI disk that says how fast it turns, an NVMe and a virtio drive; the number of the backing
+/// A SCSI disk that shows how fast it turns, an NVMe and a virtio drive; the number of the backing
 /// comes behind each.
 const DRIVES: [&[&str]; 3] = [
     &["virtio-scsi-pci,id=bus", "scsi-hd,bus=bus0.0,rotation_rate=7200,drive=d"],

@@ -61,14 +61,14 @@ pub fn build(cache: &Path) -> io::Result<PathBuf> {
 /// If it cannot be started or fails; then with its first error and its last line.
 pub fn run(command: &mut Command) -> io::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let told = |error: io::Error| io::Error::new(error.kind(), format!("`{name}`: {error}"));
-    let output = command.stdin(Stdio::null()).output().map_err(told)?;
+    let reported = |error: io::Error| io::Error::new(error.kind(), format!("`{name}`: {error}"));
+    let output = command.stdin(Stdio::null()).output().map_err(reported)?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let lines: Vec<&str> = said.lines().collect();
-    // What went wrong first, and where: a compiler's last lines only say that it gave up.
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines: Vec<&str> = message.lines().collect();
+    // What went wrong first, and where: a compiler's last lines only show that it gave up.
     let first = lines.iter().position(|line| line.starts_with("error")).unwrap_or(0);
     let reason = lines.iter().skip(first).take(2).chain(lines.last());
     let reason: Vec<&str> = reason.map(|line| line.trim()).collect();

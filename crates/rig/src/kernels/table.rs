@@ -66,9 +66,9 @@ impl Results {
     }
 
     /// What a case gave, or a dash where it was not asked for.
-    fn cell(&self, case: &str, told: String) -> String {
+    fn cell(&self, case: &str, reported: String) -> String {
         let ran = self.lines.iter().any(|line| line["case"] == case);
-        if ran { told } else { "-".to_string() }
+        if ran { reported } else { "-".to_string() }
     }
 
     /// Measured, lost and the kernel's count, summed over an operation's runs.
@@ -169,7 +169,7 @@ pub fn tables(all: &[Results]) -> String {
     out
 }
 
-/// Cases whose verdict is told in words.
+/// Cases whose verdict is reported in words.
 const SAID: [&str; 9] = [
     "scsi timeout",
     "scsi medium error",

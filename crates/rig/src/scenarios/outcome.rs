@@ -1,4 +1,4 @@
-//! What was said of a run, and whether it is true.
+//! What was reported of a run, and whether it is true.
 
 use std::ops::Range;
 
@@ -64,14 +64,14 @@ pub struct RunVerdicts {
     pub answers: [Option<Answer>; 3],
 }
 
-/// A run, what was said of it, and the truth.
+/// A run, what was reported of it, and the truth.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The scenario.
     pub scenario: &'static WrittenScenario,
     /// The seed.
     pub seed: u64,
-    /// What the figure really was.
+    /// What the number really was.
     pub truth: Option<f64>,
     /// Requests in the log of the first disk.
     pub requests: usize,
@@ -124,7 +124,7 @@ fn figure(finding: &Value, figure: Figure) -> Option<f64> {
 }
 
 impl Outcome {
-    /// Holds what was said against the logs of the disks, the first disk's first.
+    /// Holds what was reported against the logs of the disks, the first disk's first.
     pub fn new(
         scenario: &'static WrittenScenario,
         seed: u64,
@@ -186,13 +186,13 @@ impl Outcome {
 
     /// The run in one line.
     pub fn line(&self) -> String {
-        let said = Route::ALL.map(|way| match self.answer(way) {
+        let reported = Route::ALL.map(|way| match self.answer(way) {
             Some(answer) => {
                 let right = if self.right(way) { "" } else { " WRONG" };
                 format!("{} {:.0} %{right}", answer.verdict, 100.0 * answer.confidence)
             }
             None => "no verdict WRONG".to_string(),
         });
-        format!("{} seed {}: {}", self.scenario.name, self.seed, said.join(", "))
+        format!("{} seed {}: {}", self.scenario.name, self.seed, reported.join(", "))
     }
 }

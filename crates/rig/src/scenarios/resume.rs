@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_run_comes_back_as_it_was_kept_and_one_of_another_scenario_does_not() {
         let all = written().unwrap();
-        let said = |verdict: &str| {
+        let reported = |verdict: &str| {
             Some(Answer {
                 verdict: verdict.to_string(),
                 device: Some("loop7".to_string()),
@@ -129,7 +129,7 @@ mod tests {
             requests: 930,
             late: 2_000_000,
             faulty: vec!["loop7".to_string()],
-            judged: RunVerdicts { answers: [said("device.retry"), None, said("healthy")] },
+            judged: RunVerdicts { answers: [reported("device.retry"), None, reported("healthy")] },
         };
         let path = std::env::temp_dir().join(format!("iowhy-kept-{}", std::process::id()));
         RunLog { path: path.clone(), known: Vec::new() }.add(&run).unwrap();

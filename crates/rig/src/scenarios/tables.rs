@@ -9,18 +9,18 @@ use super::{Outcome, Route};
 /// All runs, and what they come to.
 pub fn tables(all: &[Outcome]) -> String {
     let mut out = String::from(
-        "| scenario | seed | requests | owed | live | snoop piped | capture | figure | said | truth |\n\
+        "| scenario | seed | requests | expected | live | snoop piped | capture | figure | said | truth |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for one in all {
-        let said = Route::ALL.map(|way| cell(one, way));
+        let reported = Route::ALL.map(|way| cell(one, way));
         let (figure, found, truth) = figures(one);
-        let (scenario, seed, requests, owed) =
+        let (scenario, seed, requests, expected) =
             (&one.scenario.name, one.seed, one.requests, one.scenario.owes());
-        let [live, pipe, capture] = said;
+        let [live, pipe, capture] = reported;
         let _ = writeln!(
             out,
-            "| {scenario} | {seed} | {requests} | {owed} | {live} | {pipe} | {capture} | {figure} | {found} | {truth} |"
+            "| {scenario} | {seed} | {requests} | {expected} | {live} | {pipe} | {capture} | {figure} | {found} | {truth} |"
         );
     }
     let _ = writeln!(out, "\n{}", sums(all));
@@ -28,7 +28,7 @@ pub fn tables(all: &[Outcome]) -> String {
 }
 
 /// A verdict as a cell: in bold where it is wrong, with a star where it is right but not the one
-/// owed.
+/// expected.
 fn cell(outcome: &Outcome, way: Route) -> String {
     let Some(answer) = outcome.answer(way) else { return "**none**".to_string() };
     let text = format!("{} {:.0} %", answer.verdict, 100.0 * answer.confidence);
@@ -41,7 +41,7 @@ fn cell(outcome: &Outcome, way: Route) -> String {
 
 /// The figure's name, what the live verdict said of it, and what it was.
 fn figures(outcome: &Outcome) -> (&'static str, String, String) {
-    let said = outcome.answer(Route::Live).and_then(|answer| answer.figure);
+    let reported = outcome.answer(Route::Live).and_then(|answer| answer.figure);
     let text = |value: Option<f64>, of: &dyn Fn(f64) -> String| value.map_or("-".to_string(), of);
     let (name, of): (_, &dyn Fn(f64) -> String) = match outcome.scenario.figure {
         Figure::None => return ("", String::new(), String::new()),
@@ -49,7 +49,7 @@ fn figures(outcome: &Outcome) -> (&'static str, String, String) {
         Figure::Cap(_) => ("per second", &|value| format!("{value:.0}")),
         Figure::Added => ("ms added", &|value| format!("{value:.2}")),
     };
-    (name, text(said, of), text(outcome.truth, of))
+    (name, text(reported, of), text(outcome.truth, of))
 }
 
 fn sums(all: &[Outcome]) -> String {
@@ -66,7 +66,7 @@ fn sums(all: &[Outcome]) -> String {
         let exact = exact.count();
         let _ = writeln!(
             out,
-            "- {words}: {right} of {n} right ({share:.1} %), {exact} of them the verdict owed"
+            "- {words}: {right} of {n} right ({share:.1} %), {exact} of them the expected verdict"
         );
     }
     let mut names: Vec<&str> =

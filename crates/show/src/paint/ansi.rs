@@ -43,7 +43,7 @@ pub enum Tone {
 pub struct TextStyle {
     /// The letters.
     pub tone: Tone,
-    /// What is behind them.
+    /// What is after them.
     pub behind: Option<Rgb>,
     /// Whether they are heavy.
     pub strong: bool,
@@ -61,7 +61,7 @@ impl TextStyle {
         TextStyle { tone, strong: true, ..TextStyle::default() }
     }
 
-    /// The codes that select it, parted by `;`; empty for plain text.
+    /// The codes that select it, separated by `;`; empty for plain text.
     fn codes(self, colour: Colour) -> String {
         let mut codes: Vec<String> = Vec::new();
         if self.strong {
@@ -85,12 +85,12 @@ impl TextStyle {
     }
 }
 
-/// The code of a number's colour: 38 selects letters, 48 what is behind them.
+/// The code of a number's colour: 38 selects letters, 48 what is after them.
 fn exact(Rgb(r, g, b): Rgb, colour: Colour, what: u8) -> String {
     match colour {
         Colour::True => format!("{what};2;{r};{g};{b}"),
         Colour::Ansi256 => format!("{what};5;{}", nearest_256(Rgb(r, g, b))),
-        // 30-37 and 90-97 are letters, 40-47 and 100-107 behind them.
+        // 30-37 and 90-97 are letters, 40-47 and 100-107 after them.
         Colour::Ansi16 | Colour::None => {
             let place = nearest_16(Rgb(r, g, b));
             let base = if place < 8 { what - 8 } else { what + 44 };
@@ -183,7 +183,7 @@ impl Line {
         }
     }
 
-    /// Adds another line behind this one.
+    /// Adds another line after this one.
     pub fn append(&mut self, other: Line) {
         for (text, ink) in other.spans {
             self.push(&text, ink);

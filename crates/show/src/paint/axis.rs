@@ -6,7 +6,7 @@ use super::{Line, Tone};
 use crate::clock::Clock;
 use crate::words::duration;
 
-/// The label of a latency row: its lower edge, or that it holds all below its upper one.
+/// The label of a latency row: its lower edge, or that it contains all below its upper one.
 pub fn latency_label(low_ns: u64) -> String {
     if low_ns == 0 { "0".to_string() } else { duration(low_ns as f64) }
 }
@@ -25,7 +25,7 @@ pub struct TimeAxis {
     pub clock: Option<(Clock, i64, TimeZone)>,
 }
 
-/// A line of ticks over so many columns, each with its time behind it.
+/// A line of ticks over so many columns, each with its time after it.
 pub fn time_axis(axis: &TimeAxis, columns: usize, unicode: bool) -> Line {
     let (start, seconds) = (axis.start, axis.seconds);
     let mut line = Line::new();

@@ -25,7 +25,7 @@ impl<'a> Canvas<'a> {
         self.style.width.max(1)
     }
 
-    /// One line. What reaches beyond the edge is cut, and the last column says so.
+    /// One line. What reaches beyond the edge is cut, and the last column shows it.
     pub fn line(&mut self, line: &Line) -> io::Result<()> {
         let unicode = self.style.unicode;
         let line = if unicode { line.clone() } else { line.ascii() };
@@ -113,7 +113,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The words of a text; a number and the unit behind it are one.
+/// The words of a text; a number and the unit after it are one.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace().map(super::clean) {

@@ -24,7 +24,7 @@ pub struct Ramp {
 }
 
 /// Chosen so that the lightness L* rises from 15 to 90 in about equal steps while blue gives way
-/// to yellow, the axis that the common colour blindnesses keep (a test holds the order).
+/// to yellow, the axis that the common colour blindnesses keep (a test contains the order).
 const SEA: &[Rgb] = &[
     Rgb(22, 40, 92),
     Rgb(38, 76, 128),

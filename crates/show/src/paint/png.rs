@@ -1,4 +1,4 @@
-//! Paints a figure as PNG, two pixels for each of the figure's, lettered in Roboto Mono.
+//! Paints a number as PNG, two pixels for each of the number's, lettered in Roboto Mono.
 
 use std::io::{self, Write};
 
@@ -7,14 +7,14 @@ use ab_glyph::{Font, FontRef, Glyph, PxScale, ScaleFont, point};
 use super::Rgb;
 use super::figure::{Anchor, Figure, LETTER, Shape};
 
-/// Roboto Mono Regular, Apache-2.0; `fonts/README.md` says what is left out.
+/// Roboto Mono Regular, Apache-2.0; `fonts/README.md` shows what is left out.
 const FONT: &[u8] = include_bytes!("../../fonts/RobotoMono-Latin.ttf");
-/// Pixels for each of the figure's, so that text is sharp on a dense screen.
+/// Pixels for each of the number's, so that text is sharp on a dense screen.
 const SCALE: u32 = 2;
 /// Most pixels painted: a larger figure gets one pixel for each of its own, and is cut beyond.
 const PIXELS: u64 = 100_000_000;
 
-/// Writes the figure.
+/// Writes the number.
 ///
 /// # Errors
 /// What the writer says.
@@ -59,14 +59,14 @@ struct Canvas {
 impl Canvas {
     fn new(width: u32, height: u32, scale: u32, Rgb(r, g, b): Rgb) -> io::Result<Canvas> {
         let font = FontRef::try_from_slice(FONT).map_err(io::Error::other)?;
-        // The size at which a letter is as wide as the figure reckons.
+        // The size at which a letter is as wide as the number reckons.
         let wide = font.as_scaled(PxScale::from(1.0)).h_advance(font.glyph_id('0'));
         let size = PxScale::from((LETTER.0 * scale) as f32 / wide);
         let pixels = [r, g, b].repeat(width as usize * height as usize);
         Ok(Canvas { width, height, scale, pixels, font, size })
     }
 
-    /// A rectangle, in the figure's pixels.
+    /// A rectangle, in the number's pixels.
     fn fill(&mut self, x: u32, y: u32, w: u32, h: u32, Rgb(r, g, b): Rgb) {
         let at = |place: u32, end: u32| place.saturating_mul(self.scale).min(end) as usize;
         let across = 3 * at(x, self.width)..3 * at(x.saturating_add(w), self.width);
@@ -79,7 +79,7 @@ impl Canvas {
         }
     }
 
-    /// A text, its middle at `y`, in the figure's pixels.
+    /// A text, its middle at `y`, in the number's pixels.
     fn text(&mut self, x: u32, y: u32, anchor: Anchor, text: &str, colour: Rgb) {
         let wide = text.chars().count() as u32 * LETTER.0;
         let left = if anchor == Anchor::End { x.saturating_sub(wide) } else { x };

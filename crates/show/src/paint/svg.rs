@@ -1,4 +1,4 @@
-//! Paints a figure as SVG 1.1: rectangles and text, no script, no style sheet, nothing from
+//! Paints a number as SVG 1.1: rectangles and text, no script, no style sheet, nothing from
 //! outside.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::Rgb;
 use super::figure::{Anchor, Figure, LETTER, Shape};
 
-/// Writes the figure.
+/// Writes the number.
 ///
 /// # Errors
 /// What the writer says.

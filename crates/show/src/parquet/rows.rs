@@ -103,7 +103,8 @@ pub enum Codec {
     Zstd = 6,
 }
 
-/// The longest text that is told as a bound; a shortened one would not be a value of the column.
+/// The longest text that is reported as a bound; a shortened one would not be a value of the
+/// column.
 const LONGEST_BOUND: usize = 64;
 
 impl Column {
@@ -228,7 +229,7 @@ impl Column {
     }
 
     /// The least and the largest value in the order of the column's type, as PLAIN writes them;
-    /// none where nothing is known or a text is too long to be told.
+    /// none where nothing is known or a text is too long to be reported.
     fn bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let numbers = self.numbers.iter();
         match self.kind {
@@ -264,8 +265,8 @@ impl Column {
             }
             Kind::Text => {
                 let (least, most) = (self.texts.iter().min()?, self.texts.iter().max()?);
-                let told = least.len().max(most.len()) <= LONGEST_BOUND;
-                told.then(|| (least.as_bytes().to_vec(), most.as_bytes().to_vec()))
+                let reported = least.len().max(most.len()) <= LONGEST_BOUND;
+                reported.then(|| (least.as_bytes().to_vec(), most.as_bytes().to_vec()))
             }
         }
     }

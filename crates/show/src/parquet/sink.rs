@@ -62,7 +62,7 @@ enum Rows {
     Buckets,
 }
 
-/// Writes what is poured into it as Parquet, in flat memory. An error of the output is kept until
+/// Writes what is emitted into it as Parquet, in flat memory. An error of the output is kept until
 /// [`finish`](ParquetSink::finish).
 pub struct ParquetSink<W: Write> {
     /// Nothing is written before there are rows.
@@ -135,7 +135,7 @@ impl<W: Write> ParquetSink<W> {
         let units: serde_json::Map<String, Value> =
             meanings.map(|(name, _, unit)| (name.to_string(), (*unit).into())).collect();
         let schema = if self.rows == Rows::Events { "iowhy.event/1" } else { "iowhy.hist/1" };
-        let said = [
+        let reported = [
             ("iowhy.schema", schema.to_string()),
             ("iowhy.sources", Value::from(sources).to_string()),
             ("iowhy.units", Value::from(units).to_string()),
@@ -144,7 +144,7 @@ impl<W: Write> ParquetSink<W> {
         let left_out = self.reasons();
         let incomplete = self.known.is_incomplete();
         if let Some(file) = self.file {
-            file.finish(&self.columns, &said)?;
+            file.finish(&self.columns, &reported)?;
         }
         Ok(Written { rows: self.written, left_out, incomplete })
     }

@@ -1,4 +1,4 @@
-//! Figures as Python prints them in PyLatencyMap.
+//! Numbers as Python prints them in PyLatencyMap.
 
 /// A value beside a map: nothing for less than nothing, one digit up to 9, whole numbers below a
 /// million, then two digits.

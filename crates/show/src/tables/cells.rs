@@ -138,7 +138,7 @@ impl Cells {
         self.of_stage.iter().copied().max().unwrap_or(0)
     }
 
-    /// The beginning of the cell that holds a moment, s.
+    /// The beginning of the cell that contains a moment, s.
     fn begin(&self, at_ns: i64) -> i64 {
         let second = files::second_of(at_ns);
         second.div_euclid(self.span_s) * self.span_s

@@ -12,8 +12,8 @@ use crate::parquet::{Column, Kind};
 /// I/Os of a run: some 30 MB.
 const RUN: usize = 1 << 18;
 
-/// The column of each field of an I/O. What is a point in time is told by the time of completion
-/// and the stages' lengths.
+/// The column of each field of an I/O. What is a point in time is reported by the time of
+/// completion and the stages' lengths.
 const COLUMNS: &[(&str, &str)] = &[
     ("arrived_ns", "b2q"),
     ("bytes", "bytes"),
@@ -40,7 +40,7 @@ enum Holds {
     Length(Stage),
     /// The bucket of the time on the device.
     Bucket(Edges),
-    /// The weight: 1 where every I/O is told.
+    /// The weight: 1 where every I/O is reported.
     Weight,
     /// The value of this field, up to this number.
     Field(&'static Field<Event>, i64),

@@ -143,7 +143,7 @@ impl<'a> Files<'a> {
         for ((table, _), (file, written)) in std::mem::take(&mut self.files) {
             *rows.entry(table).or_default() += written;
             let columns = self.columns.entry(table).or_insert_with(|| table.empty());
-            file.finish(columns, &said(table))?;
+            file.finish(columns, &reported(table))?;
         }
         Ok(rows.into_iter().collect())
     }
@@ -175,7 +175,7 @@ fn date(day: i64) -> String {
     text.split(' ').next().unwrap_or_default().to_string()
 }
 
-fn said(table: Table) -> [(&'static str, String); 2] {
+fn reported(table: Table) -> [(&'static str, String); 2] {
     [(VERSION_KEY, VERSION.to_string()), (TABLE_KEY, table.name().to_string())]
 }
 
@@ -191,5 +191,5 @@ pub fn write_buckets(out: &mut dyn Write) -> io::Result<()> {
     }
     let mut file = ParquetFile::new(out, Codec::Zstd)?;
     file.row_group(&mut columns)?;
-    file.finish(&columns, &said(Table::Buckets)).map(|_| ())
+    file.finish(&columns, &reported(Table::Buckets)).map(|_| ())
 }

@@ -50,7 +50,7 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// One that holds all the time.
+    /// One that contains all the time.
     pub fn new(device: Option<String>, kind: StatementKind, key: &str, value: &str) -> Statement {
         Statement {
             at_ns: None,
@@ -105,11 +105,11 @@ pub fn of_facts(recording: &Recording) -> Vec<Statement> {
     }
     let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
     let media = facts.filter(|fact| fact.key == key::DEVICE_MEDIUM);
-    let told: HashMap<DeviceId, String> =
+    let reported: HashMap<DeviceId, String> =
         media.filter_map(|fact| Some((fact.device?, fact.value.to_string()))).collect();
     for (place, device) in recording.devices().iter().enumerate() {
         let own = device.medium.map(|medium| medium.name().to_string());
-        if let Some(class) = own.or_else(|| told.get(&DeviceId::at(place as u32)).cloned()) {
+        if let Some(class) = own.or_else(|| reported.get(&DeviceId::at(place as u32)).cloned()) {
             let name = Some(device.name.clone());
             rows.push(Statement::new(name, StatementKind::Fact, "class", &class));
         }

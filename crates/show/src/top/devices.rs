@@ -191,7 +191,7 @@ fn over(screen: &Screen, name: &str) -> DeviceTick {
     sum
 }
 
-/// Columns behind the name: width, and from which width of the screen on.
+/// Columns after the name: width, and from which width of the screen on.
 const COLUMNS: [(Key, usize, u16); 11] = [
     (Key::Reads, 7, 0),
     (Key::Writes, 7, 0),

@@ -1,4 +1,4 @@
-//! What lies over the panels: the keys, or the verdict with all that stands behind it.
+//! What lies over the panels: the keys, or the verdict with all that stands after it.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

@@ -19,7 +19,7 @@ const WAITERS: usize = 24;
 pub struct Tick {
     /// When it began, ns on the clock of the input.
     pub start_ns: i64,
-    /// That clock, if it tells the time of day.
+    /// That clock, if it shows the time of day.
     pub clock: Option<Clock>,
     /// How long it was, ns.
     pub length_ns: i64,
@@ -82,7 +82,7 @@ pub struct Waiter {
 pub struct SlowIo {
     /// When it completed, ns.
     pub at_ns: i64,
-    /// The clock that tells the time of day of it, if the capture knows it.
+    /// The clock that shows the time of day of it, if the capture knows it.
     pub clock: Option<Clock>,
     /// Its latency, ns.
     pub latency_ns: i64,

@@ -44,7 +44,7 @@ pub const VIEW: View = View {
     write,
 };
 
-/// What tells who reads the rows again that they are all there were.
+/// What shows who reads the rows again that they are all there were.
 const UNFILTERED: &str = "# unfiltered: every I/O is listed";
 /// Slow enough to be red without a threshold of the user's: the default of the outlier script of
 /// LucaCanali/Linux_tracing_scripts.
@@ -127,7 +127,7 @@ fn legend(recording: &Recording, listing: &Listing, style: &Style) -> Option<Str
 struct Columns {
     queue: bool,
     file: bool,
-    /// The clock, where the time of day is told.
+    /// The clock, where the time of day is reported.
     clock: Option<Clock>,
     /// What is left out.
     hidden: &'static [(&'static str, usize)],
@@ -187,7 +187,7 @@ impl Columns {
     }
 }
 
-/// The time of day is told if it was asked for, and of a capture wherever that knows it.
+/// The time of day is reported if it was asked for, and of a capture wherever that knows it.
 fn of_day(listing: &Listing, style: &Style) -> Option<Clock> {
     let zero = style.time_of_day.or_else(|| clock::zero(listing).filter(|_| style.clock_of_day));
     zero.map(|zero| Clock { zero, utc: true })
@@ -204,7 +204,7 @@ fn latency(event: &Event) -> Option<Nanos> {
     event.latency(Stage::Device).or_else(|| event.latency(Stage::Total))
 }
 
-/// The letter of an I/O, with the blank behind it.
+/// The letter of an I/O, with the blank after it.
 fn pattern(event: &Event, ends: &mut HashMap<DeviceId, u64>) -> &'static str {
     let (Some(sector), Some(bytes)) = (event.sector, event.bytes) else { return "- " };
     match ends.insert(event.device, sector.saturating_add(u64::from(bytes) / 512)) {
@@ -214,7 +214,8 @@ fn pattern(event: &Event, ends: &mut HashMap<DeviceId, u64>) -> &'static str {
     }
 }
 
-/// An error by its name and what the kernel says of it in its log (block/blk-core.c, blk_errors).
+/// An error by its name and what the kernel reports of it in its log (block/blk-core.c,
+/// blk_errors).
 fn error_words(errno: u16) -> &'static str {
     match errno {
         5 => "EIO, I/O error",
@@ -301,7 +302,7 @@ fn when(completed: Time, clock: Option<Clock>, style: &Style) -> String {
     }
 }
 
-/// What was lost, in the words of bcc's own complaint, which is read again with the rest.
+/// What was lost, in the words of bcc's own log event, which is read again with the rest.
 fn losses(listing: &Listing, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     for loss in &listing.source.losses {
         let text = format!("lost {} events ({})", loss.count, loss.what);

@@ -12,7 +12,7 @@
 //! ## Units
 //! Frequency in requests per second, intensity in time waited per second: 1 s/s means that one
 //! request was waiting all the time. Waited time is computed from the middle of each bucket and
-//! scaled to the exact sum of the column if the source has one; the title says which. Colours
+//! scaled to the exact sum of the column if the source has one; the title shows which. Colours
 //! follow the logarithm of the value, so that a single slow request stays visible. Time is the time
 //! of day (UTC) if the source has it, else the time on its own clock; if that clock started long
 //! before, the title gives the zero of the map.

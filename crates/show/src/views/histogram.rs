@@ -10,7 +10,7 @@
 //!
 //! ## Units
 //! Each row includes its lower edge and excludes its upper one. The mean is exact if the source has
-//! the sum of all latencies, else estimated from the middle of each bucket; the title says which.
+//! the sum of all latencies, else estimated from the middle of each bucket; the title shows which.
 //! Percentiles are upper edges of buckets and are printed only if there are enough requests: 59 for
 //! p95, 299 for p99. Q2D is time in the queue, D2C time on the device, Q2C both together.
 //!
@@ -172,13 +172,13 @@ fn summaries(
     let mut columns = Columns::new(&heads).flexible(0);
     for known in some {
         let histogram = &known.histogram;
-        let said = |ns: Option<f64>| (duration(ns.unwrap_or(f64::NAN)), TextStyle::default());
+        let reported = |ns: Option<f64>| (duration(ns.unwrap_or(f64::NAN)), TextStyle::default());
         columns.row(vec![
             (format!("{} {}", device(recording, known), op(known)), Tone::Accent.into()),
             (count(histogram.count()), TextStyle::default()),
-            said(histogram.min_ns.map(|ns| ns as f64)),
-            said(histogram.mean_ns().map(|(ns, _)| ns)),
-            said(histogram.max_ns.map(|ns| ns as f64)),
+            reported(histogram.min_ns.map(|ns| ns as f64)),
+            reported(histogram.mean_ns().map(|(ns, _)| ns)),
+            reported(histogram.max_ns.map(|ns| ns as f64)),
         ]);
     }
     let text = format!("{} ({})", source.place(), source.format);

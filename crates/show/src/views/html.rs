@@ -109,7 +109,7 @@ pub fn page(
 struct Pictured<'a> {
     report: Cow<'a, Report>,
     style: Cow<'a, Style>,
-    /// What is told of single I/Os, by listing.
+    /// What is reported of single I/Os, by listing.
     singles: Vec<Cow<'a, SingleIos>>,
 }
 
@@ -142,7 +142,7 @@ fn head(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Resu
     begin(&title, Some(SCRIPT), out)
 }
 
-/// The head of a page that stands alone, up to the begin of its body: one style sheet, the script
+/// The head of a page that stands alone, up to the start of its body: one style sheet, the script
 /// that is given or none, and a policy that allows nothing else.
 ///
 /// # Errors

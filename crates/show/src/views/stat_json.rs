@@ -63,7 +63,7 @@ fn rates(rates: &Rates) -> Value {
     Value::Object(fields(&RATE_FIELDS, rates).collect())
 }
 
-/// What a record says of each of its fields.
+/// What a record reports of each of its fields.
 fn fields<R>(list: &[Field<R>], record: &R) -> impl Iterator<Item = (String, Value)> {
     list.iter().map(move |field| {
         let value = match (field.get)(record) {

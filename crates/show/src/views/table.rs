@@ -54,7 +54,7 @@ pub struct TableStream {
 }
 
 impl TableStream {
-    /// Draws the next report; what stands below the rows is told once.
+    /// Draws the next report; what stands below the rows is reported once.
     ///
     /// # Errors
     /// What the writer says.

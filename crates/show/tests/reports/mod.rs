@@ -41,7 +41,7 @@ const DUSTY: [(f64, f64); 28] = [
 /// biolatency of the same disk: counts of the power-of-two rows from 16 ms on.
 const DUSTY_ROWS: [u64; 8] = [1, 15, 214, 84, 46, 7, 0, 1];
 
-/// A document with iostat, biolatency and biosnoop of one sick disk.
+/// A document with iostat, biolatency and biosnoop of one faulty disk.
 pub fn dusty() -> Report {
     let mut recording = Recording::new();
     let mut iostat = Source::new("iostat", "captures/dusty-disk.txt", Level::A);

@@ -1,4 +1,4 @@
-//! Which test programs there are: cargo builds them and says where they lie.
+//! Which test programs there are: cargo builds them and shows where they lie.
 //!
 //! A crate links its tests into one program, [`ALL`], with a module for each file. Here each module
 //! is a program again, with a place, a time and a process of its own.
@@ -78,7 +78,7 @@ pub fn cargo(arguments: &[&str]) -> Command {
     cargo
 }
 
-/// Whether that variable tells of the package of a program.
+/// Whether that variable reports the package of a program.
 fn is_of_a_package(variable: &str) -> bool {
     variable.starts_with("CARGO_MANIFEST_") || variable.starts_with("CARGO_PKG_")
 }

@@ -38,7 +38,7 @@ impl TestCount {
                 counted.remarks.push(line.to_string());
             }
         }
-        // A test whose first line says that it could not run was skipped; one that says so later
+        // A test whose first line shows that it could not run was skipped; one that shows it later
         // left out a part only.
         let unable = unable(text);
         counted.skipped += unable;

@@ -59,7 +59,7 @@ fn uses(tree: &Tree, folder: &str) -> Uses {
     let sources = tree.sources.iter().filter(|source| !source.tests);
     let own: Vec<&Source> = sources.filter(|source| source.path.starts_with(folder)).collect();
     let is_library = own.iter().any(|source| source.path == format!("{folder}lib.rs"));
-    // What is no Rust the compiler complains of.
+    // What is not Rust the compiler complains of.
     let files: Vec<(String, syn::File)> = own
         .iter()
         .filter_map(|source| {

@@ -52,7 +52,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
 }
 
 fn of(source: &Source) -> Vec<Complaint> {
-    // What is no Rust the compiler complains of.
+    // What is not Rust the compiler complains of.
     let Ok(file) = syn::parse_file(&source.text) else { return Vec::new() };
     let mut looks = Looks { source, found: Vec::new() };
     looks.visit_file(&file);

@@ -14,7 +14,7 @@ pub struct Family {
     pub headings: &'static [&'static str],
 }
 
-/// All families. One that does not exist yet is passed over.
+/// All families. One that does not exist yet is ignored.
 pub const FAMILIES: &[Family] = &[
     Family {
         word: "collector",

@@ -31,8 +31,8 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
     complaints
 }
 
-/// Every sample lies in the folder of a format, says which tool wrote it, and has its golden; every
-/// format has a sample; every case tells its story.
+/// Every sample lies in the folder of a format, shows which tool wrote it, and has its golden;
+/// every format has a sample; every case tells its story.
 pub fn samples(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let formats: Vec<&str> = tree.folder(FORMATS).map(Source::stem).collect();

@@ -39,7 +39,8 @@ const LOOKS: [&str; 13] = [
 /// Where the verdicts are listed.
 const VERDICTS: &str = "crates/model/src/verdict.rs";
 
-/// Where words are looked into only to be set: a sentence that names its device is not told twice.
+/// Where words are looked into only to be set: a sentence that names its device is not reported
+/// twice.
 const SET: (&str, &str) = ("crates/show/src/views/summary/screen.rs", "sentence");
 
 /// Looks into every file of these crates, tests left out.
@@ -196,7 +197,7 @@ impl Visit<'_> for Reading<'_> {
         expressions(of).for_each(|one| self.visit_expr(&one));
     }
 
-    /// Tests may look at what is said.
+    /// Tests may look at what is reported.
     fn visit_item_mod(&mut self, of: &syn::ItemMod) {
         if !is_test(&of.attrs) {
             visit::visit_item_mod(self, of);

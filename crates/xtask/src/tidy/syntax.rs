@@ -8,7 +8,7 @@ pub fn is_test(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// The expressions in `format!`, `assert!`, `vec!` and their kin; none of a macro that holds
+/// The expressions in `format!`, `assert!`, `vec!` and related ones; none of a macro that holds
 /// something else.
 pub fn expressions(of: &syn::Macro) -> impl Iterator<Item = syn::Expr> {
     let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;

@@ -41,7 +41,7 @@ impl Source {
         self.code.lines().take(end).enumerate().map(|(place, line)| (place + 1, line))
     }
 
-    /// Lines before `#[cfg(test)]` with a module's body behind it.
+    /// Lines before `#[cfg(test)]` with a module's body after it.
     fn body(&self) -> Option<usize> {
         self.test_modules().find(|(_, next)| next.ends_with('{')).map(|(place, _)| place)
     }
@@ -57,7 +57,7 @@ impl Source {
         names.map(|name| format!("{folder}/{name}.rs")).collect()
     }
 
-    /// The lines that declare a module behind a line `#[cfg(test)]`, and where that one is.
+    /// The lines that declare a module after a line `#[cfg(test)]`, and where that one is.
     fn test_modules(&self) -> impl Iterator<Item = (usize, &str)> {
         let lines = self.code.lines().map(str::trim).enumerate();
         let pairs = lines.clone().zip(lines.skip(1));

@@ -32,7 +32,7 @@ const UNITS: &[&str] = &[
     "µs",
 ];
 
-/// No other file puts such a unit behind a number of its own format.
+/// No other file puts such a unit after a number of its own format.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for path in tree.files.iter().filter(|path| is_read_by_users(path)) {

@@ -31,7 +31,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
     complaints
 }
 
-/// Whether a function is in that file or, if its name tells of what it is (`ranking::rank`,
+/// Whether a function is in that file or, if its name reports what it is (`ranking::rank`,
 /// `Analysis::of`), in such a module or beside such a type.
 fn exists(tree: &Tree, name: &str, file: &str) -> bool {
     let (owner, function) = name.rsplit_once("::").unwrap_or(("", name));

@@ -17,7 +17,7 @@ const LEFT_OUT: &[&str] = &[
     "docs/results/",
 ];
 
-/// No source, page or golden holds one of the phrases, also where a line breaks in it.
+/// No source, page or golden contains one of the phrases, also where a line breaks in it.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
     let phrases: Vec<(&str, &str)> =
         PHRASES.lines().filter(|line| !line.starts_with('#')).filter_map(entry).collect();

@@ -90,10 +90,10 @@ fn an_equal_group_accuses_nobody_and_one_is_no_group() {
 }
 
 /// One simulated group of disks and which of them is slow, if any.
-fn group(n: usize, sick: bool, random: &mut Random) -> (Vec<Peer>, Option<usize>) {
+fn group(n: usize, faulty: bool, random: &mut Random) -> (Vec<Peer>, Option<usize>) {
     let disks = 3 + random.place(46);
     let spread = 0.03 + 0.15 * random.unit();
-    let candidate = sick.then(|| random.place(disks));
+    let candidate = faulty.then(|| random.place(disks));
     let kind = random.place(3);
     let factor = 1.6 + 6.4 * random.unit();
     let peers = (0..disks)
@@ -118,8 +118,8 @@ fn group(n: usize, sick: bool, random: &mut Random) -> (Vec<Peer>, Option<usize>
     (peers, candidate)
 }
 
-/// (sick disks found, healthy disks accused, healthy groups with an accused disk) of `groups`
-/// groups with one sick disk and as many without.
+/// (faulty disks found, healthy disks accused, healthy groups with an accused disk) of `groups`
+/// groups with one faulty disk and as many without.
 fn measured(n: usize, groups: usize, seed: u64) -> (usize, usize, usize) {
     let mut random = Random::seeded(seed);
     let (mut found, mut wrong, mut alarms) = (0, 0, 0);

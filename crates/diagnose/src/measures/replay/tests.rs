@@ -119,8 +119,8 @@ fn tally(n: usize, captures: usize, sigma_ln: f64, seed: u64) -> Tally {
 fn macro_f1(counts: &[[f64; 3]; 3]) -> f64 {
     let f1 = |side: usize| {
         let hit = counts[side][side];
-        let said: f64 = counts.iter().map(|row| row[side]).sum();
-        2.0 * hit / (said + counts[side].iter().sum::<f64>()).max(1.0)
+        let reported: f64 = counts.iter().map(|row| row[side]).sum();
+        2.0 * hit / (reported + counts[side].iter().sum::<f64>()).max(1.0)
     };
     (f1(0) + f1(1) + f1(2)) / 3.0
 }

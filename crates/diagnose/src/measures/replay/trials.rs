@@ -1,5 +1,5 @@
-//! Simulated loads on healthy and sick devices, to measure how often the replay is right. Known
-//! truth, fixed seeds; the healthy service time it is told is wrong by a random factor.
+//! Simulated loads on healthy and faulty devices, to measure how often the replay is right. Known
+//! truth, fixed seeds; the healthy service time it is reported is wrong by a random factor.
 
 use iowhy_model::Random;
 
@@ -18,7 +18,7 @@ pub struct Case {
 }
 
 /// Four classes that only a bigger load than the disk can make slow come after three that are
-/// fine; the last five are sick disks.
+/// fine; the last five are faulty disks.
 pub const CLASSES: [&str; 12] = [
     "light load",
     "synchronous",
@@ -76,8 +76,8 @@ pub fn case(class: &'static str, n: usize, random: &mut Random) -> Case {
         .collect();
     let spans = serve(&arrivals, servers, &services, s0_ns, random);
     let waited: f64 = spans.iter().map(ServiceSpan::latency_ns).sum::<f64>() / n.max(1) as f64;
-    let sick = class.starts_with("slow") || class == "stalls" || class == "retries";
-    let truth = match (waited < 3.0 * s0_ns, sick) {
+    let faulty = class.starts_with("slow") || class == "stalls" || class == "retries";
+    let truth = match (waited < 3.0 * s0_ns, faulty) {
         (true, _) => Side::Healthy,
         (false, true) => Side::Device,
         (false, false) => Side::Workload,

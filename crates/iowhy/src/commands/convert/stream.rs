@@ -32,7 +32,7 @@ pub fn run(convert: &Convert, target: &str, output: Output) -> anyhow::Result<St
         let filter = selection.filter(&mut sink);
         let all = filter == Filter::default();
         sink.only(filter);
-        let (failed, _) = files.pour(&mut sink)?;
+        let (failed, _) = files.emit(&mut sink)?;
         let done = sink.finish().map_err(|cause| output.cannot(cause))?;
         if done.rows == 0 {
             return nothing(failed, target, done.left_out.first(), all);
@@ -48,7 +48,7 @@ pub fn run(convert: &Convert, target: &str, output: Output) -> anyhow::Result<St
     let filter = selection.filter(&mut writer);
     let all = filter == Filter::default();
     writer.only(filter);
-    let (failed, _) = files.pour(&mut writer)?;
+    let (failed, _) = files.emit(&mut writer)?;
     if writer.sources().all(|source| source.records == 0) {
         return nothing(failed, target, None, all);
     }
@@ -58,7 +58,7 @@ pub fn run(convert: &Convert, target: &str, output: Output) -> anyhow::Result<St
     Ok(Status::incomplete(failed > 0 || lost))
 }
 
-/// Nothing was written; why was said already if the input could not be read.
+/// Nothing was written; why was reported already if the input could not be read.
 fn nothing(
     failed: usize,
     target: &str,

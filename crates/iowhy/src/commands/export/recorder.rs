@@ -1,7 +1,7 @@
 //! A recorder's store as tables: hour by hour, then incident by incident.
 //!
 //! The recorder thins its hours as they age, from seconds to minutes to hours. The name of an
-//! hour's file says how fine its cells are; a file is replaced by one as fine, makes way for a
+//! hour's file shows how fine its cells are; a file is replaced by one as fine, makes way for a
 //! finer one, and stays where only a coarser one could be written. The hour that is being recorded
 //! is the least of all, whatever its cells are: it is not whole yet.
 
@@ -95,15 +95,15 @@ impl Exporter {
         let unit = Unit { host: Some(host.clone()), name: Some(&file), options };
         let mut damage = Damage::default();
         let mut incomplete = false;
-        let pour = |sink: &mut TableSink| {
-            let poured = store.pour_segment(name, sink).map_err(|cause| {
+        let emit = |sink: &mut TableSink| {
+            let emitted = store.emit_segment(name, sink).map_err(|cause| {
                 HintedError::error(
                     format!("cannot read `{}` of the store: {cause}", name.file()),
                     "run as a user with read permission, such as root",
                 )
             })?;
             // The last second of the hour that is being recorded may be half written.
-            damage = poured.filter(|_| !open).map(|(_, damage)| damage).unwrap_or_default();
+            damage = emitted.filter(|_| !open).map(|(_, damage)| damage).unwrap_or_default();
             Ok(())
         };
         let state = |statements: &mut Statements, recording: Recording| {
@@ -111,7 +111,7 @@ impl Exporter {
             statements.facts(&recording);
             Ok(!recording.listings.is_empty())
         };
-        let Some(done) = self.unit(unit, pour, state)? else { return Ok(damage) };
+        let Some(done) = self.unit(unit, emit, state)? else { return Ok(damage) };
         for (folders, other) in others.iter().filter(|(_, other)| other != word) {
             let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
             self.tree.remove(&folders, &format!("{began}.{other}.parquet"))?;
@@ -158,7 +158,7 @@ impl Exporter {
         let capture = incident.capture.clone();
         let findings = findings(incident);
         self.sum.incomplete |= findings.is_none();
-        let pour = |sink: &mut TableSink| {
+        let emit = |sink: &mut TableSink| {
             let Some(capture) = &capture else { return Ok(()) };
             let input = capture.display().to_string();
             let file = match iowhy_store::open_plain(capture) {
@@ -185,7 +185,7 @@ impl Exporter {
             findings.into_iter().for_each(|one| statements.add(one));
             Ok(any)
         };
-        let Some(done) = self.unit(unit, pour, state)? else { return Ok(()) };
+        let Some(done) = self.unit(unit, emit, state)? else { return Ok(()) };
         self.sum.incomplete |= incomplete;
         self.left_out(&done.written, &incident.id)?;
         self.add(&done);
@@ -231,8 +231,8 @@ fn host_of(
 ) -> anyhow::Result<String> {
     let mut known = Recording::new();
     if let Some(last) = segments.last() {
-        // What cannot be read of it is said when it is exported.
-        let _ = store.pour_segment(*last, &mut known);
+        // What cannot be read of it is reported when it is exported.
+        let _ = store.emit_segment(*last, &mut known);
     }
     let boots = known.listings.iter().flat_map(|listing| &listing.facts);
     let mut boots = boots.filter(|fact| fact.key == key::RECORDER.member("boot"));

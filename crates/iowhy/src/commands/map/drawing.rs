@@ -55,7 +55,7 @@ impl Drawing {
         Style { palette: self.palette, growth: self.scale, height, ..style }
     }
 
-    /// Opens the picture files, so that one that cannot be written is said before the work.
+    /// Opens the picture files, so that one that cannot be written is reported before the work.
     ///
     /// # Errors
     /// If one must not be written to, or cannot.

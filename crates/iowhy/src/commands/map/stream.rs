@@ -91,7 +91,7 @@ impl Map {
 #[derive(Clone, Default)]
 struct SharedArrivals {
     tally: Arc<Mutex<Tally>>,
-    /// The open source as the reader amends it; goes back before anything else is told.
+    /// The open source as the reader amends it; goes back before anything else is reported.
     amended: Option<Source>,
 }
 
@@ -105,7 +105,7 @@ impl SharedArrivals {
         self.tally().take()
     }
 
-    /// The recording with all that was said of its source.
+    /// The recording with all that was reported of its source.
     fn settle(&mut self) -> MutexGuard<'_, Tally> {
         let amended = self.amended.take();
         let mut tally = self.tally();

@@ -36,7 +36,7 @@ impl Window {
 /// Puts what was known in front of what came, and forgets what is too old.
 fn merge(listing: &mut Listing, old: Option<Listing>, seconds: i64) {
     let events = std::mem::take(&mut listing.events);
-    // What is known of the clock is said once, at the beginning.
+    // What is known of the clock is reported once, at the beginning.
     if let Some(old) = old.as_ref().filter(|_| clock::zero(listing).is_none()) {
         let clock = old.facts.iter().filter(|fact| fact.key == key::CLOCK_OFFSET);
         listing.facts.extend(clock.cloned());

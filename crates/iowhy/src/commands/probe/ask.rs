@@ -68,9 +68,9 @@ fn agrees(command: &str, settles: &str, loads: bool) -> anyhow::Result<bool> {
         ));
     }
     let cost = if loads { "Read-only, but it loads the device while it runs" } else { "Read-only" };
-    let mut said = std::io::stderr().lock();
-    write!(said, "\n`{}` {settles}.\n{cost}. Run it? [y/N] ", sanitised::text(command))?;
-    said.flush()?;
+    let mut reported = std::io::stderr().lock();
+    write!(reported, "\n`{}` {settles}.\n{cost}. Run it? [y/N] ", sanitised::text(command))?;
+    reported.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -30,7 +30,7 @@ impl Keep {
     pub fn write(self, recording: &Recording) -> anyhow::Result<()> {
         let file = self.0.handle().map_err(|cause| self.0.cannot(cause))?;
         let mut writer = Writer::new(BufWriter::new(file), ONLY);
-        recording.pour(&mut writer);
+        recording.emit(&mut writer);
         writer.finish().map_err(|cause| self.0.cannot(cause))?;
         self.0.keep()
     }

@@ -30,7 +30,7 @@ pub fn read(file: &Path, device: Option<&str>, read_as: &ReadAs) -> anyhow::Resu
     let files =
         Files { files: vec![file.to_path_buf()], read_as: read_as.clone(), ..Files::default() };
     let mut sink = Arrivals::default();
-    let (failed, _) = files.pour(&mut sink)?;
+    let (failed, _) = files.emit(&mut sink)?;
     let shown = file.display();
     let cannot =
         |why: &str, hint: &str| HintedError::error(format!("cannot replay `{shown}`: {why}"), hint);

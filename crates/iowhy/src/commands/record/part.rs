@@ -12,10 +12,10 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::messages::HintedError;
 use crate::outputs::{Force, Output, WrittenFile};
 
-/// Numbers that are passed over in search of a free one: an older recording's files.
+/// Numbers that are ignored in search of a free one: an older recording's files.
 const TAKEN: usize = 10_000;
 
-/// Bytes kept free behind the last block, so that the end of a recording fits on a disk that is
+/// Bytes kept free after the last block, so that the end of a recording fits on a disk that is
 /// full: among it the last counters of each device of the machine. 16 KiB were too few for 211
 /// devices; this is eight times as much.
 const ROOM_FOR_THE_END: u64 = 128 << 10;
@@ -61,8 +61,9 @@ impl Part {
     pub fn back_to_whole(&mut self) {
         self.at_the_end = true;
         if self.is_file() {
-            // If even this fails, the reader passes over the rest and says so. A file that holds no
-            // more than that is left alone: cutting it would give back the room for the end.
+            // If even this fails, the reader passes over the rest and shows it. A file that
+            // contains no more than that is left alone: cutting it would give back the room for the
+            // end.
             if self.file.metadata().is_ok_and(|about| about.len() > self.whole) {
                 let _ = self.file.set_len(self.whole);
             }
@@ -83,7 +84,7 @@ impl Part {
         }
     }
 
-    /// Gives back the room that was kept behind the last block.
+    /// Gives back the room that was kept after the last block.
     fn give_back(&self) {
         if self.is_file() {
             let _ = self.file.set_len(self.whole);
@@ -180,7 +181,7 @@ impl Place {
         let mut name = self.path.clone();
         if self.rotates && !self.is_stdout() {
             name = self.numbered(self.count);
-            // In the middle of a recording an older file is no reason to end it.
+            // In the middle of a recording an older file is not a reason to end it.
             let last = self.count + TAKEN;
             while !first && self.count < last && name.symlink_metadata().is_ok() {
                 self.count += 1;

@@ -1,4 +1,4 @@
-//! What is told at the end of a recording.
+//! What is reported at the end of a recording.
 
 use std::io::Write;
 

@@ -249,7 +249,7 @@ impl State {
         }
     }
 
-    /// Stands on the tick that holds a moment, ns; numbers are then of the last ticks before it.
+    /// Stands on the tick that contains a moment, ns; numbers are then of the last ticks before it.
     pub fn stand_at(&mut self, ticks: &[Tick], at_ns: i64) {
         let place = ticks.partition_point(|tick| tick.start_ns <= at_ns).saturating_sub(1);
         self.window = self.window.min(WINDOW);

@@ -21,7 +21,7 @@ const SHORTEST: i64 = COLUMNS * 1_000;
 pub struct History {
     ticks: Vec<Tick>,
     window: Recording,
-    /// Where the clock of the trace stands, ns, and what it is: its first part alone says that.
+    /// Where the clock of the trace stands, ns, and what it is: its first part alone shows that.
     now_ns: i64,
     clock: Option<Clock>,
 }
@@ -207,14 +207,14 @@ impl Replay {
             at = end;
         }
         let losses = self.recording.listings.iter().map(|listing| listing.source.lost()).sum();
-        // A loss of the whole is told once.
+        // A loss of the whole is reported once.
         for (place, tick) in ticks.iter_mut().enumerate() {
             tick.lost = if place == 0 { losses } else { 0 };
         }
         ticks
     }
 
-    /// A quarter of a stretch, around a moment of it; `None` if that is less than can be told
+    /// A quarter of a stretch, around a moment of it; `None` if that is less than can be reported
     /// apart.
     pub fn nearer(&self, (from, to): (i64, i64), around_ns: i64) -> Option<(i64, i64)> {
         let length = (to - from) / 4;
@@ -238,7 +238,7 @@ fn slowest(recording: &Recording, filter: &Filter) -> Recording {
 }
 
 /// Leaves what passes the filter. Counters hold all I/Os of a device: where single I/Os are asked
-/// for and known, they say nothing.
+/// for and known, they show nothing.
 fn keep(recording: &mut Recording, filter: &Filter) {
     let devices = Filter { devices: filter.devices.clone(), ..Filter::default() };
     let single =
@@ -250,7 +250,7 @@ fn keep(recording: &mut Recording, filter: &Filter) {
     }
 }
 
-/// Rows without a time stand one behind the other, a second each unless they say how long.
+/// Rows without a time stand one behind the other, a second each unless they show how long.
 fn lay_out(rows: &mut [Interval]) {
     let mut ends: Vec<(iowhy_model::DeviceId, i64)> = Vec::new();
     for row in rows.iter_mut() {

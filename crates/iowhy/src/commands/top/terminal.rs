@@ -100,7 +100,7 @@ impl Terminal {
         self.closed || self.stop.asked()
     }
 
-    /// Waits for input, for a while, and says whether the terminal was closed.
+    /// Waits for input, for a while, and shows whether the terminal was closed.
     fn is_closed(&mut self, wait: Duration) -> anyhow::Result<bool> {
         let stdin = io::stdin();
         let mut polled = [PollFd::new(&stdin, PollFlags::IN)];

@@ -1,4 +1,4 @@
-//! Figures as Prometheus reads them. Its text format (version 0.0.4) and OpenMetrics 1.0 carry
+//! Numbers as Prometheus reads them. Its text format (version 0.0.4) and OpenMetrics 1.0 carry
 //! classic buckets, its protobuf format (`io.prometheus.client.MetricFamily`, metrics.proto) native
 //! histograms beside them.
 
@@ -63,7 +63,7 @@ impl Form {
     }
 }
 
-/// The figures in a form.
+/// The numbers in a form.
 pub fn expose(figures: &Figures, form: Form) -> Vec<u8> {
     match form {
         Form::Protobuf => METRICS.iter().flat_map(|metric| protobuf(metric, figures)).collect(),
@@ -147,7 +147,7 @@ pub fn native(histogram: &Histogram) -> (Vec<(i32, u64)>, u64) {
             zero += count;
             continue;
         }
-        // Bucket i holds what is above 2^((i - 1) / 8) s, up to 2^(i / 8) s.
+        // Bucket i contains what is above 2^((i - 1) / 8) s, up to 2^(i / 8) s.
         let index = (seconds.log2() * f64::from(1 << SCHEMA)).ceil() as i32;
         match buckets.last_mut() {
             Some((last, known)) if *last == index => *known += count,

@@ -1,4 +1,4 @@
-//! The figures as OpenTelemetry takes them: `ExportMetricsServiceRequest` of OTLP 1.x in protobuf
+//! The numbers as OpenTelemetry takes them: `ExportMetricsServiceRequest` of OTLP 1.x in protobuf
 //! (opentelemetry-proto, metrics.proto), latencies as exponential histograms, all of it cumulative.
 
 use super::Figures;
@@ -9,7 +9,7 @@ use super::table::{Kind, METRICS, Metric, Samples, Value};
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
 const CUMULATIVE: u64 = 2;
 
-/// When figures began and when they were taken, ns since 1970.
+/// When numbers began and when they were taken, ns since 1970.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     /// When the recorder began to count.
@@ -99,7 +99,7 @@ fn metric(of: &Metric, samples: Samples, span: Span) -> Message {
     metric
 }
 
-/// Bucket i of OpenTelemetry holds what is above 2^(i / 8) s, up to 2^((i + 1) / 8) s: one less
+/// Bucket i of OpenTelemetry contains what is above 2^(i / 8) s, up to 2^((i + 1) / 8) s: one less
 /// than Prometheus counts.
 fn exponential(histogram: &iowhy_model::Histogram, point: &mut Message) {
     let (filled, zero) = native(histogram);

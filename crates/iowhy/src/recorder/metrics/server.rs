@@ -1,4 +1,4 @@
-//! The server of the figures: two paths, read-only, few connections at a time, each of them short.
+//! The server of the numbers: two paths, read-only, few connections at a time, each of them short.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
@@ -194,7 +194,7 @@ fn answer(
     wire.end()
 }
 
-/// In a time that does not tell where they differ.
+/// In a time that does not show where they differ.
 fn is_same(token: &[u8], shown: &[u8]) -> bool {
     let differ = token.iter().zip(shown).fold(0, |known, (a, b)| known | (a ^ b));
     token.len() == shown.len() && differ == 0

@@ -75,7 +75,7 @@ pub type Samples<'a> = Vec<(Vec<String>, Value<'a>)>;
 
 /// Where the values of a metric come from.
 enum From {
-    /// Several, told apart by labels.
+    /// Several, distinguished by labels.
     Each(for<'a> fn(&'a Figures) -> Samples<'a>),
     /// A counter of each device and operation.
     Counted(fn(&Counters) -> f64),

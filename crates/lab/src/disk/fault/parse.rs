@@ -7,7 +7,7 @@ impl Fault {
     /// Reads one from the command line.
     ///
     /// # Errors
-    /// If it is none; the text says what would be.
+    /// If it is none; the text shows what would be.
     pub fn parse(text: &str) -> Result<Fault, String> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let (found, form) = match name {

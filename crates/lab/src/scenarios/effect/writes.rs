@@ -1,4 +1,4 @@
-//! Caches of disks that make writes quick until they are full.
+//! Caches of disks that make writes fast until they are full.
 
 use iowhy_model::Op;
 
@@ -6,7 +6,7 @@ use super::Outcome;
 use crate::disk::Request;
 use crate::scenarios::Chance;
 
-/// Quick cells in front of slow ones: what is written fills them, rest empties them.
+/// Fast cells in front of slow ones: what is written fills them, rest empties them.
 #[derive(Clone, Debug)]
 pub struct Cliff {
     /// Bytes that fit.

@@ -141,7 +141,7 @@ fn mean_ns(ms: u64, ios: u64) -> Option<f64> {
 }
 
 /// sysstat's own test for a device that went and came back: fewer I/Os in all, and no sector
-/// counter that held. A changed number says so at once.
+/// counter that held. A changed number shows it at once.
 fn is_replaced(earlier: &Counters, later: &Counters) -> bool {
     if earlier.number.zip(later.number).is_some_and(|(before, after)| before != after) {
         return true;

@@ -21,7 +21,7 @@ pub(super) fn is_one(line: &str) -> bool {
 
 /// Reads a line that is one; `None` if it is damaged.
 pub(super) fn read(line: &str) -> Option<Dictionary> {
-    // No name of a disk or flag holds a quote, so the quotes of JSON can stand for Python's.
+    // No name of a disk or flag contains a quote, so the quotes of JSON can stand for Python's.
     let json = line.replace(" b'", " '").replace('\'', "\"");
     let whole: Value = serde_json::from_str(json.trim()).ok()?;
     let text = |key: &str| Some(whole.get(key)?.as_str()?.to_string());

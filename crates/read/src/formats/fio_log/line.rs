@@ -1,4 +1,4 @@
-//! One line of a log, and what the log's name says of it.
+//! One line of a log, and what the log's name reports of it.
 
 use iowhy_model::Op;
 

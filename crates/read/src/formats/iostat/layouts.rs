@@ -31,7 +31,7 @@ const LAYOUTS: [&str; 7] = [
 ];
 const UNITS: [(&str, f64); 3] = [("kB", 1024.0), ("sec", 512.0), ("MB", 1_048_576.0)];
 
-/// How far figures printed to a hundredth may be apart, beside their rounding.
+/// How far numbers printed to a hundredth may be apart, beside their rounding.
 const TOLERANCE: f64 = 0.05;
 /// Values with a fraction that a row has at least.
 const FRACTIONS: usize = 3;
@@ -43,9 +43,9 @@ const KIB: f64 = 1024.0;
 /// A busy share above this is none.
 const FULL: f64 = 110.0;
 
-/// What a row without a heading says of its columns.
+/// What a row without a heading reports of its columns.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Fit {
+pub(super) enum Layout {
     /// These.
     Columns(Vec<String>),
     /// The row is idle: any row of so many values fits.
@@ -56,35 +56,35 @@ pub(super) enum Fit {
 
 /// The columns of a row of a disk; with `known`, columns of a cut heading, which must be among
 /// them in this order.
-pub(super) fn columns_of(words: &[&str], known: &[String]) -> Fit {
-    let Some((name, cells)) = words.split_first() else { return Fit::No };
+pub(super) fn columns_of(words: &[&str], known: &[String]) -> Layout {
+    let Some((name, cells)) = words.split_first() else { return Layout::No };
     let sized = |layout: &&&str| layout.split_ascii_whitespace().count() == cells.len();
     // A web page or an editor leaves `0` of `0.00` now and then.
     let fractions = cells.iter().filter(|word| word.contains(['.', ','])).count();
     if !is_kernel_name(name) || !cells.iter().all(|word| is_value(word)) || fractions < FRACTIONS {
-        return Fit::No;
+        return Layout::No;
     }
     let layouts: Vec<&&str> = LAYOUTS.iter().filter(sized).collect();
     let values: Vec<f64> = cells.iter().filter_map(|word| decimal(word)).collect();
     if layouts.is_empty() || values.len() != cells.len() {
-        return Fit::No;
+        return Layout::No;
     }
     if values.iter().all(|value| *value == 0.0) {
-        return Fit::Idle;
+        return Layout::Idle;
     }
     for layout in layouts {
         for (unit, bytes) in UNITS {
             let text = layout.replace("{}", unit);
             let columns: Vec<&str> = text.split_ascii_whitespace().collect();
             if holds(known, &columns) && is_consistent(&columns, &values, bytes) {
-                return Fit::Columns(columns.iter().map(ToString::to_string).collect());
+                return Layout::Columns(columns.iter().map(ToString::to_string).collect());
             }
             if !layout.contains("{}") {
                 break;
             }
         }
     }
-    Fit::No
+    Layout::No
 }
 
 /// Whether all of `known` stand among the columns, in order.
@@ -165,9 +165,9 @@ mod tests {
         let words: Vec<&str> = row.split_whitespace().collect();
         let known: Vec<String> = known.split_whitespace().map(str::to_string).collect();
         match columns_of(&words, &known) {
-            Fit::Columns(columns) => Some(columns.join(" ")),
-            Fit::Idle => Some("idle".to_string()),
-            Fit::No => None,
+            Layout::Columns(columns) => Some(columns.join(" ")),
+            Layout::Idle => Some("idle".to_string()),
+            Layout::No => None,
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use iowhy_model::{Nanos, Sink, Time, typed};
 
 use crate::WallTime;
-use crate::counters::disk_columns::{Draft, are_whole, are_whole_first};
+use crate::counters::disk_columns::{RowBuilder, are_whole, are_whole_first};
 use crate::counters::processor::{Processor, Shares};
 use crate::facts::AddFact;
 use crate::text::invocation::Invocation;
@@ -18,11 +18,11 @@ const RATES_TOLD: usize = 4;
 const DEVICES: usize = 1 << 17;
 const DEVICES_LOST: &str = "rows of one report of iostat beyond its first 131072 devices";
 
-/// Collects the rows of a report and pours them out when the next one begins.
+/// Collects the rows of a report and emits them out when the next one begins.
 #[derive(Default)]
 pub(super) struct Reports {
     /// The rows of the current report, in the order of their first table.
-    drafts: Vec<(String, Draft)>,
+    drafts: Vec<(String, RowBuilder)>,
     places: HashMap<String, usize>,
     /// Columns filled by earlier tables of this report, and by the current one.
     columns_before: HashSet<String>,
@@ -33,14 +33,14 @@ pub(super) struct Reports {
     shares: Option<Shares>,
     processor: Processor,
     run: Run,
-    /// The first report of a listing whose banner is missing, until the next one tells whether it
+    /// The first report of a listing whose banner is missing, until the next one shows whether it
     /// counts since boot.
     held: Option<ReportRows>,
 }
 
 /// A report that waits for the next, with the length and start it would have.
 struct ReportRows {
-    drafts: Vec<(String, Draft)>,
+    drafts: Vec<(String, RowBuilder)>,
     shares: Option<Shares>,
     length: Option<f64>,
     start: Option<f64>,
@@ -63,7 +63,7 @@ struct Run {
     first: Option<WallTime>,
     before: Option<WallTime>,
     now: Option<WallTime>,
-    /// Devices of which it was said that their size is not throughput over rate.
+    /// Devices of which it was reported that their size is not throughput over rate.
     denied: HashSet<String>,
 }
 
@@ -140,7 +140,7 @@ impl Reports {
             self.columns_now.extend(columns.iter().cloned());
         }
         let place = *self.places.entry(row.name.clone()).or_insert_with(|| {
-            self.drafts.push((row.name.clone(), Draft::default()));
+            self.drafts.push((row.name.clone(), RowBuilder::default()));
             self.drafts.len() - 1
         });
         let Some((_, draft)) = self.drafts.get_mut(place) else { return };
@@ -183,7 +183,7 @@ impl Reports {
         // Whole requests over the interval from the second report on, and no such in the first: the
         // first is the one since boot, and somebody cut the banner off.
         self.release(whole, sink);
-        self.pour(report, since_boot, sink);
+        self.emit(report, since_boot, sink);
     }
 
     /// Gives out the first report, if it was held.
@@ -192,11 +192,11 @@ impl Reports {
             if since_boot {
                 (report.length, report.start) = (None, None);
             }
-            self.pour(report, since_boot, sink);
+            self.emit(report, since_boot, sink);
         }
     }
 
-    fn pour(&mut self, report: ReportRows, since_boot: bool, sink: &mut dyn Sink) {
+    fn emit(&mut self, report: ReportRows, since_boot: bool, sink: &mut dyn Sink) {
         let ReportRows { drafts, shares, length, start } = report;
         if let Some(shares) = shares.filter(|_| !since_boot) {
             self.processor.take(&shares);
@@ -204,7 +204,7 @@ impl Reports {
         for (name, draft) in drafts {
             let device = sink.device(&name);
             let mut interval = draft.interval(device);
-            // What runs from boot is of no complaint, and judged nowhere.
+            // What runs from boot is of no log event, and judged nowhere.
             let denied = draft.size_denied().filter(|_| !since_boot);
             if let Some(times) = denied.filter(|_| self.run.denied.insert(name)) {
                 let place = "a row of iostat: throughput, rate and size";

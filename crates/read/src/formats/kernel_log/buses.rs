@@ -15,7 +15,7 @@ const REMEMBERED: usize = 1024;
 const NOTICED_S: f64 = 300.0;
 const AT_ONCE_S: f64 = 5.0;
 
-/// What hosts say that they are when they are found (drivers/usb/storage,
+/// What hosts show that they are when they are found (drivers/usb/storage,
 /// drivers/scsi/iscsi_tcp.c).
 const HOSTS: [(&str, &str); 4] = [
     ("SBP-2 IEEE-1394", FIREWIRE),
@@ -36,7 +36,7 @@ pub(super) struct Buses {
     hosts: BTreeMap<u32, &'static str>,
     /// Addresses of disks that stopped answering, and when.
     failed: BTreeMap<String, Option<f64>>,
-    /// When a device on USB or FireWire went, and what was said.
+    /// When a device on USB or FireWire went, and what was reported.
     gone: Option<(Message, String, &'static str)>,
     /// Disks of which the bus was stated.
     stated: BTreeSet<String>,
@@ -46,8 +46,8 @@ impl Buses {
     /// Learns from a message: which bus a host adapter is of, and that a device on USB went.
     pub(super) fn learn(&mut self, message: &Message, place: &str) {
         let text = message.text.as_str();
-        if let Some((host, said)) = of_host(text) {
-            let bus = HOSTS.iter().find(|(words, _)| said.starts_with(words));
+        if let Some((host, reported)) = of_host(text) {
+            let bus = HOSTS.iter().find(|(words, _)| reported.starts_with(words));
             if let Some((_, bus)) = bus.filter(|_| self.hosts.len() < REMEMBERED) {
                 self.hosts.insert(host, bus);
             }
@@ -56,7 +56,9 @@ impl Buses {
             self.hosts.insert(host, "fc");
         }
         let went = text.strip_prefix("usb ").and_then(|rest| rest.split_once(": "));
-        if went.is_some_and(|(_, said)| said.starts_with("USB disconnect")) && self.gone.is_none() {
+        if went.is_some_and(|(_, reported)| reported.starts_with("USB disconnect"))
+            && self.gone.is_none()
+        {
             self.gone = Some((message.clone(), place.to_string(), USB));
         }
         if NODE_LEFT.iter().any(|words| text.starts_with(words)) && self.gone.is_none() {
@@ -117,8 +119,8 @@ fn of_fibre(message: &str) -> Option<u32> {
 /// `scsi host4: iSCSI Initiator over TCP/IP`, before 2012 `scsi4 : iSCSI Initiator over TCP/IP`.
 fn of_host(message: &str) -> Option<(u32, &str)> {
     let rest = message.strip_prefix("scsi host").or_else(|| message.strip_prefix("scsi"))?;
-    let (host, said) = rest.split_once(": ")?;
-    Some((host.trim_end().parse().ok()?, said))
+    let (host, reported) = rest.split_once(": ")?;
+    Some((host.trim_end().parse().ok()?, reported))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Which lines are about one command: the kernel writes up to nine of a command that failed, and
-//! what it says of each kind counts once.
+//! what it reports of each kind counts once.
 
 use std::collections::BTreeMap;
 
@@ -18,18 +18,18 @@ const APART_S: f64 = 1.0;
 /// for a reset, and as long for what follows (drivers/scsi/scsi_error.c; the factor is a choice).
 const RECOVERS_S: f64 = 60.0;
 
-/// Complaints that wait for the rest of what is said of their command.
+/// Log events that wait for the rest of what is reported of their command.
 #[derive(Default)]
 pub(super) struct Commands {
     open: Vec<Command>,
-    /// The complaint that a port froze, until it is known whether a command says the same.
-    frozen: Option<Complaint>,
+    /// The log event that a port froze, until it is known whether a command shows the same.
+    frozen: Option<LogEvent>,
     /// Of each disk or port the last command that failed, and when.
     last: BTreeMap<String, (Option<CommandKind>, Option<f64>)>,
 }
 
-/// A complaint, whom it names, and where it stands.
-pub(super) struct Complaint {
+/// A log event, whom it names, and where it stands.
+pub(super) struct LogEvent {
     pub(super) kind: MessageKind,
     pub(super) name: String,
     pub(super) message: Message,
@@ -43,14 +43,14 @@ struct Command {
     at_s: Option<f64>,
     /// Kinds of lines that were read.
     parts: Vec<Part>,
-    complaints: Vec<Complaint>,
+    log_events: Vec<LogEvent>,
     /// What it was to do.
     kind: Option<CommandKind>,
     /// The line that names it.
     which: String,
 }
 
-/// What a line says of a command, in the order in which lines are printed.
+/// What a line reports of a command, in the order in which lines are printed.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     /// It failed, or is aborted.
@@ -68,8 +68,8 @@ enum Part {
 }
 
 fn part(message: &str) -> Option<Part> {
-    let (logger, said) = forms::heading(message);
-    let begins = |words: &str| said.starts_with(words);
+    let (logger, reported) = forms::heading(message);
+    let begins = |words: &str| reported.starts_with(words);
     Some(match logger {
         Logger::Block if is_of_a_request(message) => Part::Request,
         Logger::Scsi if FAILED.iter().any(|words| begins(words)) => Part::Failed,
@@ -98,35 +98,35 @@ pub(super) fn is_of_a_command(message: &str) -> bool {
 /// Whether a message is of the block layer about a request, of which it names the disk and not its
 /// address. Those about the page cache follow when the request is done with.
 pub(super) fn is_of_a_request(message: &str) -> bool {
-    let (logger, said) = forms::heading(message);
-    logger == Logger::Block && !said.starts_with("Buffer I/O error")
+    let (logger, reported) = forms::heading(message);
+    logger == Logger::Block && !reported.starts_with("Buffer I/O error")
 }
 
 impl Commands {
-    /// Takes a line about a disk or port, with what it complains of. Gives the complaints that are
+    /// Takes a line about a disk or port, with what it complains of. Gives the log events that are
     /// complete.
     pub(super) fn take(
         &mut self,
         whose: &str,
         message: &Message,
-        complaint: Option<Complaint>,
-    ) -> Vec<Complaint> {
+        log_event: Option<LogEvent>,
+    ) -> Vec<LogEvent> {
         let mut done = Vec::new();
         let Some(part) = part(&message.text).filter(|_| !whose.is_empty()) else {
-            let Some(complaint) = complaint else { return done };
+            let Some(log_event) = log_event else { return done };
             // A port that froze: the commands that were lost by it follow.
             let froze =
-                complaint.kind == MessageKind::Timeout && message.text.contains("exception Emask");
+                log_event.kind == MessageKind::Timeout && message.text.contains("exception Emask");
             if froze {
-                done.extend(self.frozen.replace(complaint));
+                done.extend(self.frozen.replace(log_event));
             } else {
-                done.push(complaint);
+                done.push(log_event);
             }
             return done;
         };
         let same = self.open.iter().position(|known| known.whose == whose);
         if let Some(place) = same.filter(|place| {
-            !self.open.get(*place).is_some_and(|known| known.goes_on(part, message))
+            !self.open.get(*place).is_some_and(|known| known.continues(part, message))
         }) {
             let known = self.open.remove(place);
             self.close(known, &mut done);
@@ -140,7 +140,7 @@ impl Commands {
             self.open.len() - 1
         });
         if let Some(known) = self.open.get_mut(place) {
-            known.add(part, message, complaint);
+            known.add(part, message, log_event);
         }
         if part == Part::Request {
             let known = self.open.remove(place);
@@ -150,7 +150,7 @@ impl Commands {
     }
 
     /// Gives what still waits.
-    pub(super) fn finish(&mut self) -> Vec<Complaint> {
+    pub(super) fn finish(&mut self) -> Vec<LogEvent> {
         let mut done = Vec::new();
         for known in std::mem::take(&mut self.open) {
             self.close(known, &mut done);
@@ -159,16 +159,16 @@ impl Commands {
         done
     }
 
-    fn close(&mut self, command: Command, done: &mut Vec<Complaint>) {
-        let timed_out = command.complaints.iter().any(|known| known.kind == MessageKind::Timeout);
+    fn close(&mut self, command: Command, done: &mut Vec<LogEvent>) {
+        let timed_out = command.log_events.iter().any(|known| known.kind == MessageKind::Timeout);
         if timed_out && self.frozen.as_ref().is_some_and(|froze| froze.name == command.whose) {
             self.frozen = None;
         }
-        let failed = command.complaints.iter().any(|known| GAVE_UP.contains(&known.kind));
+        let failed = command.log_events.iter().any(|known| GAVE_UP.contains(&known.kind));
         if failed {
             self.failed(&command.whose, command.kind, command.at_s);
         }
-        done.extend(command.complaints());
+        done.extend(command.log_events());
     }
 
     /// Remembers a command that was given up.
@@ -182,7 +182,7 @@ impl Commands {
     /// discard that was given up: it is a part of that, and no fault of the path by itself.
     pub(super) fn recovers(&self, whose: &str, message: &Message) -> bool {
         let open = self.open.iter().find(|known| known.whose == whose);
-        let open = open.filter(|known| known.kind.is_some() && !known.complaints.is_empty());
+        let open = open.filter(|known| known.kind.is_some() && !known.log_events.is_empty());
         let last = open.map(|known| (known.kind, known.at_s));
         let Some((kind, at_s)) = last.or_else(|| self.last.get(whose).copied()) else {
             return false;
@@ -217,19 +217,19 @@ impl Commands {
     }
 }
 
-/// Kinds of complaints that a command which got no answer, or was refused, leads to.
+/// Kinds of log events that a command which got no answer, or was refused, leads to.
 const GAVE_UP: [MessageKind; 4] =
     [MessageKind::Timeout, MessageKind::Command, MessageKind::Controller, MessageKind::IoError];
 
 impl Command {
     /// Whether a line is about the same command as those before it.
-    fn goes_on(&self, part: Part, message: &Message) -> bool {
+    fn continues(&self, part: Part, message: &Message) -> bool {
         let apart =
             self.at_s.zip(message.at_s).is_some_and(|(first, now)| (now - first).abs() > APART_S);
         part != Part::Failed && !self.parts.contains(&part) && !apart
     }
 
-    fn add(&mut self, part: Part, message: &Message, complaint: Option<Complaint>) {
+    fn add(&mut self, part: Part, message: &Message, log_event: Option<LogEvent>) {
         self.parts.push(part);
         self.at_s = message.at_s.or(self.at_s);
         if matches!(part, Part::Failed | Part::Which | Part::Request) {
@@ -238,68 +238,69 @@ impl Command {
         if part == Part::Which {
             self.which = message.text.clone();
         }
-        let Some(complaint) = complaint else { return };
-        match self.complaints.iter_mut().find(|known| known.kind == complaint.kind) {
+        let Some(log_event) = log_event else { return };
+        match self.log_events.iter_mut().find(|known| known.kind == log_event.kind) {
             Some(known) => {
-                let sector = known.message.sector.or(complaint.message.sector);
+                let sector = known.message.sector.or(log_event.message.sector);
                 // How it ended says more than that it failed, and why more than that it was
                 // refused.
-                let why = part == Part::AdditionalSense && complaint.kind == MessageKind::Refused;
-                if why || complaint.message.is_outcome() {
-                    *known = complaint;
+                let why = part == Part::AdditionalSense && log_event.kind == MessageKind::Refused;
+                if why || log_event.message.is_outcome() {
+                    *known = log_event;
                 }
                 known.message.sector = sector;
             }
-            None => self.complaints.push(complaint),
+            None => self.log_events.push(log_event),
         }
     }
 
     /// What it comes to.
-    fn complaints(mut self) -> Vec<Complaint> {
+    fn log_events(mut self) -> Vec<LogEvent> {
         if self.kind == Some(CommandKind::Query) {
             // What is wrong with a link or a surface is, whatever was asked.
-            let mut said = false;
-            self.complaints.retain_mut(|known| {
+            let mut reported = false;
+            self.log_events.retain_mut(|known| {
                 if !GAVE_UP.contains(&known.kind) {
                     return true;
                 }
                 known.kind = MessageKind::Query;
-                !std::mem::replace(&mut said, true)
+                !std::mem::replace(&mut reported, true)
             });
         }
-        // What programs ask of a drive that it does not know (pages of a log, SMART) is no fault.
+        // What programs ask of a drive that it does not know (pages of a log, SMART) is not a
+        // fault.
         if self.kind == Some(CommandKind::Query) {
-            self.complaints.retain(|known| known.kind != MessageKind::Refused);
+            self.log_events.retain(|known| known.kind != MessageKind::Refused);
         }
         // It answered: the request failed, and nothing else.
         let answers = [MessageKind::Refused, MessageKind::Denied];
-        if self.complaints.iter().any(|known| answers.contains(&known.kind)) {
+        if self.log_events.iter().any(|known| answers.contains(&known.kind)) {
             let repeats = [MessageKind::IoError, MessageKind::Command];
-            self.complaints.retain(|known| !repeats.contains(&known.kind));
+            self.log_events.retain(|known| !repeats.contains(&known.kind));
         }
-        // What the drive says of itself comes back as a request that failed.
-        if self.complaints.iter().any(|known| known.kind == MessageKind::Hardware) {
-            self.complaints.retain(|known| known.kind != MessageKind::IoError);
+        // What the drive reports of itself comes back as a request that failed.
+        if self.log_events.iter().any(|known| known.kind == MessageKind::Hardware) {
+            self.log_events.retain(|known| known.kind != MessageKind::IoError);
         }
         // Why it failed says more than that it did.
-        if self.complaints.iter().any(|known| known.kind != MessageKind::Command) {
-            self.complaints.retain(|known| known.kind != MessageKind::Command);
+        if self.log_events.iter().any(|known| known.kind != MessageKind::Command) {
+            self.log_events.retain(|known| known.kind != MessageKind::Command);
         }
-        let unnamed = |known: &&mut Complaint| {
+        let unnamed = |known: &&mut LogEvent| {
             known.message.command.is_none() && GAVE_UP.contains(&known.kind)
         };
-        for known in self.complaints.iter_mut().filter(unnamed) {
+        for known in self.log_events.iter_mut().filter(unnamed) {
             known.message = with_command(&known.message, &self.which);
         }
-        self.complaints
+        self.log_events
     }
 }
 
-/// A message that a command failed, with what the line that names the command says of it: libata
+/// A message that a command failed, with what the line that names the command reports of it: libata
 /// prints both as one message of two lines.
 pub(super) fn with_command(message: &Message, which: &str) -> Message {
-    let (logger, said) = forms::heading(which);
-    if said.is_empty() {
+    let (logger, reported) = forms::heading(which);
+    if reported.is_empty() {
         return message.clone();
     }
     let (head, end) = match logger {
@@ -311,7 +312,7 @@ pub(super) fn with_command(message: &Message, which: &str) -> Message {
             }
             (which.trim_end(), end)
         }
-        _ => (message.text.trim_end(), said.trim_end()),
+        _ => (message.text.trim_end(), reported.trim_end()),
     };
     let sector = message.sector;
     let whole = Message::new(&message.stamp, &format!("{head} {end}"));
@@ -322,8 +323,8 @@ pub(super) fn with_command(message: &Message, which: &str) -> Message {
 mod tests {
     use iowhy_model::key;
 
-    /// How many complaints of a kind are kept, and how many counted.
-    fn complaints(log: &str, kind: &'static str) -> usize {
+    /// How many log events of a kind are kept, and how many counted.
+    fn log_events(log: &str, kind: &'static str) -> usize {
         let facts = crate::scan::recorded(log);
         let all = facts.listings.iter().flat_map(|listing| &listing.facts);
         all.filter(|fact| fact.key == key::KERNEL_LOG.of(kind)).count()
@@ -347,22 +348,22 @@ mod tests {
     fn a_command_is_one_however_many_lines_speak_of_it() {
         for n in 1..6 {
             let log: String = (0..n).map(|place| of_scsi(place, "sdd")).collect();
-            assert_eq!(complaints(&log, "medium"), n);
+            assert_eq!(log_events(&log, "medium"), n);
             // Lines of two disks that alternate.
             let (one, other) =
                 (log.clone(), log.replace("sdd", "sde").replace("2:0:0:0", "3:0:0:0"));
             let mixed: String =
                 one.lines().zip(other.lines()).map(|(a, b)| format!("{a}\n{b}\n")).collect();
-            assert_eq!(complaints(&mixed, "medium"), 2 * n);
+            assert_eq!(log_events(&mixed, "medium"), 2 * n);
         }
         // Lines that were cut off or filtered.
         let whole = of_scsi(0, "sdd");
         let lines: Vec<&str> = whole.lines().collect();
         for cut in 0..lines.len() - 1 {
             let rest = lines[cut..].join("\n") + "\n";
-            assert_eq!(complaints(&rest, "medium"), 1, "{rest}");
+            assert_eq!(log_events(&rest, "medium"), 1, "{rest}");
             assert_eq!(
-                complaints(&(lines[..=cut].join("\n") + "\n"), "medium"),
+                log_events(&(lines[..=cut].join("\n") + "\n"), "medium"),
                 usize::from(cut > 0)
             );
         }
@@ -387,11 +388,11 @@ mod tests {
                     at(119)
                 );
             }
-            assert_eq!((complaints(&log, "timeout"), complaints(&log, "command")), (n, 0));
+            assert_eq!((log_events(&log, "timeout"), log_events(&log, "command")), (n, 0));
         }
         let alone =
             "[ 7117.985396] ata3.00: exception Emask 0x0 SAct 0x3 SErr 0x0 action 0x6 frozen\n";
-        assert_eq!(complaints(alone, "timeout"), 1);
+        assert_eq!(log_events(alone, "timeout"), 1);
     }
 
     #[test]
@@ -411,7 +412,7 @@ mod tests {
         for command in [0xb0, 0xe5, 0xec, 0x2f, 0x47, 0xe0, 0xe3, 0x00] {
             for log in [long(command), short(command)] {
                 assert_eq!(
-                    (complaints(&log, "query"), complaints(&log, "timeout")),
+                    (log_events(&log, "query"), log_events(&log, "timeout")),
                     (1, 0),
                     "{log}"
                 );
@@ -420,7 +421,7 @@ mod tests {
         for command in [0x06, 0x20, 0x25, 0x35, 0x3d, 0x60, 0x61, 0x92, 0xc8, 0xca, 0xe7, 0xea] {
             for log in [long(command), short(command)] {
                 assert_eq!(
-                    (complaints(&log, "query"), complaints(&log, "timeout")),
+                    (log_events(&log, "query"), log_events(&log, "timeout")),
                     (0, 1),
                     "{log}"
                 );
@@ -429,7 +430,7 @@ mod tests {
         // However the kernel spells it.
         for spelled in ["opcode=0x85", "cdb[0]=0x85:", ""] {
             let log = long(0xe5).replace("ATA command pass through(16)", spelled);
-            assert_eq!((complaints(&log, "query"), complaints(&log, "timeout")), (1, 0), "{log}");
+            assert_eq!((log_events(&log, "query"), log_events(&log, "timeout")), (1, 0), "{log}");
         }
     }
 
@@ -446,19 +447,19 @@ mod tests {
         };
         let smart =
             log("ATA command pass through(16) 85 08 0e 00 d5 00 01 00 e0 00 4f 00 c2 00 b0 00");
-        assert_eq!((complaints(&smart, "query"), complaints(&smart, "controller")), (1, 0));
+        assert_eq!((log_events(&smart, "query"), log_events(&smart, "controller")), (1, 0));
         let unmap = log("opcode=0x42 42 00 00 00 00 00 00 00 18 00");
-        assert_eq!((complaints(&unmap, "timeout"), complaints(&unmap, "controller")), (1, 0));
+        assert_eq!((log_events(&unmap, "timeout"), log_events(&unmap, "controller")), (1, 0));
         let read = log("Read(10) 28 00 1a 2b 3c 40 00 00 08 00");
-        assert_eq!((complaints(&read, "timeout"), complaints(&read, "controller")), (1, 2));
+        assert_eq!((log_events(&read, "timeout"), log_events(&read, "controller")), (1, 2));
         // Much later it is another matter.
         let times = ["[100.000000] ", "[100.000001] ", "[100.000002] ", "[100.500000] "];
         let dated = |last: &str| -> String {
             let of = times.into_iter().chain([last]);
             of.zip(unmap.lines()).map(|(time, line)| format!("{time}{line}\n")).collect()
         };
-        assert_eq!(complaints(&dated("[101.000000] "), "controller"), 0);
-        assert_eq!(complaints(&dated("[901.000000] "), "controller"), 1);
+        assert_eq!(log_events(&dated("[101.000000] "), "controller"), 0);
+        assert_eq!(log_events(&dated("[901.000000] "), "controller"), 1);
         let port = |command: &str| {
             format!(
                 "[ 7117.985396] ata3.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen\n\
@@ -469,7 +470,7 @@ mod tests {
                  [ 7123.985406] ata3: link is slow to respond, please be patient (ready=0)\n"
             )
         };
-        let counts = |log: &str| ["query", "timeout", "link"].map(|kind| complaints(log, kind));
+        let counts = |log: &str| ["query", "timeout", "link"].map(|kind| log_events(log, kind));
         assert_eq!(counts(&port("SMART")), [1, 0, 0]);
         assert_eq!(counts(&port("DATA SET MANAGEMENT")), [0, 1, 0]);
         assert_eq!(counts(&port("WRITE DMA")), [0, 1, 2]);

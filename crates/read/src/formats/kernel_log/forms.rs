@@ -170,8 +170,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting device reset"]),
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting target reset"]),
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting host reset"]),
-    // drivers/scsi/sym53c8xx_2/sym_glue.c and its kin: what the error handler does about a command
-    // without an answer.
+    // drivers/scsi/sym53c8xx_2/sym_glue.c and related ones: what the error handler does about a
+    // command without an answer.
     row(K::Timeout, &[L::Scsi], &["ABORT operation started"]),
     row(K::Timeout, &[L::Scsi], &["DEVICE RESET operation started"]),
     row(K::Controller, &[L::Scsi], &["TARGET RESET operation started"]),
@@ -213,7 +213,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Timeout, &[L::Ata], &["cmd ", "res ", "Emask ", "(timeout)"]),
     row(K::Timeout, &[L::Scsi], &["timing out command"]),
     row(K::Timeout, &[L::Scsi], &["Result: hostbyte=DID_TIME_OUT"]),
-    // drivers/ata/libata-sff.c, ata_sff_lost_interrupt: the drive was ready, and nobody was told.
+    // drivers/ata/libata-sff.c, ata_sff_lost_interrupt: the drive was ready, and nobody was
+    // reported.
     row(K::Controller, &[L::Ata], &["lost interrupt (Status 0x"]),
     row(K::Command, &[L::Ata], &["failed command: "]),
     row(K::Offline, &[L::Scsi], &["Result: hostbyte=DID_BAD_TARGET"]),
@@ -249,7 +250,7 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Remote, &[L::Iscsi], &["session recovery timed out after "]),
     row(K::Remote, &[L::Other], &[OF_ISCSID, " error ("]),
     row(K::Remote, &[L::Other], &["connection ", "Nop-out timeout after "]),
-    // An array tells that the port which the path leads to serves the volume no more, or not yet
+    // An array shows that the port which the path leads to serves the volume no more, or not yet
     // (SPC-4, asymmetric access). In the state of standby it waits for its turn, and is well.
     row(
         K::Remote,
@@ -307,7 +308,7 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     // beyond the device.
     row(K::Refused, &[L::Block], &["rw=", ", want=", ", limit="]),
     row(K::Refused, &[L::Block], &["rw=", ", sector=", ", nr_sectors = ", " limit="]),
-    // What a drive does not know (discards, write same) fails in this way, too, and is no fault.
+    // What a drive does not know (discards, write same) fails in this way, too, and is not a fault.
     row(K::IoError, &[L::Block], &["critical target error, dev ", ":(WRITE)"]),
     row(K::IoError, &[L::Block], &["critical target error, dev ", ":(READ)"]),
     row(K::Controller, &[L::Nvme], &["I/O ", " timeout, "]),
@@ -333,8 +334,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Controller, &[L::Xhci], &["ERROR mismatched command completion"]),
     row(K::Controller, &[L::Xhci], &["xHCI host ", "not responding"]),
     row(K::Controller, &[L::Xhci], &["HC died; cleaning up"]),
-    // Of the link (PL); what the firmware says of itself (IOP) is no complaint (mpi/mpi_log_sas.h,
-    // originators).
+    // Of the link (PL); what the firmware reports of itself (IOP) is not a log event
+    // (mpi/mpi_log_sas.h, originators).
     row(K::Controller, &[L::Mpt], &["log_info(", "originator(PL)"]),
     row(K::Controller, &[L::Aacraid], &["Host adapter abort request"]),
     row(K::Controller, &[L::Aacraid], &["Host adapter reset request"]),
@@ -562,7 +563,7 @@ fn named(body: &str) -> Option<&str> {
     is_word(name).then_some(name)
 }
 
-/// What is said of a command: behind its tag, and behind what the driver was about.
+/// What is reported of a command: behind its tag, and behind what the driver was about.
 fn of_command(body: &str) -> &str {
     let body = numbered(body, "tag#").map_or(body, str::trim_start);
     let numbered = body.strip_prefix("UNKNOWN(0x").and_then(|rest| rest.split_once(") "));
@@ -600,10 +601,10 @@ pub(super) fn of_ide(message: &str) -> Option<(&str, &str)> {
 }
 
 /// `sdb1` and what follows it of `sdb1: rw=0, want=4996184, limit=4996183`, the second line of what
-/// the block layer says of a request beyond the end of a device.
+/// the block layer reports of a request beyond the end of a device.
 pub(super) fn of_bad_sector(message: &str) -> Option<(&str, &str)> {
-    let said = message.split_once(": ")?;
-    Some(said).filter(|(name, body)| body.starts_with("rw=") && super::is_disk(name))
+    let reported = message.split_once(": ")?;
+    Some(reported).filter(|(name, body)| body.starts_with("rw=") && super::is_disk(name))
 }
 
 /// The disk that a message of the SCSI layer names behind its address: `sd 4:0:0:0: [sdb] ...`.
@@ -618,7 +619,7 @@ pub(super) fn of_md(message: &str) -> Option<&str> {
     (logger == L::Md).then_some(body)
 }
 
-/// What the SCSI layer says of a command, if it is that which speaks.
+/// What the SCSI layer reports of a command, if it is that which speaks.
 pub(super) fn of_scsi(message: &str) -> Option<&str> {
     let (logger, body) = heading(message);
     (logger == L::Scsi).then_some(body)
@@ -626,14 +627,14 @@ pub(super) fn of_scsi(message: &str) -> Option<&str> {
 
 impl KnownMessage {
     fn fits(&self, logger: Logger, body: &str) -> bool {
-        // Few rows are of a logger, which is quicker to see than how a message begins.
+        // Few rows are of a logger, which is faster to see than how a message begins.
         if !self.loggers.contains(&logger) {
             return false;
         }
         let Some((first, others)) = self.words.split_first() else { return false };
         let Some(mut rest) = body.strip_prefix(first) else { return false };
         others.iter().all(|word| match rest.split_once(word) {
-            // Drivers print neither between their words; names that others chose stand behind them.
+            // Drivers print neither between their words; names that others chose stand after them.
             Some((between, after)) if !between.contains(['=', '"']) => {
                 rest = after;
                 true
@@ -705,7 +706,7 @@ impl Logger {
     }
 }
 
-/// What /dev/kmsg says of the device that a message is about.
+/// What /dev/kmsg reports of the device that a message is about.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Dictionary<'a> {
     /// `SUBSYSTEM=`; empty if there is none.
@@ -726,8 +727,10 @@ impl Dictionary<'_> {
         // `+scsi:4:0:0:0` is what stands behind the driver's name; others are numbers.
         let name = self.device.strip_prefix('+').and_then(|device| device.split_once(':'));
         let begins = name.is_none_or(|(_, name)| {
-            let said = message.split_once(' ').map(|(_, rest)| rest);
-            said.and_then(|said| said.strip_prefix(name)).is_some_and(|rest| rest.starts_with(':'))
+            let reported = message.split_once(' ').map(|(_, rest)| rest);
+            reported
+                .and_then(|reported| reported.strip_prefix(name))
+                .is_some_and(|rest| rest.starts_with(':'))
         });
         begins && logger.subsystems().contains(&self.subsystem)
     }
@@ -778,7 +781,7 @@ pub(super) fn kind(message: &str) -> Option<MessageKind> {
 }
 
 /// What a message that is of no known kind is about, by its words alone: of a driver of storage
-/// that prints no names but its own, and only if it tells of trouble.
+/// that prints no names but its own, and only if it reports trouble.
 pub(super) fn kind_by_words(message: &str) -> Option<MessageKind> {
     let message = message.trim_start();
     if !is_of_a_driver(message) || begins_with_a_task(message) || kind(message).is_some() {
@@ -790,7 +793,7 @@ pub(super) fn kind_by_words(message: &str) -> Option<MessageKind> {
 
 /// The kind of what a logger says, by the words in it.
 fn kind_of_words(logger: Logger, body: &str) -> Option<MessageKind> {
-    // A default is no fault.
+    // A default is not a fault.
     let body = body.to_ascii_lowercase().replace("default", "");
     let says = |words: &[&str]| words.iter().any(|words| body.contains(words));
     if says(&HARMLESS) {
@@ -863,8 +866,8 @@ fn says_a_mark(message: &str) -> bool {
     MARKS.as_ref().is_none_or(|marks| marks.is_match(message))
 }
 
-/// Whether a driver speaks that prints no names but its own: a message that may be told apart from
-/// the next by its time alone.
+/// Whether a driver speaks that prints no names but its own: a message that may be distinguished
+/// from the next by its time alone.
 pub(super) fn is_of_a_driver(message: &str) -> bool {
     const OF_DEVICES: [&str; 12] = [
         "Direct-Access", "Sequential-Access", "Processor", "CD-ROM", "Enclosure", "RAID ",
@@ -881,8 +884,9 @@ pub(super) fn is_of_a_driver(message: &str) -> bool {
 /// than`. A name has 15 bytes at most.
 fn is_of_a_hung_task(message: &str) -> bool {
     const LONGEST: usize = 15 + 1 + 8;
-    let said = message.strip_prefix("INFO: task ").and_then(|rest| rest.rsplit_once(" blocked "));
-    said.is_some_and(|(task, rest)| {
+    let reported =
+        message.strip_prefix("INFO: task ").and_then(|rest| rest.rsplit_once(" blocked "));
+    reported.is_some_and(|(task, rest)| {
         let number = task.rsplit(':').next().and_then(integer);
         let waits =
             rest.split_once("for more than ").and_then(|(_, rest)| rest.split_once(" seconds"));
@@ -915,15 +919,15 @@ fn begins_with_a_task(message: &str) -> bool {
     })
 }
 
-/// What a port's register of errors tells where nobody spells it out: `ata1.00: exception Emask 0x0
+/// What a port's register of errors shows where nobody spells it out: `ata1.00: exception Emask 0x0
 /// SAct 0x0 SErr 0x280000 action 0x0` (the bits of include/linux/ata.h, `SERR_*`).
 fn of_a_port(logger: Logger, body: &str) -> Option<MessageKind> {
     /// Data that could not be recovered, 10b to 8b decode errors, CRC errors and failed handshakes.
     const LINK: u32 = 1 << 8 | 1 << 19 | 1 << 21 | 1 << 22;
     /// The PHY's readiness changed, COMWAKE, and another device than before.
     const PHY: u32 = 1 << 16 | 1 << 18 | 1 << 26;
-    let said = body.strip_prefix("exception Emask ").filter(|_| logger == L::Ata)?;
-    let (_, register) = said.split_once(" SErr 0x")?;
+    let reported = body.strip_prefix("exception Emask ").filter(|_| logger == L::Ata)?;
+    let (_, register) = reported.split_once(" SErr 0x")?;
     let bits = u32::from_str_radix(register.split_whitespace().next()?, 16).ok()?;
     match bits {
         _ if bits & LINK != 0 => Some(MessageKind::Link),
@@ -1055,13 +1059,13 @@ mod tests {
     #[test]
     fn fields_of_a_record_are_those_of_its_device() {
         let fields = |subsystem, device| Dictionary { subsystem, device, is_kept: true };
-        let said = "sd 4:0:0:0: [sda] Sense Key : Medium Error [current]";
-        assert!(fields("scsi", "+scsi:4:0:0:0").allows(said));
-        assert!(!fields("scsi", "+scsi:5:0:0:0").allows(said));
-        assert!(!fields("usb", "c189:1").allows(said));
+        let reported = "sd 4:0:0:0: [sda] Sense Key : Medium Error [current]";
+        assert!(fields("scsi", "+scsi:4:0:0:0").allows(reported));
+        assert!(!fields("scsi", "+scsi:5:0:0:0").allows(reported));
+        assert!(!fields("usb", "c189:1").allows(reported));
         // The SCSI layer always names its device.
-        assert!(!fields("", "").allows(said));
-        assert!(Dictionary::default().allows(said));
+        assert!(!fields("", "").allows(reported));
+        assert!(Dictionary::default().allows(reported));
         assert!(fields("", "").allows("I/O error, dev sda, sector 8 op 0x0:(READ)"));
         assert!(!fields("usb", "c189:1").allows("I/O error, dev sda, sector 8 op 0x0:(READ)"));
         assert!(fields("nvme", "c240:0").allows("nvme nvme0: I/O 27 QID 3 timeout, aborting"));

@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use crate::text::document::{Document, Piece, sniff_document};
-use crate::{Sniff, Step, integer};
+use crate::{Detect, Step, integer};
 
 /// Fields that stand in every entry; with sorted or unsorted keys one of them comes early.
 const KEYS: [&str; 3] = ["\"__REALTIME_TIMESTAMP\"", "\"__MONOTONIC_TIMESTAMP\"", "\"__CURSOR\""];
 
 /// Whether an entry of the journal begins at the first line.
-pub(super) fn sniff(lines: &[&str]) -> Sniff {
+pub(super) fn sniff(lines: &[&str]) -> Detect {
     match lines.first() {
         Some(first) if first.starts_with('{') => sniff_document(lines, &KEYS),
         Some(first) => begins_entry(first).into(),
-        None => Sniff::No,
+        None => Detect::No,
     }
 }
 
@@ -28,7 +28,7 @@ fn begins_entry(line: &str) -> bool {
 /// One message of the kernel.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(super) struct Entry {
-    /// Seconds, on the kernel's own clock where it is told.
+    /// Seconds, on the kernel's own clock where it is reported.
     pub(super) stamp: String,
     pub(super) message: String,
 }
@@ -63,9 +63,10 @@ impl Journal {
         if text.is_empty() || begins_entry(line) && self.fields.any {
             let done = std::mem::take(&mut self.fields).entry();
             self.field(text);
-            return (done, Step::Took);
+            return (done, Step::Consumed);
         }
-        let step = if self.field(text) || begins_entry(line) { Step::Took } else { Step::Passed };
+        let step =
+            if self.field(text) || begins_entry(line) { Step::Consumed } else { Step::NotMine };
         (None, step)
     }
 
@@ -128,7 +129,7 @@ fn entry_of(value: &Value) -> Option<Entry> {
     for (key, value) in value.as_object()? {
         match value {
             Value::String(text) => fields.take(key, text),
-            // A message that is no UTF-8 comes as its bytes.
+            // A message that is not UTF-8 comes as its bytes.
             Value::Array(bytes) => {
                 let bytes: Option<Vec<u8>> = bytes
                     .iter()
@@ -167,11 +168,11 @@ mod tests {
             "Sat 2026-11-21 08:36:47.123456 UTC [s=a;i=1;b=c;m=d;t=e;x=f]\n    _TRANSPORT=kernel\n    \
              _SOURCE_MONOTONIC_TIMESTAMP=12345678\n    MESSAGE=ata4: hard resetting link\n",
         ] {
-            assert!(sniff(&text.lines().collect::<Vec<_>>()) == Sniff::Yes, "{text}");
+            assert!(sniff(&text.lines().collect::<Vec<_>>()) == Detect::Yes, "{text}");
             assert_eq!(entries(text), expected, "{text}");
             assert_eq!(entries(&format!("{text}{other}")), expected, "{text}");
         }
-        assert!(sniff(&["MESSAGE=x"]) == Sniff::No);
+        assert!(sniff(&["MESSAGE=x"]) == Detect::No);
         // `logger -t kernel`
         let forged = "__CURSOR=s=1\n_TRANSPORT=syslog\nSYSLOG_IDENTIFIER=kernel\n\
                       MESSAGE=ata4: hard resetting link\n\n";

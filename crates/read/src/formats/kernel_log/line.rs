@@ -11,7 +11,7 @@ const FACILITY: u64 = 8;
 const LONGEST_UPTIME: usize = 9;
 
 /// The time as printed, and the message; the time is empty where only a difference was printed. A
-/// console may have printed it behind the prompt of a shell.
+/// console may have printed it after the prompt of a shell.
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     split_bare(line).or_else(|| split_bare(behind_prompt(line)?))
 }
@@ -65,7 +65,7 @@ fn split_bare(line: &str) -> Option<(&str, &str)> {
     let clock =
         |word: &&str| (word.contains(':') || word.contains('.')) && WallTime::read(word).is_some();
     let dated = stamp.iter().any(clock);
-    // A program's name and number between time and `kernel: ` say that the program wrote that.
+    // A program's name and number between time and `kernel: ` show that the program wrote that.
     if words.iter().any(|word| word.ends_with(':') || word.ends_with(']')) {
         return None;
     }
@@ -179,7 +179,7 @@ fn of_iscsid(text: &str) -> Option<(&str, &str)> {
     (named && of_a_connection).then_some((stamp.trim(), message))
 }
 
-/// `Dec 10 19:18:35 nas (ada2:ahcich3:0:0:0): ...`: a syslog that does not say that the kernel
+/// `Dec 10 19:18:35 nas (ada2:ahcich3:0:0:0): ...`: a syslog that does not show that the kernel
 /// speaks, which the message shows.
 fn untagged(text: &str) -> Option<(&str, &str)> {
     // `Dec  1` is as long as `Dec 10`.
@@ -200,7 +200,7 @@ pub(super) fn kmsg_field(line: &str) -> Option<(&str, &str)> {
     matches!(key, "SUBSYSTEM" | "DEVICE").then_some((key, value))
 }
 
-/// Whether a line says that a program wrote it to the kernel's log: `<30>[    5.1] systemd[1]:
+/// Whether a line shows that a program wrote it to the kernel's log: `<30>[    5.1] systemd[1]:
 /// ...`, `daemon:info  : ...`, `30,412,5100000,-;...`.
 pub(super) fn is_of_a_program(line: &str) -> bool {
     let text = line.trim_start();
@@ -228,7 +228,9 @@ pub(super) fn messages(line: &str) -> Vec<&str> {
     // Of two stamps side by side one repeats the other.
     let apart = |pair: &[usize]| {
         let between = pair.first().zip(pair.last()).and_then(|(from, to)| line.get(*from..*to));
-        between.and_then(|text| text.split_once(']')).is_some_and(|(_, said)| said.trim().len() > 3)
+        between
+            .and_then(|text| text.split_once(']'))
+            .is_some_and(|(_, reported)| reported.trim().len() > 3)
     };
     if places.len() < 2 || !places.windows(2).all(apart) {
         return vec![line];
@@ -276,7 +278,7 @@ fn without_level(text: &str) -> Option<&str> {
     }
 }
 
-/// The time of what stands in brackets before a message; `None` if that is no time.
+/// The time of what stands in brackets before a message; `None` if that is not a time.
 fn bracketed(stamp: &str) -> Option<&str> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let fine = |text: &str| {
@@ -308,7 +310,7 @@ fn bracketed(stamp: &str) -> Option<&str> {
     is_date(stamp).then_some(stamp)
 }
 
-/// Seconds since boot with other than six digits behind the point, as they are retyped:
+/// Seconds since boot with other than six digits after the point, as they are retyped:
 /// `81234.110`, `81234`.
 fn is_short(stamp: &str) -> bool {
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());

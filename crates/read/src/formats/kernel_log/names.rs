@@ -71,9 +71,11 @@ pub(super) fn host(message: &str) -> Option<u32> {
 /// device number 3 using ...`, until 2.6.39 `reset full speed USB device using uhci_hcd and address
 /// 7` (drivers/usb/core/hub.c, hub_port_init).
 pub(super) fn usb_reset(message: &str) -> Option<&str> {
-    let (plug, said) = message.strip_prefix("usb ")?.split_once(": ")?;
-    let is_reset = said.starts_with("reset ")
-        && [" USB device number ", " USB device using "].iter().any(|words| said.contains(words));
+    let (plug, reported) = message.strip_prefix("usb ")?.split_once(": ")?;
+    let is_reset = reported.starts_with("reset ")
+        && [" USB device number ", " USB device using "]
+            .iter()
+            .any(|words| reported.contains(words));
     is_reset.then_some(plug)
 }
 
@@ -126,13 +128,13 @@ impl Names {
     /// come back (drivers/usb/storage/scsiglue.c): `usb 1-8: reset high-speed USB device number 5
     /// using ehci_hcd`.
     pub(super) fn reset(&self, message: &str) -> Option<String> {
-        let (plug, said) = message.strip_prefix("usb ")?.split_once(": ")?;
-        let (host, _) = self.plugs.get(plug).filter(|_| said.starts_with("reset "))?;
+        let (plug, reported) = message.strip_prefix("usb ")?.split_once(": ")?;
+        let (host, _) = self.plugs.get(plug).filter(|_| reported.starts_with("reset "))?;
         self.of_host(host).cloned()
     }
 
-    /// Learns from a message. Gives the disk that went without being pulled, if this tells of one,
-    /// and what was said when it went.
+    /// Learns from a message. Gives the disk that went without being pulled, if this reports one,
+    /// and what was reported when it went.
     pub(super) fn learn(
         &mut self,
         stamp: &str,
@@ -150,8 +152,8 @@ impl Names {
             let back = self.gone.remove(plug);
             return back.filter(|(_, went)| is_soon(went.at_s, now).unwrap_or(true));
         }
-        let (plug, said) = message.strip_prefix("usb ")?.split_once(": ")?;
-        if !said.starts_with("USB disconnect") {
+        let (plug, reported) = message.strip_prefix("usb ")?.split_once(": ")?;
+        if !reported.starts_with("USB disconnect") {
             return None;
         }
         let (host, since) = self.plugs.remove(plug)?;

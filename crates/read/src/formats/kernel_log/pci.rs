@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::address::is_pci;
 use super::forms;
 
-/// What a function or port says of an error on its link (drivers/pci/pcie/aer.c).
+/// What a function or port reports of an error on its link (drivers/pci/pcie/aer.c).
 const BUS_ERROR: &str = "PCIe Bus Error: ";
 /// Functions remembered.
 const REMEMBERED: usize = 4096;
@@ -37,8 +37,8 @@ impl Functions {
         if self.known.len() >= REMEMBERED {
             return;
         }
-        let (_, said) = forms::heading(message);
-        if let Some(address) = said.strip_prefix("pci function ")
+        let (_, reported) = forms::heading(message);
+        if let Some(address) = reported.strip_prefix("pci function ")
             && is_of_storage(message)
         {
             let name = message.split_whitespace().nth(1).and_then(|word| word.strip_suffix(':'));
@@ -69,8 +69,8 @@ const IOMMU_FAULT: [&str; 2] = ["AMD-Vi: Event logged [IO_PAGE_FAULT ", "DMAR: [
 
 /// Whether the IOMMU reports a fault of a function.
 pub(super) fn is_iommu_fault(message: &str) -> bool {
-    let (_, said) = forms::heading(message);
-    IOMMU_FAULT.iter().any(|words| said.starts_with(words))
+    let (_, reported) = forms::heading(message);
+    IOMMU_FAULT.iter().any(|words| reported.starts_with(words))
 }
 
 /// 0000:03:00.0 of `DMAR: [DMA Read] Request device [03:00.0] fault addr ...` and of
@@ -95,10 +95,10 @@ fn function(message: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(word)).filter(|word| is_pci(word))
 }
 
-/// Whether a function or port says that its link had an error.
+/// Whether a function or port shows that its link had an error.
 pub(super) fn is_bus_error(message: &str) -> bool {
-    let (_, said) = forms::heading(message);
-    said.strip_prefix("AER: ").unwrap_or(said).starts_with(BUS_ERROR)
+    let (_, reported) = forms::heading(message);
+    reported.strip_prefix("AER: ").unwrap_or(reported).starts_with(BUS_ERROR)
 }
 
 /// Whether the driver that speaks is one of storage.

@@ -53,7 +53,7 @@ pub(super) fn is_periodic(resets: &[Reset]) -> bool {
 mod tests {
     use iowhy_model::key;
 
-    /// Whom the resets of a log are said of; empty if of nobody.
+    /// Whom the resets of a log are reported of; empty if of nobody.
     fn resets(log: &str) -> Vec<String> {
         let recording = crate::scan::recorded(log);
         let all = recording.listings.iter().flat_map(|listing| &listing.facts);
@@ -62,25 +62,27 @@ mod tests {
         of.map(|fact| fact.device.map(name).unwrap_or_default()).collect()
     }
 
-    fn every(apart_s: f64, said: &str) -> String {
-        (0..4).map(|n| format!("[{:5}.220000] {said}\n", 7180.0 + apart_s * f64::from(n))).collect()
+    fn every(apart_s: f64, reported: &str) -> String {
+        (0..4)
+            .map(|n| format!("[{:5}.220000] {reported}\n", 7180.0 + apart_s * f64::from(n)))
+            .collect()
     }
 
     #[test]
     fn resets_at_the_time_limit_are_of_a_disk() {
-        for said in [
+        for reported in [
             "usb 1-1.1.4: reset full speed USB device using uhci_hcd and address 7",
             "usb 1-1.1.4: reset high-speed USB device number 5 using ehci_hcd",
             "usb 1-1.1.4: reset SuperSpeed Gen 1 USB device number 3 using xhci_hcd",
         ] {
-            assert_eq!(resets(&every(30.0, said)), ["1-1.1.4"; 4], "{said}");
+            assert_eq!(resets(&every(30.0, reported)), ["1-1.1.4"; 4], "{reported}");
             let failed = "[ 9000.220000] end_request: I/O error, dev sda, sector 81766\n";
-            assert_eq!(resets(&(every(30.0, said) + failed)), ["sda"; 4], "{said}");
+            assert_eq!(resets(&(every(30.0, reported) + failed)), ["sda"; 4], "{reported}");
             // A disk on another bus, or two disks.
             let other = failed.replace("sda", "nvme0n1");
-            assert_eq!(resets(&(every(30.0, said) + &other)), ["1-1.1.4"; 4], "{said}");
+            assert_eq!(resets(&(every(30.0, reported) + &other)), ["1-1.1.4"; 4], "{reported}");
             let two = format!("{failed}{}", failed.replace("sda", "sdb"));
-            assert_eq!(resets(&(every(7.0, said) + &two)), [""; 4], "{said}");
+            assert_eq!(resets(&(every(7.0, reported) + &two)), [""; 4], "{reported}");
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct CountRow {
     pub op: Op,
     /// Requests the tracer measured.
     pub measured: u64,
-    /// Requests it says it lost.
+    /// Requests it shows it lost.
     pub lost: u64,
     /// Requests the kernel counted meanwhile.
     pub kernel: u64,

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::faulty_disk::kernel::{MAPPER_HEADER, tell_mapper};
 
-/// `DM_DEV_CREATE` and its kin, `include/uapi/linux/dm-ioctl.h`.
+/// `DM_DEV_CREATE` and related ones, `include/uapi/linux/dm-ioctl.h`.
 const CREATE: u32 = 3;
 const REMOVE: u32 = 4;
 const RESUME: u32 = 6;

@@ -11,27 +11,27 @@ use super::{judged as verdict_of, load};
 /// How long the judge watches.
 const WATCH: &str = "12s";
 
-/// What is said of the drive whose name begins so.
+/// What is reported of the drive whose name begins so.
 pub fn judged(begins: &str) -> io::Result<Vec<Value>> {
     let device = find(begins)?;
     let path = format!("/dev/{device}");
-    let said = verdict_of(&[&device], WATCH, |over| load::read_on(&path, over))?;
+    let reported = verdict_of(&[&device], WATCH, |over| load::read_on(&path, over))?;
     let of = |what: &str| {
         let read = fs::read_to_string(format!("/sys/block/{device}/{what}"));
         read.unwrap_or_default().trim().to_string()
     };
-    // Only a SCSI disk that says it turns is believed: NVMe never does, and virtio says so by
-    // default. Of those it can be said that they are slow, or keep the steps of a clock.
-    let owed: &[&str] = if begins == "sd" && of("queue/rotational") == "1" {
+    // Only a SCSI disk that shows it turns is believed: NVMe never does, and virtio shows it by
+    // default. Of those it can be reported that they are slow, or keep the steps of a clock.
+    let expected: &[&str] = if begins == "sd" && of("queue/rotational") == "1" {
         &["device.retry"]
     } else {
         &["device.retry", "device.periodic-delay", "device.slow"]
     };
-    let verdict = said["verdict"].as_str().unwrap_or("none");
+    let verdict = reported["verdict"].as_str().unwrap_or("none");
     Ok(vec![json!({
-        "disk": device, "rotational": of("queue/rotational"), "expected": owed,
-        "verdict": verdict, "confidence": said["confidence"], "sentence": said["sentence"],
-        "right": owed.contains(&verdict),
+        "disk": device, "rotational": of("queue/rotational"), "expected": expected,
+        "verdict": verdict, "confidence": reported["confidence"], "sentence": reported["sentence"],
+        "right": expected.contains(&verdict),
     })])
 }
 

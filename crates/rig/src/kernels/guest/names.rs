@@ -123,8 +123,8 @@ impl Array {
 
     fn tell(&self, file: &str, text: &str) -> io::Result<()> {
         let path = format!("/sys/block/{}/md/{file}", self.0);
-        let told = |error: io::Error| io::Error::other(format!("`{text}` to {path}: {error}"));
-        fs::write(&path, text).map_err(told)
+        let reported = |error: io::Error| io::Error::other(format!("`{text}` to {path}: {error}"));
+        fs::write(&path, text).map_err(reported)
     }
 }
 
@@ -139,6 +139,6 @@ fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("`{program}` failed: {}", said.trim())))
+    let message = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("`{program}` failed: {}", message.trim())))
 }

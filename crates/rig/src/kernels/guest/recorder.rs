@@ -37,16 +37,16 @@ struct Recorder(Child);
 impl Recorder {
     /// Starts one, and returns when it records.
     fn start(store: &'static str, devices: &[&str]) -> io::Result<Recorder> {
-        let said = format!("{store}.said");
+        let message = format!("{store}.said");
         let mut watch = Command::new("iowhy");
         watch.args(["watch", "--store", store]);
         devices.iter().for_each(|device| {
             watch.args(["--device", device]);
         });
-        watch.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&said)?);
+        watch.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&message)?);
         let mut recorder = Recorder(watch.spawn()?);
         for _ in 0..600 {
-            if fs::read_to_string(&said)?.contains("recording into") {
+            if fs::read_to_string(&message)?.contains("recording into") {
                 return Ok(recorder);
             }
             if recorder.0.try_wait()?.is_some() {
@@ -54,7 +54,7 @@ impl Recorder {
             }
             thread::sleep(Duration::from_millis(100));
         }
-        Err(io::Error::other(format!("no recorder: {}", fs::read_to_string(&said)?)))
+        Err(io::Error::other(format!("no recorder: {}", fs::read_to_string(&message)?)))
     }
 
     /// Ends it as a service manager does.
@@ -78,7 +78,7 @@ pub fn clock() -> io::Result<Vec<Value>> {
     const STORE: &str = "/tmp/clock";
     let path = format!("/dev/{DISK}");
     let (over, read) = (AtomicBool::new(false), AtomicU64::new(0));
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     thread::scope(|scope| {
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
@@ -89,20 +89,20 @@ pub fn clock() -> io::Result<Vec<Value>> {
             }
         });
         let result = (|| {
-            told.push(recorded(STORE, &read, "the right time", &[(25, None)])?);
+            reported.push(recorded(STORE, &read, "the right time", &[(25, None)])?);
             let ahead = [(15, Some(30 * DAY_S)), (75, Some(-30 * DAY_S)), (20, None)];
-            told.push(recorded(STORE, &read, "30 days ahead and back", &ahead)?);
+            reported.push(recorded(STORE, &read, "30 days ahead and back", &ahead)?);
             let back = [(12, Some(-7200)), (15, Some(7200)), (8, None)];
-            told.push(recorded(STORE, &read, "two hours back and ahead", &back)?);
+            reported.push(recorded(STORE, &read, "two hours back and ahead", &back)?);
             for (year, seconds) in YEARS {
                 let step = seconds - now_s()?;
                 let steps = [(12, Some(step)), (8, Some(-step)), (8, None)];
-                told.push(recorded(STORE, &read, year, &steps)?);
+                reported.push(recorded(STORE, &read, year, &steps)?);
             }
             Ok(())
         })();
         over.store(true, Ordering::Relaxed);
-        result.map(|()| told)
+        result.map(|()| reported)
     })
 }
 
@@ -126,14 +126,15 @@ fn recorded(
             set_clock(now_s()? + step)?;
         }
     }
-    let owed = read.load(Ordering::Relaxed) - before;
+    let expected = read.load(Ordering::Relaxed) - before;
     let ended = recorder.end()?;
     gone += kept.difference(&kept_names(path)).count();
     let new = stored().map(|now| now.saturating_sub(had.unwrap_or(0)));
-    let right = ended && gone == 0 && owed > 0 && new.is_some_and(|new| new + MAY_MISS >= owed);
+    let right =
+        ended && gone == 0 && expected > 0 && new.is_some_and(|new| new + MAY_MISS >= expected);
     Ok(json!({
         "clock": what, "expected": "no file gone, all reads kept but those of a second",
-        "files": kept_names(path).len(), "gone": gone, "reads": owed, "kept": new, "right": right,
+        "files": kept_names(path).len(), "gone": gone, "reads": expected, "kept": new, "right": right,
     }))
 }
 

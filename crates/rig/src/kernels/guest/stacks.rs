@@ -16,18 +16,18 @@ use super::{Count, Device, accuses, count, judged, lines};
 
 /// Sectors of a mapped device: 64 MiB.
 const SECTORS: u64 = 131_072;
-/// What dm-delay is told, ms. Below 50 the kernel's tick shows (20 asked, 21 to 25 got).
+/// What dm-delay is reported, ms. Below 50 the kernel's tick shows (20 asked, 21 to 25 got).
 const DELAY_MS: u64 = 50;
 /// What the null_blk below takes, ms; see `NULL_BLOCK_MS`.
 const BELOW_MS: (f64, f64) = super::NULL_BLOCK_MS;
 /// Reads per second that the cgroup may make.
 const LIMIT: u64 = 20;
-/// What the judge owes where a mapped device is slow above quick ones.
+/// What the judge owes where a mapped device is slow above fast ones.
 const LAYER: &str = "layer.above";
 /// How long the judge watches.
 const WATCH: &str = "5s";
 
-/// A device of dm-delay above a quick disk.
+/// A device of dm-delay above a fast disk.
 pub fn delay() -> io::Result<Vec<Value>> {
     let below = Device::named("nullb0")?;
     let slow = mapped_delay("slow", &below)?;
@@ -41,15 +41,15 @@ pub fn linear() -> io::Result<Vec<Value>> {
     let below = Device::named("nullb0")?;
     let mapped = MapperDevice::new("line", SECTORS, "linear", &format!("{} 0", number(&below)))?;
     let line = Device::named(&mapped.device)?;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for mode in [TraceMode::Events, TraceMode::Histograms] {
         for (op, depth) in [(Op::Read, 16), (Op::Write, 4)] {
             let load = Load { op, bytes: 4096, depth, number: 1000 };
             let counted = count(&line, mode, || load.run(&line.path))?;
-            told.extend(lines(&counted, mode, &format!("bios, {depth} deep")));
+            reported.extend(lines(&counted, mode, &format!("bios, {depth} deep")));
         }
     }
-    Ok(told)
+    Ok(reported)
 }
 
 /// A device of dm-flakey: of every two seconds it fails everything for one.
@@ -66,20 +66,20 @@ pub fn flakey() -> io::Result<Vec<Value>> {
         }
         Ok(())
     })?;
-    let said = judged(&[&flaky.device, "nullb0"], WATCH, |over| {
+    let message = judged(&[&flaky.device, "nullb0"], WATCH, |over| {
         while !over.load(Ordering::Relaxed) {
             let _ = load::read_at(&path, 0, 4096);
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
     })?;
-    let mut told = lines(&counted, TraceMode::Events, "40 reads");
-    told.push(json!({
+    let mut reported = lines(&counted, TraceMode::Events, "40 reads");
+    reported.push(json!({
         "expected": "10 to 30 of 40 reads fail, and the disk below is not blamed",
-        "failed": failed, "verdict": said["verdict"], "sentence": said["sentence"],
-        "right": (10..=30).contains(&failed) && !blames(&said, "nullb0"),
+        "failed": failed, "verdict": message["verdict"], "sentence": message["sentence"],
+        "right": (10..=30).contains(&failed) && !blames(&message, "nullb0"),
     }));
-    Ok(told)
+    Ok(reported)
 }
 
 /// A mirror of two, one of them slow: a write is as slow as the slower.
@@ -106,7 +106,7 @@ pub fn io_max() -> io::Result<Vec<Value>> {
     let own = std::process::id().to_string();
     let enter = || fs::write(format!("{ROOT}/slow/cgroup.procs"), &own);
     let load = Load { op: Op::Read, bytes: 4096, depth: 1, number: 60 };
-    let told = above(&["nullb0"], &below, load, 1e3 / LIMIT as f64 * 0.9, "cap.cgroup", enter);
+    let reported = above(&["nullb0"], &below, load, 1e3 / LIMIT as f64 * 0.9, "cap.cgroup", enter);
     // As `grep -r .` prints a group's files: samples for the reader of them.
     let files = ["io.stat", "io.max", "io.pressure"].into_iter().flat_map(|name| {
         let path = format!("{ROOT}/slow/{name}");
@@ -115,17 +115,17 @@ pub fn io_max() -> io::Result<Vec<Value>> {
     });
     let files: Vec<String> = files.collect();
     fs::write(format!("{ROOT}/cgroup.procs"), &own)?;
-    Ok(told?.into_iter().chain([json!({ "files": files })]).collect())
+    Ok(reported?.into_iter().chain([json!({ "files": files })]).collect())
 }
 
-/// A load on the first device, above a quick disk: the program waits for `least` ms, the disk takes
-/// its own time, every request is accounted for, and what holds the program up is named.
+/// A load on the first device, above a fast disk: the program waits for `least` ms, the disk takes
+/// its own time, every request is accounted for, and what contains the program up is named.
 fn above(
     devices: &[&str],
     below: &Device,
     load: Load,
     least: f64,
-    owed: &str,
+    expected: &str,
     enter: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<Vec<Value>> {
     let path = format!("/dev/{}", devices.first().unwrap_or(&""));
@@ -138,38 +138,38 @@ fn above(
         Ok(())
     })?;
     let name = below.path.trim_start_matches("/dev/").to_string();
-    let said = judged(devices, WATCH, |over| {
+    let message = judged(devices, WATCH, |over| {
         while !over.load(Ordering::Relaxed) {
             Load { number: 5, ..load }.run(&path)?;
         }
         Ok(())
     })?;
     let waited = took.as_secs_f64() * 1e3 / f64::from(load.number);
-    let mut told = lines(&counted, TraceMode::Events, "through what is above");
-    told.push(judgement(&counted, (waited, least), &said, owed, &name));
-    Ok(told)
+    let mut reported = lines(&counted, TraceMode::Events, "through what is above");
+    reported.push(judgement(&counted, (waited, least), &message, expected, &name));
+    Ok(reported)
 }
 
 fn judgement(
     counted: &Count,
     (waited, least): (f64, f64),
-    said: &Value,
-    owed: &str,
+    message: &Value,
+    expected: &str,
     below: &str,
 ) -> Value {
     let d2c = counted.quantile(0.5);
     let own = d2c.is_some_and(|ms| (BELOW_MS.0..BELOW_MS.1).contains(&ms));
-    let expected = format!("the program waits {least} ms or more, the disk takes 1 ms: {owed}");
+    let expected = format!("the program waits {least} ms or more, the disk takes 1 ms: {expected}");
     json!({
         "expected": expected, "waited_ms": waited, "p50_ms": d2c,
-        "verdict": said["verdict"], "sentence": said["sentence"], "accused": said["device"],
-        "right": waited >= least && own && !blames(said, below) && said["verdict"] == owed,
+        "verdict": message["verdict"], "sentence": message["sentence"], "accused": message["device"],
+        "right": waited >= least && own && !blames(message, below) && message["verdict"] == expected,
     })
 }
 
 /// Whether a finding blames that disk.
-fn blames(said: &Value, disk: &str) -> bool {
-    accuses(said) && said["device"] == disk
+fn blames(message: &Value, disk: &str) -> bool {
+    accuses(message) && message["device"] == disk
 }
 
 fn mapped_delay(name: &'static str, below: &Device) -> io::Result<MapperDevice> {

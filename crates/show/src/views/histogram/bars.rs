@@ -102,7 +102,7 @@ pub fn side_by_side(canvas: &mut Canvas, queue: &Histogram, device: &Histogram) 
     Ok(())
 }
 
-/// Three empty rows and more are told in one: at the first of them how many there are, at the
+/// Three empty rows and more are reported in one: at the first of them how many there are, at the
 /// others none.
 fn folded(sides: &[&Histogram]) -> Vec<Option<usize>> {
     let rows = sides.iter().map(|side| side.counts().len()).max().unwrap_or(0);

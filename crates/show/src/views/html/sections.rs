@@ -342,13 +342,13 @@ pub fn slowest(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
             None => format!("{:.6} s", at.seconds()),
         };
         let device = recording.devices().get(event.device.index());
-        let said = |ns: Option<i64>| ns.map_or("-".to_string(), |ns| duration(ns as f64));
+        let reported = |ns: Option<i64>| ns.map_or("-".to_string(), |ns| duration(ns as f64));
         writeln!(
             out,
             "<tr><td class=\"n\">{}<td class=\"n\">{}<td>{}<td>{}<td class=\"n\">{}\
              <td class=\"n\">{}<td>{}<td class=\"n\">{}</tr>",
-            said(event.longest().map(|(_, latency)| latency.ns())),
-            said(event.latency(iowhy_model::Stage::Queue).map(|latency| latency.ns())),
+            reported(event.longest().map(|(_, latency)| latency.ns())),
+            reported(event.latency(iowhy_model::Stage::Queue).map(|latency| latency.ns())),
             text(device.map_or("", |device| device.name.as_str())),
             event.op.name(),
             event.bytes.map_or("-".to_string(), |size| bytes(f64::from(size))),
@@ -482,7 +482,7 @@ pub fn inputs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// Files that a command names.
 const NAMED: usize = 4;
 
-/// The commands that show the same figures.
+/// The commands that show the same numbers.
 pub fn reproduce(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut files: Vec<&str> = Vec::new();
     for listing in &report.recording.listings {
@@ -542,7 +542,7 @@ fn class(tone: Tone) -> &'static str {
     }
 }
 
-/// Confidence in percent and in words; for `insufficient` it is no probability.
+/// Confidence in percent and in words; for `insufficient` it is not a probability.
 fn confidence(finding: &Finding) -> String {
     match finding.blames() {
         Blame::Unknown => "none: the evidence supports no verdict".to_string(),
@@ -551,14 +551,14 @@ fn confidence(finding: &Finding) -> String {
 }
 
 fn forecast(forecast: &Forecast) -> String {
-    let said = |ns: i64| duration(ns as f64);
+    let reported = |ns: i64| duration(ns as f64);
     let after = match forecast.range {
-        Some((from, to)) => format!("{} to {}", said(from.ns()), said(to.ns())),
-        None => said(forecast.mean.ns()),
+        Some((from, to)) => format!("{} to {}", reported(from.ns()), reported(to.ns())),
+        None => reported(forecast.mean.ns()),
     };
     format!(
         "mean latency {} now, {after} after the fix, assuming {}",
-        said(forecast.now_mean.ns()),
+        reported(forecast.now_mean.ns()),
         text(&forecast.assuming)
     )
 }

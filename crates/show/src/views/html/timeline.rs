@@ -126,7 +126,7 @@ mod tests {
         assert!(text.contains(">3 incidents</h2>"), "{text}");
         assert_eq!((text.matches("<rect ").count(), text.matches("<tr><td").count()), (3, 3));
         assert!(text.contains("sd&lt;i&gt;a") && !text.contains("<i>"), "{text}");
-        // The names are told once each beside the bars.
+        // The names are reported once each beside the bars.
         assert_eq!(text.matches("fill=\"#eceef2\"").count(), 2);
         let mut out = Vec::new();
         section(&[], &Style::plain(), &mut out).unwrap();

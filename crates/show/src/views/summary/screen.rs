@@ -103,7 +103,7 @@ impl Block {
         Block { lines: Vec::new(), least: 0 }
     }
 
-    /// Gives up to `over` lines away, and says so; how many.
+    /// Gives up to `over` lines away, and shows it; how many.
     fn shorten(&mut self, over: usize, width: usize) -> usize {
         let away = over.min(self.lines.len().saturating_sub(self.least));
         self.lines.truncate(self.lines.len() - away);
@@ -193,7 +193,7 @@ fn cost(canvas: &Canvas, finding: &Finding) -> Block {
     labelled(canvas, "impact", &text, 1)
 }
 
-/// How sure it is; an answer that is no probability has no percentage.
+/// How sure it is; an answer that is not a probability has no percentage.
 fn confidence(canvas: &Canvas, finding: &Finding) -> Block {
     if !finding.is_probability() {
         return Block::none();
@@ -212,22 +212,22 @@ fn forecast(canvas: &Canvas, finding: &Finding) -> Block {
 
 /// Latency now and after the cure, in one clause.
 pub fn after_the_cure(forecast: &Forecast, unicode: bool) -> String {
-    let said = |ns: i64| duration(ns as f64);
+    let message = |ns: i64| duration(ns as f64);
     let arrow = if unicode { "→" } else { "->" };
     let after = match forecast.range {
         Some((from, to)) if !forecast.is_narrow() => {
-            format!("{} to {}", said(from.ns()), said(to.ns()))
+            format!("{} to {}", message(from.ns()), message(to.ns()))
         }
-        _ => said(forecast.mean.ns()),
+        _ => message(forecast.mean.ns()),
     };
-    let now = said(forecast.now_mean.ns());
+    let now = message(forecast.now_mean.ns());
     format!("mean latency {now} now {arrow} {after} after the fix, if {}", forecast.assuming)
 }
 
 /// Who waited for the device, with shares of the time.
 fn who(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
     let owners = OwnerNames::of(&report.recording);
-    let said = |one: &Requester| {
+    let message = |one: &Requester| {
         let name = one.program.as_deref().or(one.cgroup.as_deref())?;
         let pid = one.pid.map(|pid| format!("pid {pid}"));
         let owner = one.cgroup.as_deref().and_then(|cgroup| owners.words(cgroup));
@@ -236,7 +236,7 @@ fn who(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
         let file = one.file.as_deref().map_or(String::new(), |file| format!(" on {file}"));
         Some(format!("{name}{who} {}{file}", share(one.share)))
     };
-    let some: Vec<String> = finding.requesters.iter().filter_map(said).take(WHO).collect();
+    let some: Vec<String> = finding.requesters.iter().filter_map(message).take(WHO).collect();
     if some.is_empty() {
         return Block::none();
     }
@@ -264,8 +264,8 @@ fn decides(canvas: &Canvas, finding: &Finding) -> Block {
     let name = if finding.is_probability() { "because" } else { "seen" };
     let mut lines = Vec::new();
     // What the sentence begins with is its evidence as well.
-    let told = |one: &Observation| finding.evidence.first() == Some(&one.evidence);
-    let untold: Vec<&Observation> = finding.seen.iter().filter(|one| !told(one)).collect();
+    let reported = |one: &Observation| finding.evidence.first() == Some(&one.evidence);
+    let untold: Vec<&Observation> = finding.seen.iter().filter(|one| !reported(one)).collect();
     if !untold.is_empty() {
         for one in untold.into_iter().take(DECIDE) {
             let mark = label(if lines.is_empty() { name } else { "" });

@@ -200,25 +200,25 @@ pub fn accuses(finding: &Finding) -> bool {
 /// Latency now and after the cure.
 fn forecast_line(canvas: &mut Canvas, forecast: &Forecast) -> io::Result<()> {
     let unicode = canvas.style.unicode;
-    let said = |ns: i64| duration(ns as f64);
+    let reported = |ns: i64| duration(ns as f64);
     let arrow = if unicode { "→" } else { "->" };
     let mut mark = Line::new().with("  forecast", Tone::Faint);
     mark.pad(LABEL);
     let after = match forecast.range {
         Some((from, to)) if !forecast.is_narrow() => {
-            format!("between {} and {} after", said(from.ns()), said(to.ns()))
+            format!("between {} and {} after", reported(from.ns()), reported(to.ns()))
         }
         Some((from, to)) => {
-            let mean = said(forecast.mean.ns());
-            format!("{mean} after ({} to {})", said(from.ns()), said(to.ns()))
+            let mean = reported(forecast.mean.ns());
+            format!("{mean} after ({} to {})", reported(from.ns()), reported(to.ns()))
         }
-        None => format!("{} after", said(forecast.mean.ns())),
+        None => format!("{} after", reported(forecast.mean.ns())),
     };
     let p99 = match forecast.p99.filter(|_| forecast.is_narrow()) {
-        Some(p99) => format!(", p99 {}", said(p99.ns())),
+        Some(p99) => format!(", p99 {}", reported(p99.ns())),
         None => String::new(),
     };
-    let now = said(forecast.now_mean.ns());
+    let now = reported(forecast.now_mean.ns());
     let text = format!("mean {now} now {arrow} {after}{p99}, assuming {}", forecast.assuming);
     canvas.paragraph(&mark, &text, Tone::Plain)
 }

@@ -74,7 +74,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The device's name, marked if its row is no sample of the present.
+    /// The device's name, marked if its row is not a sample of the present.
     pub fn name(&self) -> String {
         format!("{}{}", self.device, if self.since_boot { "*" } else { "" })
     }
@@ -89,7 +89,7 @@ impl Row {
         self.cells.get(column).copied().flatten()
     }
 
-    /// What a record says of the fields that have a column here.
+    /// What a record reports of the fields that have a column here.
     fn fill<R>(&mut self, fields: &[Field<R>], record: &R, letter: &str) {
         for field in fields {
             if let Some((column, _)) = field.column {
@@ -216,7 +216,7 @@ fn of_interval(recording: &Recording, interval: &Interval) -> Row {
     let letters = [(Op::Read, "r"), (Op::Write, "w"), (Op::Discard, "d"), (Op::Flush, "f")];
     for (op, letter) in letters {
         let Some(rates) = interval.of(op) else { continue };
-        // iostat prints 0.00 where nothing completed; a wait of nothing is no wait.
+        // iostat prints 0.00 where nothing completed; a wait of nothing is not a wait.
         let nothing = rates.ios_per_s == 0.0;
         let rates = Rates { await_ns: rates.await_ns.filter(|_| !nothing), ..*rates };
         row.fill(&RATE_FIELDS, &rates, letter);

@@ -1,4 +1,4 @@
-//! What is complained of: time that was lost, or figures that somebody posted because something is
+//! The reported problem: time that was lost, or numbers that somebody posted because something is
 //! slow.
 
 use iowhy_model::{Layer, Listing};
@@ -40,8 +40,8 @@ pub fn all_answer_well(analysis: &Analysis, input: &str) -> bool {
     means.peek().is_some() && means.all(|(mean_ms, s0_ms)| mean_ms < WELL * s0_ms)
 }
 
-/// Whether a disk that `is_of` chooses, by its input and its name, lost time worth a complaint, or
-/// none of them was measured: whoever posts such figures complains.
+/// Whether a disk that `is_of` chooses, by its input and its name, lost time worth reporting, or
+/// none of them was measured: whoever posts such numbers complains.
 pub fn is_felt(analysis: &Analysis, is_of: impl Fn(&str, &str) -> bool) -> bool {
     let mut measured =
         analysis.lost.iter().filter(|(input, disk, _)| is_of(input, disk)).peekable();

@@ -1,4 +1,4 @@
-//! What else is a right answer where the input cannot carry the verdict that is owed.
+//! What else is a right answer where the input cannot carry the expected verdict.
 //!
 //! From the reach of each verdict in the taxonomy: averages hide retries, a histogram knows neither
 //! queue nor size. An answer that admits this, or names the same trouble more coarsely, is right.
@@ -7,10 +7,10 @@ use iowhy_model::Level;
 
 /// Whether an answer is right besides the verdict itself. Where a stall is the coarser name, so is
 /// one freeze of it; and averages show a silence, not how often requests met one.
-pub(super) fn accepts(verdict: &str, level: Level, said: &str) -> bool {
+pub(super) fn accepts(verdict: &str, level: Level, reported: &str) -> bool {
     let known = accepted(verdict, level);
     let coarse = known.contains(&"device.stall") || verdict == "device.stall" && level == Level::A;
-    known.contains(&said) || said == "device.hang" && coarse
+    known.contains(&reported) || reported == "device.hang" && coarse
 }
 
 pub(super) fn accepted(verdict: &str, level: Level) -> &'static [&'static str] {
@@ -72,7 +72,7 @@ fn later(verdict: &str, level: Level) -> &'static [&'static str] {
         }
         // A?E!: cleaning looks like standing still.
         "device.smr" if level < Level::E => &["device.slow", "device.stall", "insufficient"],
-        // A?E!: what they share is told by the topology.
+        // A?E!: what they share is reported by the topology.
         "peer.shared" if level < Level::E => &["insufficient"],
         // D!: only recent iostat counts flushes, biosnoop of bcc leaves them out.
         "load.flush" if averages => &["load.small-sync", "healthy", "insufficient"],
@@ -83,8 +83,8 @@ fn later(verdict: &str, level: Level) -> &'static [&'static str] {
         "load.rw-mix" if averages => &["load.saturated", "healthy", "insufficient"],
         // A!: a histogram has no plateau.
         "cap.burst" if level == Level::B => &["cap.volume", "insufficient"],
-        // D!: the block layer itself is not the cause. And io.max holds a request before the first
-        // of the trace's points: until the limit is read somebody above waits.
+        // D!: the block layer itself is not the cause. And io.max contains a request before the
+        // first of the trace's points: until the limit is read somebody above waits.
         "cap.cgroup" | "layer.above" if level < Level::D => &["healthy", "insufficient"],
         "cap.cgroup" if level == Level::D => &["layer.above"],
         // D!: who does not see the queue sees nothing; who does sees a queue.

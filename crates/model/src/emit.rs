@@ -1,10 +1,10 @@
-//! A recording poured into another sink, as its reader or collector once poured it.
+//! A recording emitted into another sink, as its reader or collector once emitted it.
 
 use crate::{DeviceId, Distribution, Event, Fact, Interval, Name, Recording, Sink};
 
 impl Recording {
     /// Pours all listings, with the devices and strings they name, into a sink that has its own.
-    pub fn pour(&self, sink: &mut dyn Sink) {
+    pub fn emit(&self, sink: &mut dyn Sink) {
         let devices = self.devices().iter().map(|known| {
             let device = sink.device(&known.name);
             if let Some(medium) = known.medium {
@@ -62,7 +62,7 @@ mod tests {
         let mut second = Recording::new();
         second.device("sda");
         second.name("dd");
-        first.pour(&mut second);
+        first.emit(&mut second);
         let listing = &second.listings[0];
         assert_eq!((listing.source.records, listing.source.lost()), (1, 3));
         let event = listing.events[0];

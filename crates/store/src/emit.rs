@@ -25,9 +25,9 @@ impl Span {
     }
 }
 
-/// What was poured.
+/// What was emitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PourCounts {
+pub struct EmitCounts {
     /// Histograms and averages within the stretch.
     pub cells: u64,
     /// Facts.
@@ -55,8 +55,8 @@ pub struct SegmentPour<'a> {
     sink: &'a mut dyn Sink,
     epochs: Vec<Epoch>,
     kinds: Vec<Kind>,
-    /// Which of them were poured, and which one is.
-    poured_kinds: Vec<bool>,
+    /// Which of them were emitted, and which one is.
+    emitted_kinds: Vec<bool>,
     pass: Option<usize>,
     /// Whether its listing has begun, and what was stated before anything lay within the span.
     begun: bool,
@@ -67,7 +67,7 @@ pub struct SegmentPour<'a> {
     stated: HashMap<(String, String), FactValue>,
     /// The epoch of each stream.
     streams: HashMap<u64, usize>,
-    poured: PourCounts,
+    emitted: EmitCounts,
 }
 
 impl<'a> SegmentPour<'a> {
@@ -79,14 +79,14 @@ impl<'a> SegmentPour<'a> {
             sink,
             epochs: Vec::new(),
             kinds: Vec::new(),
-            poured_kinds: Vec::new(),
+            emitted_kinds: Vec::new(),
             pass: None,
             begun: false,
             held: Vec::new(),
             facts_alone: false,
             stated: HashMap::new(),
             streams: HashMap::new(),
-            poured: PourCounts::default(),
+            emitted: EmitCounts::default(),
         }
     }
 
@@ -114,19 +114,19 @@ impl<'a> SegmentPour<'a> {
         self.stated.clear();
         self.held.clear();
         if let Some(pass) = self.pass {
-            self.poured_kinds[pass] = true;
+            self.emitted_kinds[pass] = true;
         }
         // What stands around the I/O comes last: whether there was any is known then.
         let around =
             |place: &usize| self.kinds.get(*place).is_some_and(|(_, _, level)| *level == Level::E);
-        let left = (0..self.kinds.len()).filter(|place| !self.poured_kinds[*place]);
+        let left = (0..self.kinds.len()).filter(|place| !self.emitted_kinds[*place]);
         self.pass = left.min_by_key(|place| (around(place), *place));
         self.pass.is_some()
     }
 
-    /// What was poured.
-    pub fn poured(&self) -> PourCounts {
-        self.poured
+    /// What was emitted.
+    pub fn emitted(&self) -> EmitCounts {
+        self.emitted
     }
 
     fn epoch(&mut self, began_s: i64, header: &Header, block: &Block) -> usize {
@@ -136,7 +136,7 @@ impl<'a> SegmentPour<'a> {
         if let (None, Some(known)) = (stated, self.streams.get(&header.stream)) {
             return *known;
         }
-        // The block that states it is damaged: the segment's name does nearly as well.
+        // The block that reports it is damaged: the segment's name does nearly as well.
         let offset_ns = stated.unwrap_or_else(|| {
             let first = first_time(block).map_or(0, Time::ns);
             began_s.saturating_mul(crate::SECOND_NS).saturating_sub(first)
@@ -158,7 +158,7 @@ impl<'a> SegmentPour<'a> {
         let kind = (epoch, section.source.format.clone(), section.source.level);
         let place = self.kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
             self.kinds.push(kind);
-            self.poured_kinds.push(false);
+            self.emitted_kinds.push(false);
             self.kinds.len() - 1
         });
         if self.pass.is_none() && section.source.level != Level::E {
@@ -184,7 +184,7 @@ impl<'a> SegmentPour<'a> {
         let clock = FactValue::Duration(iowhy_model::Nanos(offset));
         let clock = Fact::new(None, key::CLOCK_OFFSET, clock, input.as_str());
         let beginning = (source, clock);
-        if self.facts_alone || beginning.0.level == Level::E && self.poured.cells > 0 {
+        if self.facts_alone || beginning.0.level == Level::E && self.emitted.cells > 0 {
             self.begin(&beginning);
         }
         for fact in section.facts {
@@ -201,7 +201,7 @@ impl<'a> SegmentPour<'a> {
                 }
                 self.stated.insert(known, fact.value.clone());
             }
-            // That it watches says nothing of what it saw.
+            // That it watches shows nothing of what it saw.
             if timed && fact.key.member_of(key::RECORDER).is_none() {
                 self.begin(&beginning);
             }
@@ -216,7 +216,7 @@ impl<'a> SegmentPour<'a> {
             if inside(one.start, length(one.length)) {
                 self.begin(&beginning);
                 one.device = self.device(of);
-                self.poured.cells += 1;
+                self.emitted.cells += 1;
                 self.sink.interval(one);
             }
         }
@@ -225,7 +225,7 @@ impl<'a> SegmentPour<'a> {
             if inside(one.start, length(one.length)) {
                 self.begin(&beginning);
                 (one.device, one.label) = (self.device(of), None);
-                self.poured.cells += 1;
+                self.emitted.cells += 1;
                 self.sink.distribution(one);
             }
         }
@@ -255,7 +255,7 @@ impl<'a> SegmentPour<'a> {
             self.sink.lost("seconds that could not be written by the recorder", count);
         }
         fact.device = of.map(|device| self.device(&device));
-        self.poured.facts += 1;
+        self.emitted.facts += 1;
         self.sink.fact(fact);
     }
 

@@ -1,4 +1,4 @@
-//! I/Os and rows poured into a capture with flags, arrival and facts, and what a finding cites of
+//! I/Os and rows emitted into a capture with flags, arrival and facts, and what a finding cites of
 //! them.
 
 use iowhy_model::{
@@ -7,7 +7,7 @@ use iowhy_model::{
 
 use crate::made::{MadeCapture, brief, of};
 
-/// One I/O to pour: times in ms; flags, arrival and queueing as far as they matter.
+/// One I/O to emit: times in ms; flags, arrival and queueing as far as they matter.
 #[derive(Clone, Copy)]
 pub struct Io {
     pub op: Op,
@@ -32,7 +32,7 @@ pub fn ns(ms: f64) -> Time {
     Time::from_ns((ms * 1e6).round() as i64)
 }
 
-pub fn pour(capture: &mut MadeCapture, device: &str, mut ios: Vec<Io>) {
+pub fn emit(capture: &mut MadeCapture, device: &str, mut ios: Vec<Io>) {
     ios.sort_by(|a, b| a.completed.total_cmp(&b.completed));
     let id = capture.recording.device(device);
     for io in ios {

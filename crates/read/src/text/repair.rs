@@ -36,11 +36,11 @@ pub(crate) struct Shapes {
     first: Vec<u64>,
     taken: usize,
     last: String,
-    waiting: Vec<OddLine>,
+    waiting: Vec<WaitingRow>,
 }
 
 /// An odd line before the first row of its shape.
-struct OddLine {
+struct WaitingRow {
     note: Note,
     shapes: Vec<u64>,
     until: usize,
@@ -86,19 +86,19 @@ impl Shapes {
     }
 
     /// Whether a line that the listing did not take is a row of it that was harmed; if that shows
-    /// later, it is said then.
+    /// later, it is reported then.
     pub(crate) fn lost(&mut self, text: &str, mut note: Note) -> Option<Note> {
-        let mended = mended(text);
-        let shapes: Vec<u64> = mended.iter().map(|(_, text)| shape(text)).collect();
+        let repaired = repaired(text);
+        let shapes: Vec<u64> = repaired.iter().map(|(_, text)| shape(text)).collect();
         let last = (!self.last.is_empty()).then(|| shape(&self.last));
         let known = |shape: &u64| self.first.contains(shape) || last == Some(*shape);
-        let (odd, _) = mended.first()?;
+        let (odd, _) = repaired.first()?;
         note.reason = reason(odd);
         if shapes.iter().any(known) {
             return Some(note);
         }
         if self.waiting.len() < WAITING {
-            self.waiting.push(OddLine { note, shapes, until: self.taken + PATIENCE });
+            self.waiting.push(WaitingRow { note, shapes, until: self.taken + PATIENCE });
         }
         None
     }
@@ -122,7 +122,7 @@ pub(crate) fn reason(odd: &str) -> String {
 
 /// The odd words of a line, each with the line that has a number in its place; the first has
 /// numbers in the places of all.
-pub(crate) fn mended(text: &str) -> Vec<(&str, String)> {
+pub(crate) fn repaired(text: &str) -> Vec<(&str, String)> {
     let places = places(text);
     let Some((from, to)) = places.first().copied() else { return Vec::new() };
     let word = |(from, to): (usize, usize)| text.get(from..to).unwrap_or_default();
@@ -143,7 +143,7 @@ pub(crate) fn is_odd(word: &str) -> bool {
 }
 
 /// A line with each of [`NUMBERS`] in turn in the place of everything odd.
-pub(crate) fn all_mended(text: &str) -> [String; NUMBERS.len()] {
+pub(crate) fn all_repaired(text: &str) -> [String; NUMBERS.len()] {
     let places = places(text);
     NUMBERS.map(|number| with(text, &places, number))
 }
@@ -163,7 +163,7 @@ pub(crate) fn has_odd(text: &str) -> bool {
     odd_places(text).next().is_some()
 }
 
-/// Where something odd stands: a word for no number that is no part of a longer word of letters,
+/// Where something odd stands: a word for no number that is not a part of a longer word of letters,
 /// stars, a sign before a number, a sign or question mark alone, a number beyond 64 bits.
 fn places(text: &str) -> Vec<(usize, usize)> {
     odd_places(text).collect()
@@ -210,7 +210,7 @@ fn odd_at(text: &str, at: usize) -> usize {
 fn sign(rest: &[u8]) -> usize {
     let signs = rest.iter().take_while(|byte| matches!(byte, b'-' | b'?')).count();
     let number = rest[signs..].iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
-    // A unit may stand behind a sign alone, as it does behind a number.
+    // A unit may stand behind a sign alone, as it does after a number.
     let letters = rest[signs..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let begins = letters > 0 && !std::str::from_utf8(&rest[signs..][..letters]).is_ok_and(unit);
     let odd = rest.get(signs..).and_then(|rest| std::str::from_utf8(rest).ok()).map_or(0, word);
@@ -246,7 +246,7 @@ pub(crate) fn shortened(text: &str) -> &str {
 }
 
 /// What a line looks like: where it has numbers, with what around them, and where words. Of a line
-/// of few numbers the words behind the first count too.
+/// of few numbers the words after the first count too.
 fn shape(text: &str) -> u64 {
     let separates = |c: char| {
         c.is_whitespace() || matches!(c, ',' | ';' | '|' | '"' | '=' | '(' | ')' | '[' | ']')

@@ -1,4 +1,4 @@
-//! Complaints that a log makes of devices: the first of each kind and device are kept, all are
+//! Log events that a log makes of devices: the first of each kind and device are kept, all are
 //! counted.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::facts::AddFact;
 /// Messages kept of one kind and device.
 const KEPT: u64 = 100;
 
-/// What words make a complaint of which kind: all words of a row must stand in the message.
+/// What words make a log event of which kind: all words of a row must stand in the message.
 pub(crate) type Kinds = [(MessageKind, &'static [&'static str])];
 
 /// The kind of the first row that fits a message.
@@ -22,9 +22,9 @@ pub(crate) fn kind_of(kinds: &Kinds, message: &str) -> Option<MessageKind> {
 
 /// Messages by kind and device.
 pub(crate) struct Counted {
-    /// What states one of them.
+    /// What reports one of them.
     each: Family<Message>,
-    /// What states how many there were.
+    /// What reports how many there were.
     all: Family<u64>,
     counts: BTreeMap<(&'static str, String), u64>,
 }
@@ -35,7 +35,7 @@ impl Counted {
     }
 
     /// Takes a message, about no device where the name is empty.
-    pub(crate) fn take(
+    pub(crate) fn add(
         &mut self,
         kind: MessageKind,
         name: &str,
@@ -58,24 +58,24 @@ impl Counted {
 }
 
 /// What a log complains of.
-pub(crate) struct Complaints {
+pub(crate) struct LogEvents {
     known: Counted,
     /// Of no known kind, by the words in them.
     pub(crate) by_words: Counted,
 }
 
-impl Default for Complaints {
-    fn default() -> Complaints {
-        Complaints {
+impl Default for LogEvents {
+    fn default() -> LogEvents {
+        LogEvents {
             known: Counted::of(typed::KERNEL_LOG, typed::KERNEL_LOG_COUNT),
             by_words: Counted::of(typed::KERNEL_LOG_BY_WORDS, typed::KERNEL_LOG_BY_WORDS_COUNT),
         }
     }
 }
 
-impl Complaints {
-    /// Takes a complaint, about no device where the name is empty.
-    pub(crate) fn take(
+impl LogEvents {
+    /// Takes a log event, about no device where the name is empty.
+    pub(crate) fn add(
         &mut self,
         kind: MessageKind,
         name: &str,
@@ -83,7 +83,7 @@ impl Complaints {
         place: String,
         sink: &mut dyn Sink,
     ) {
-        self.known.take(kind, name, message, &place, sink);
+        self.known.add(kind, name, message, &place, sink);
     }
 
     /// States how many there were of each kind, of how many lines, and the time of the last line as
