@@ -13,7 +13,7 @@
 //! ## Rule
 //! The cases the other detectors cannot decide: too few I/Os (below 10, or below 3 slow ones), an
 //! input without enough detail for the suspicion, or a verdict that depends on the assumed healthy
-//! service time. With 1,000 individual I/Os or more it says instead that no known cause fits them.
+//! service time. With 1,000 individual I/Os or more, none of the known causes fits them.
 //!
 //! ## Wrong if
 //! It is used as an excuse: the next step names the capture that decides, so run it.
