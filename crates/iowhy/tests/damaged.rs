@@ -134,12 +134,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
         0,
         "half a line of the report states nothing, and most of its lines are ignored",
     ),
-    (
-        "innodb-status",
-        "magic",
-        0,
-        "the first line is one that is ignored, and any other may begin",
-    ),
+    ("innodb-status", "magic", 0, "the first line is one that is ignored, and any other may begin"),
     (
         "latency-outliers",
         "dropped",
@@ -149,12 +144,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("iolatency", "cut", 0, UNENDED),
     ("lspci", "dropped", 2, "the sample is so short that the link itself is among the lines"),
     ("mdstat", "cut", 0, UNENDED),
-    (
-        "mongodb-log",
-        "cut",
-        0,
-        "half a line tells of no checkpoint and no query, and is ignored",
-    ),
+    ("mongodb-log", "cut", 0, "half a line tells of no checkpoint and no query, and is ignored"),
     ("iowhy-capture", "dropped", 1, "blocks have checksums"),
     ("nmon", "dropped", 1, "snapshots bear numbers"),
     (
