@@ -23,16 +23,16 @@ pub async fn check(fleet: &Fleet, directives: &Directives, result: &Answer) -> a
     let Some((table, condition)) = &directives.rows else { return Ok(()) };
     let known = Table::ALL.into_iter().find(|known| known.name() == table);
     let known = known.with_context(|| format!("the query's `rows` names no table: `{table}`"))?;
-    let owed = owed(fleet, known, condition.as_deref()).await?;
+    let expected = expected(fleet, known, condition.as_deref()).await?;
     // By its text: a fraction is not a count of rows.
     let rows: ArrayRef = Arc::new(as_texts(&result.columns[result.place(ROWS)?])?);
     let rows = as_whole(&rows)?;
     ensure!(rows.null_count() == 0, "`{ROWS}` is not a number in each row of the result");
     let sum: i64 = rows.iter().flatten().sum();
     ensure!(
-        sum == owed,
-        "the result rests on {sum} rows of `{table}`, and there are {owed}: it is not shown\n\
-         hint: run it again; where it happens twice, the engine or a file is broken"
+        sum == expected,
+        "the result covers {sum} rows of `{table}` instead of {expected}: it is not shown\n\
+         hint: run it again; if that happens twice, the engine or a file is broken"
     );
     Ok(())
 }
@@ -42,7 +42,7 @@ pub async fn check(fleet: &Fleet, directives: &Directives, result: &Answer) -> a
 ///
 /// # Errors
 /// If it does not, or a file cannot be read.
-pub async fn owed(fleet: &Fleet, table: Table, condition: Option<&str>) -> anyhow::Result<i64> {
+pub async fn expected(fleet: &Fleet, table: Table, condition: Option<&str>) -> anyhow::Result<i64> {
     let footers = i64::try_from(fleet.rows(table))?;
     let name = table.name();
     let Some(condition) = condition else { return Ok(footers) };
@@ -53,8 +53,8 @@ pub async fn owed(fleet: &Fleet, table: Table, condition: Option<&str>) -> anyho
     let all = whole(first, 1)?.value(0);
     ensure!(
         all == footers,
-        "`{name}` has {footers} rows by its footers, and {all} were read: nothing is concluded\n\
-         hint: run it again; where it happens twice, a file is broken: export it anew"
+        "`{name}` has {footers} rows by its footers, and {all} were read: no result\n\
+         hint: run it again; if that happens twice, a file is broken: export it anew"
     );
     let those = whole(first, 0)?;
     Ok(those.iter().flatten().sum())

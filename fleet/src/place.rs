@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const HINT: &str = "hint: credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or what the machine is \
                     given), the region from AWS_REGION, a server other than Amazon's from AWS_ENDPOINT_URL";
 
-/// A folder, or `s3://bucket/prefix`; as it was reported.
+/// A folder, or `s3://bucket/prefix`; as it was given.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place(String);
 

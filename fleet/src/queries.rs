@@ -148,14 +148,14 @@ mod tests {
         let fleet = Fleet::open(&[folder.path().into()]).await?;
         let answer = Answer::of(&fleet.query(query.text).await?)?;
         crate::answers::check(&fleet, &Directives::of(query.text), &answer).await?;
-        let owed = [
+        let expected = [
             vec!["1970-01-01T00:00:00Z", "1000", "2"],
             vec!["1970-01-01T00:00:01Z", "1500", "1"],
             vec!["1970-01-01T00:00:01Z", "2000", "1"],
         ];
         let rows = answer.rows()?;
         let shown = (0..rows.count()).map(|row| rows.row(row).collect::<Vec<_>>());
-        assert_eq!(shown.collect::<Vec<_>>(), owed);
+        assert_eq!(shown.collect::<Vec<_>>(), expected);
         Ok(())
     }
 }

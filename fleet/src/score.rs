@@ -95,7 +95,7 @@ impl Score {
         let right = firmwares.intersection(&truth.firmwares).count();
         writeln!(
             out,
-            "\n{} disks, {} hours, {} of them sick, {} hot. Firmwares accused: {}, of {} bad ones {right}. Models, labels and \
+            "\n{} disks, {} hours, {} of them faulty, {} hot. Firmwares accused: {}, of {} bad ones {right}. Models, labels and \
              hosts accused, none of which is bad: {others}; their disks count as false accusations, too.",
             disks.disks.len(),
             disks.hours,

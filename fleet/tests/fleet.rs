@@ -138,11 +138,11 @@ fn percentiles_are_those_of_the_counts() {
     let total: i64 = counts.iter().map(|(_, n)| n).sum();
     for (share, name) in [(50, "p50_ns"), (99, "p99_ns")] {
         let mut upto = 0;
-        let owed = counts.iter().find(|(_, n)| {
+        let expected = counts.iter().find(|(_, n)| {
             upto += n;
             upto * 100 >= total * share
         });
-        assert_eq!(row[name].as_i64(), owed.map(|(high, _)| *high), "{name}");
+        assert_eq!(row[name].as_i64(), expected.map(|(high, _)| *high), "{name}");
     }
 }
 

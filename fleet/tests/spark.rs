@@ -191,7 +191,7 @@ fn spark_gives_the_same_bytes_and_a_lost_worker_no_wrong_ones() {
         assert_eq!(cluster.query(name, &fleet).unwrap(), embedded(name, &fleet), "{name}");
     }
     // One of two workers goes while a query runs.
-    let owed = embedded("percentiles", &fleet);
+    let expected = embedded("percentiles", &fleet);
     let child = cluster.begin("percentiles", &fleet, |_| {});
     sleep(Duration::from_secs(6));
     let mut worker = cluster.processes.pop().unwrap();
@@ -199,7 +199,7 @@ fn spark_gives_the_same_bytes_and_a_lost_worker_no_wrong_ones() {
     worker.wait().unwrap();
     // The right bytes, or an error that says why there are none.
     if let Ok(got) = child.end() {
-        assert_eq!(got, owed);
+        assert_eq!(got, expected);
     }
 }
 

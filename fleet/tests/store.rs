@@ -55,14 +55,14 @@ fn a_fleet_in_an_object_store_answers_as_one_in_a_folder() {
     let here = made(&folder.path().join("all"), &bucket);
     let there = bucket.take(Path::new(&here));
     for query in ["heatmap", "models", "percentiles", "since"] {
-        let owed = good(&["sql", query, &here, "--csv"], &bucket);
-        assert_eq!(good(&["sql", query, &there, "--csv"], &bucket), owed, "{query}");
+        let expected = good(&["sql", query, &here, "--csv"], &bucket);
+        assert_eq!(good(&["sql", query, &there, "--csv"], &bucket), expected, "{query}");
     }
     let hosts = "SELECT DISTINCT host FROM cells";
     assert!(good(&["sql", hosts, &there, "--csv"], &bucket).contains("\nrack/3\n"));
-    let owed = good(&["why", &here, "--json"], &bucket);
-    assert!(owed.contains("\"judged\":96"), "{owed}");
-    assert_eq!(good(&["why", &there, "--json"], &bucket), owed);
+    let expected = good(&["why", &here, "--json"], &bucket);
+    assert!(expected.contains("\"judged\":96"), "{expected}");
+    assert_eq!(good(&["why", &there, "--json"], &bucket), expected);
     let page = good(&["report", &there, "-o", "-"], &bucket);
     assert!(page.contains(&there) && page.contains("<h2>Accused</h2>"));
     // A folder and a store together hold both.

@@ -44,7 +44,8 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// A writer of the recording of that number, which shows it from others in the same file.
+    /// A writer of the recording of that number, which distinguishes it from others in the same
+    /// file.
     pub fn new(out: W, stream: u64) -> Writer<W> {
         Writer {
             out,

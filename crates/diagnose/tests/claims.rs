@@ -166,7 +166,7 @@ fn a_slope_rests_on_all_rows_it_was_fitted_to() {
     assert_eq!(slope.n, 5, "{slope:?}");
 }
 
-/// Sequential reads of 1.7 ms, every third of which loses the revolutions it is reported at 7200
+/// Sequential reads of 1.7 ms, every third of which loses the given revolutions at 7200
 /// rpm.
 fn retrying(revolutions: impl Fn(usize) -> u32) -> MadeCapture {
     let mut capture = MadeCapture::traced();

@@ -159,7 +159,7 @@ fn shingles_are_accused_with_their_model_and_suspected_without() {
     assert!(of(&findings, "device.smr").is_empty(), "{}", brief(&findings));
 }
 
-/// Bursts of fast reads, pauses of 1.5 s between, the first read after each as it is reported.
+/// Bursts of fast reads, pauses of 1.5 s between, the first read after each as given.
 fn sleeping(disk: &str, medium: Medium, first_ms: impl Fn(&mut MadeCapture) -> f64) -> MadeCapture {
     let mut capture = MadeCapture::traced();
     capture.medium(disk, medium);

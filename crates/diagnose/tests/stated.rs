@@ -93,11 +93,11 @@ fn counters_of_a_link_accuse_it_only_when_they_grow() {
 
 #[test]
 fn a_path_that_its_volume_gave_up() {
-    let volume = |message: &str| {
+    let volume = |reported: &str| {
         format!(
             "mpatha (3600000000000001) dm-2 EXAMPLE,VRAID\nsize=100G features='0' hwhandler='0' wp=rw\n\
              `-+- policy='service-time 0' prio=50 status=active\n  |- 1:0:0:1 sdb 8:16 active ready running\n\
-             \x20 `- 2:0:0:1 sdd 8:48 {message}\n"
+             \x20 `- 2:0:0:1 sdd 8:48 {reported}\n"
         )
     };
     assert!(sure(&judged(&[&volume("failed faulty running")]), Verdict::DevicePath) > 0.6);
@@ -148,15 +148,15 @@ fn a_kernel_thread_at_the_limit_of_its_cpu_is_named_and_a_program_is_not() {
 
 #[test]
 fn processes_that_ran_out_of_memory_name_it() {
-    let line = |at: u32, message: &str| format!("[ {at}.205801] {message}\n");
-    for message in [
+    let line = |at: u32, reported: &str| format!("[ {at}.205801] {reported}\n");
+    for reported in [
         "Out of memory: Killed process 1853 (named) total-vm:812kB, anon-rss:71kB",
         "Out of memory: kill process 1853 (named) score 9937 or a child",
         "Memory cgroup out of memory: Killed process 77 (java) total-vm:812kB",
     ] {
-        let twice = line(5947, message) + &line(6001, message);
+        let twice = line(5947, reported) + &line(6001, reported);
         let short = judged(&[&twice]);
-        assert!(sure(&short, Verdict::LayerMemory) > 0.6, "{message}: {short:#?}");
+        assert!(sure(&short, Verdict::LayerMemory) > 0.6, "{reported}: {short:#?}");
     }
     let other = judged(&[&line(5947, "Out of memory is what a program may say of itself")]);
     assert!(sure(&other, Verdict::LayerMemory) <= 0.0, "{other:#?}");

@@ -144,7 +144,7 @@ impl ReadAs {
     /// Nothing is read.
     ///
     /// # Errors
-    /// If it was reported how.
+    /// If an option for reading was given.
     fn without_captures(&self) -> anyhow::Result<()> {
         let option = match (&self.format, &self.formats) {
             (None, None) => return Ok(()),
@@ -226,7 +226,7 @@ impl Repeat {
         self.count.unwrap_or(if self.interval.is_some() { u64::MAX } else { 1 })
     }
 
-    /// How long all of them take, if it is reported how many there are.
+    /// How long all of them take, if their number is given.
     pub fn length(self) -> Option<Duration> {
         let count = u32::try_from(self.count?).unwrap_or(u32::MAX);
         Some(self.interval?.saturating_mul(count))

@@ -90,10 +90,10 @@ pub enum Status {
 /// What each exit status means, for the manual.
 pub const STATUSES: [(u8, &str); 4] = [
     (0, "Done."),
-    (1, "Done, but something was lost or could not be read; the output says what."),
+    (1, "Done, but something was lost or could not be read; the output lists it."),
     (
         2,
-        "No result: bad arguments, unreadable input, missing rights. stderr says why and what to do.",
+        "No result: bad arguments, unreadable input, missing rights. stderr has the reason and the remedy.",
     ),
     (3, "Done, and a verdict that `--fail-on` names was found."),
 ];

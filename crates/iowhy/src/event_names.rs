@@ -46,7 +46,7 @@ impl NameKey {
         ("pod", NameKey::Pod),
     ];
 
-    /// Whether it is reported by the control group.
+    /// Whether the control group identifies it.
     pub fn is_of_cgroup(self) -> bool {
         !matches!(self, NameKey::Mount | NameKey::Volume)
     }

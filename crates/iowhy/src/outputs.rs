@@ -157,7 +157,7 @@ impl Output {
         cannot(&self.shown, cause)
     }
 
-    /// What shows it from any other file that may stand under its name later.
+    /// What distinguishes it from any other file that may stand under its name later.
     pub fn made(&self) -> Option<WrittenFile> {
         let there = fstat(&self.place.as_ref()?.file).ok()?;
         Some(WrittenFile { path: self.shown.clone(), device: there.st_dev, inode: there.st_ino })

@@ -47,7 +47,7 @@ pub struct Plan {
     pub only_latencies: bool,
     /// Look around too, this often: kernel log, mounts, pressure, limits, temperature.
     pub host_facts: Option<Duration>,
-    /// What else the tracer is reported: its ring, and how often it emits histograms.
+    /// Other settings of the tracer: its ring, and how often it emits histograms.
     pub tracer: Option<TraceOptions>,
     /// A folder with `block/DEVICE/stat` files to read instead of this machine's.
     pub root: Option<PathBuf>,

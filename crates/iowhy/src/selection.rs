@@ -129,7 +129,7 @@ impl Selection {
             || !self.flag.is_empty()
     }
 
-    /// What the tracer is reported, so that what is not asked for never leaves the kernel.
+    /// What the tracer is set to, so that what is not asked for never leaves the kernel.
     ///
     /// # Errors
     /// If the control group is not there.

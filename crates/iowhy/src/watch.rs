@@ -99,7 +99,7 @@ impl<S: Sink> Watch<S> {
     }
 
     /// The loop: watches for a stretch of this length, and no longer than it goes on. Between two
-    /// polls `wait` waits, at most as long as it is reported, and ends the stretch by `true`. At
+    /// polls `wait` waits, at most for the given time, and ends the stretch by `true`. At
     /// the end all are polled that belong to a stretch of this length.
     ///
     /// # Errors

@@ -290,7 +290,7 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "who waits",
         "programs with the longest waits",
-        "//! Programs and their control groups with their share of the time that all I/Os waited. A flush counts for who asked for it.",
+        "//! Programs and their control groups with their share of the time that all I/Os waited. A flush counts for the process that requested it.",
     ),
     ("wkB/s", "KiB written per second", "//! KiB written per second (iostat(1))."),
     ("wMB/s", "MB written per second", "//! Megabytes (1,000,000 bytes) written per second."),

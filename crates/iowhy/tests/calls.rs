@@ -172,7 +172,7 @@ fn every_call_of_a_function_is_timed_also_of_one_that_calls_itself() {
     let calls = nap["calls"].as_array().unwrap();
     assert_eq!(calls.iter().map(count).collect::<Vec<_>>(), [100], "{nap}");
     let (least, sum) = (calls[0]["min_ns"].as_u64().unwrap(), calls[0]["sum_ns"].as_f64().unwrap());
-    // usleep(3) sleeps at least as long as it is reported.
+    // usleep(3) sleeps at least for the given time.
     assert!(least >= 2_000_000 && sum < 100.0 * 20e6, "{nap}");
     let deep = object(deep);
     assert_eq!(deep["calls"].as_array().unwrap().iter().map(count).sum::<u64>(), 50, "{deep}");

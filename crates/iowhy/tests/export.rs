@@ -371,7 +371,7 @@ fn the_page_names_every_column() {
     let before = std::fs::read_to_string(&path).unwrap();
     let mut page = before.clone();
     for table in Table::ALL {
-        let mut rows = String::from("| column | type | unit | what it says |\n|---|---|---|---|\n");
+        let mut rows = String::from("| column | type | unit | meaning |\n|---|---|---|---|\n");
         for column in table.columns() {
             let (kind, meaning) = (column.type_name(), column.meaning);
             rows += &format!("| `{}` | {kind} | {} | {meaning} |\n", column.name, column.unit);

@@ -761,7 +761,7 @@ fn rates_are_over_the_whole_watch() {
     assert!(seconds >= 3.0, "{heading}");
 }
 
-/// Who has no rights is reported so, and the status shows that nothing was measured.
+/// Missing rights are reported, and the status shows that nothing was measured.
 #[test]
 fn without_rights_nothing_is_measured_and_the_status_says_so() {
     if !can_run(&["setpriv"]) {

@@ -1,5 +1,5 @@
 //! What the judgement is worth, in one page: blame on the worlds of another author, captures as
-//! they were met, and how often what is reported aloud is right.
+//! they were met, and how often what is reported at 0.6 or more is right.
 
 use std::fmt::Write;
 
@@ -32,15 +32,15 @@ fn blamed(each: usize) -> Result<String, String> {
     let all = blame(each)?;
     let mut out = format!(
         "## Healthy, load or device, {each} scenarios of each kind of worlds\n\n\
-         | shown | macro-F1, nobody overlooks | as felt | bar | HEALTHY headline over sick devices | as felt | bar |\n\
+         | shown | macro-F1, nobody overlooks | as felt | bar | HEALTHY headline over faulty devices | as felt | bar |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n"
     );
     for shown in SHOWN {
         let (what, bar) = match shown {
-            Shown::Log => ("single I/Os, medium not told", 0.93),
-            Shown::Told => ("single I/Os, medium told", 0.93),
-            Shown::Averages => ("iostat, medium not told", 0.80),
-            Shown::Histogram => ("a histogram, medium not told", 0.60),
+            Shown::Log => ("single I/Os, medium unknown", 0.93),
+            Shown::Told => ("single I/Os, medium known", 0.93),
+            Shown::Averages => ("iostat, medium unknown", 0.80),
+            Shown::Histogram => ("a histogram, medium unknown", 0.60),
         };
         let [plain, felt] = WORLDS.map(|world: World| {
             (macro_f1(&all, world, shown), 100.0 * cleared_wrongly(&all, world, shown))
@@ -99,7 +99,7 @@ pub(crate) fn answers() -> Result<Vec<Value>, String> {
     answers.map_err(|error| error.to_string())
 }
 
-/// What screens were worth, and what was reported aloud in them.
+/// What screens were worth, and what was reported at 0.6 or more in them.
 fn first_meetings() -> Result<String, String> {
     let answers = answers()?;
     let mut collections: Vec<&str> =
@@ -107,8 +107,8 @@ fn first_meetings() -> Result<String, String> {
     collections.dedup();
     let mut out = String::from(
         "## Screens of captures that nobody had seen, graded once\n\n\
-         | collection | captures | right and useful | right, but weak | rightly open | open, though told | wrong | unread | \
-         said at 0.6 or more | said on average | on the right side | wrong |\n\
+         | collection | captures | right and useful | right, but weak | rightly open | open, though answerable | wrong | unread | \
+         0.6 or more | mean confidence | on the right side | wrong |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for collection in collections {
@@ -136,15 +136,15 @@ fn first_meetings() -> Result<String, String> {
     Ok(out + "\n")
 }
 
-/// How often what is reported aloud of published captures is right, by what was given and by how
-/// sure it is reported.
+/// How often what is reported at 0.6 or more of published captures is right, by what was given and
+/// by how sure it is reported.
 fn message(cases: &[PublishedCase]) -> String {
     let published = cases.iter().filter(|case| case.collection() != "W");
     let answers: Vec<(char, f64, bool)> =
         published.filter_map(|case| case.reported().aloud()).collect();
     let mut out = String::from(
-        "## What is said aloud of published captures, and how much of it is right (training figures)\n\n\
-         | given | said at | answers | said on average | right |\n| --- | --- | --- | --- | --- |\n",
+        "## Answers to published captures at 0.6 or more, and how many are right (training data)\n\n\
+         | given | confidence | answers | mean confidence | right |\n| --- | --- | --- | --- | --- |\n",
     );
     for (given, levels) in GIVEN {
         for bin in BINS.windows(2) {

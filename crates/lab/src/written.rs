@@ -16,8 +16,8 @@ use std::sync::LazyLock;
 /// What is written.
 const TEXT: &str = include_str!("../scenarios/cases.txt");
 
-/// Verdicts that do not accuse a healthy disk: `harmless` in the text. That the processors are short
-/// is true of a machine that runs other tests beside a scenario.
+/// Verdicts that do not accuse a healthy disk: `harmless` in the text. That the processors are
+/// short is true of a machine that runs other tests beside a scenario.
 const HARMLESS: [&str; 7] = [
     "healthy",
     "layer.cpu",

@@ -315,10 +315,10 @@ impl Programs {
                 return Err(error);
             }
             self.exact_since = clock::now().ns().unsigned_abs();
-            return self.tell_time();
+            return self.write_clock();
         }
         self.exact_since = 0;
-        self.tell_time()?;
+        self.write_clock()?;
         self.detach_besides()
     }
 
@@ -425,14 +425,14 @@ impl Programs {
     /// If the table cannot be written.
     pub fn set_epoch(&mut self, epoch: u64) -> Result<(), Error> {
         self.epoch = epoch;
-        self.tell_time()
+        self.write_clock()
     }
 
-    /// Tells the programs what time it is: what they take a start for that is not known yet.
+    /// Writes the current time for the programs, which use it for unknown starts.
     ///
     /// # Errors
     /// If the table cannot be written.
-    pub fn tell_time(&mut self) -> Result<(), Error> {
+    pub fn write_clock(&mut self) -> Result<(), Error> {
         let now = clock::now().ns().unsigned_abs();
         self.epochs.set(0, [self.epoch, now, self.exact_since], 0).map_err(broke)
     }

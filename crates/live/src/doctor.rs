@@ -116,7 +116,7 @@ fn clock(root: &Path) -> Check {
     let found = match std::fs::read_to_string(root.join(path)) {
         Ok(name) if SLOW_CLOCKS.contains(&name.trim()) => Err((
             format!("clock source `{}`, slow to read", name.trim()),
-            "tracing costs several microseconds per request instead of 0.2: the kernel log says \
+            "tracing costs several microseconds per request instead of 0.2: the kernel log shows \
              why the CPU's own clock (tsc) was rejected",
         )),
         Ok(name) => Ok(format!("`{}`, fast to read", name.trim())),

@@ -30,7 +30,7 @@ pub struct TraceFilter {
     pub over: Option<Nanos>,
 }
 
-/// The same as the programs are reported.
+/// The same as the programs get it.
 #[derive(Clone, Debug)]
 pub struct KernelFilter {
     /// From and to, both inclusive.

@@ -67,7 +67,7 @@ fn a_blank_device_whose_serial_was_typed_is_written_to_between_its_ends() {
     for (terms, why) in [
         (Terms { serial: None, ..meant(&device) }, "was not given"),
         (Terms { serial: Some("WD-1".into()), ..meant(&device) }, "does not match"),
-        (Terms { cap: None, ..meant(&device) }, "1 % of it"),
+        (Terms { cap: None, ..meant(&device) }, "1 % of the device"),
     ] {
         let error = unheld(&device, &terms).unwrap_err();
         assert!(error.to_string().contains(why), "{error}");

@@ -1,5 +1,5 @@
-//! Documents that are known by their first bytes and are not read, and what to do instead: whoever
-//! has one is reported so, not that nothing was recognised.
+//! Documents that are known by their first bytes and are not read, and what to do instead: the
+//! error names both.
 
 /// What a document is, and how it becomes one that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

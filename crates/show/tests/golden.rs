@@ -2,10 +2,13 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p iowhy-show` accepts what is drawn now.
 
+use std::collections::BTreeSet;
+
 use iowhy_model::Report;
 use iowhy_show::{Colour, Palette, Style, VIEWS};
 
 use crate::accepted::check;
+use crate::hostile::without_colours;
 use crate::reports;
 
 fn drawn(view: &str, report: &Report, style: &Style) -> String {
@@ -15,25 +18,33 @@ fn drawn(view: &str, report: &Report, style: &Style) -> String {
     String::from_utf8(out).unwrap()
 }
 
+const WIDTHS: [usize; 3] = [40, 80, 120];
+
 fn style(width: usize, colour: Colour) -> Style {
-    let height = if width > 100 { 40 } else { 24 };
-    Style { width, height, colour, unicode: colour != Colour::None, ..Style::plain() }
+    Style { width, height: 24, colour, unicode: colour != Colour::None, ..Style::plain() }
 }
 
-#[test]
-fn views_look_as_accepted() {
-    let cases: &[(&str, &str, Report)] = &[
+/// The screens: a view, a report, and its golden.
+fn screens() -> Vec<(&'static str, &'static str, Report)> {
+    vec![
         ("summary", "dusty", reports::dusty()),
         ("summary", "empty", reports::empty()),
-        ("summary", "hostile", reports::hostile::hostile()),
         ("summary", "many", reports::many::many()),
-        ("table", "dusty", reports::dusty()),
         ("table", "live", reports::live()),
         ("histogram", "dusty", reports::dusty()),
         ("histogram", "live", reports::live()),
         ("events", "dusty", reports::dusty()),
         ("heatmap", "trace", reports::trace()),
         ("heatmap", "gapped", reports::gapped()),
+    ]
+}
+
+#[test]
+fn views_look_as_accepted() {
+    for (view, what, report) in screens() {
+        check(&format!("{view}--{what}.txt"), &drawn(view, &report, &style(80, Colour::None)));
+    }
+    for (view, what, report) in [
         ("json", "dusty", reports::dusty()),
         ("hist-csv", "dusty", reports::dusty()),
         ("hist-json", "dusty", reports::dusty()),
@@ -47,45 +58,67 @@ fn views_look_as_accepted() {
         ("heatmap-csv", "gapped", reports::gapped()),
         ("heatmap-svg", "gapped", reports::gapped()),
         ("pylatencymap-records", "gapped", reports::gapped()),
-    ];
-    for (view, what, report) in cases {
-        let on_paper = !["iolog", "json", "csv", "svg", "records", "text"]
-            .iter()
-            .any(|end| view.ends_with(end));
-        if !on_paper {
-            check(&format!("{view}--{what}.txt"), &drawn(view, report, &Style::plain()));
-            continue;
-        }
-        for (width, colour, suffix) in [
-            (40, Colour::None, "40-none"),
-            (80, Colour::None, "80-none"),
-            (80, Colour::Ansi16, "80-16"),
-            (80, Colour::Ansi256, "80-256"),
-            (120, Colour::True, "120-true"),
-        ] {
-            let text = drawn(view, report, &style(width, colour));
-            check(&format!("{view}--{what}--{suffix}.txt"), &text);
-        }
+    ] {
+        check(&format!("{view}--{what}.txt"), &drawn(view, &report, &Style::plain()));
     }
 }
 
 #[test]
 fn all_there_is_looks_as_accepted() {
-    let verbose = |width, colour| Style { verbose: true, ..style(width, colour) };
     for (view, what, report) in [
         ("histogram", "live", reports::live()),
         ("summary", "dusty", reports::dusty()),
-        ("summary", "hostile", reports::hostile::hostile()),
         ("summary", "many", reports::many::many()),
         ("table", "live", reports::live()),
     ] {
-        for (width, colour) in [(80, Colour::None), (120, Colour::True)] {
-            let name = format!("{view}--{what}--{width}-verbose.txt");
-            check(&name, &drawn(view, &report, &verbose(width, colour)));
+        let verbose = Style { verbose: true, ..style(80, Colour::None) };
+        check(&format!("{view}--{what}--verbose.txt"), &drawn(view, &report, &verbose));
+    }
+}
+
+#[test]
+fn colours_look_as_accepted() {
+    check(
+        "summary--dusty--true.txt",
+        &drawn("summary", &reports::dusty(), &style(80, Colour::True)),
+    );
+    let classic = Style { palette: Palette::Classic, ..style(100, Colour::Ansi256) };
+    for (name, style) in [("256", style(80, Colour::Ansi256)), ("classic", classic)] {
+        check(&format!("heatmap--trace--{name}.txt"), &drawn("heatmap", &reports::trace(), &style));
+    }
+}
+
+/// A heat map without colours draws its cells with letters; all other views only gain colours.
+#[test]
+fn colours_change_no_letter() {
+    for (view, what, report) in screens().into_iter().filter(|(view, ..)| *view != "heatmap") {
+        for width in WIDTHS {
+            let plain = Style { unicode: true, ..style(width, Colour::None) };
+            let plain = drawn(view, &report, &plain);
+            for colour in [Colour::Ansi16, Colour::Ansi256, Colour::True] {
+                let coloured = drawn(view, &report, &style(width, colour));
+                assert_eq!(without_colours(&coloured), plain, "{view} {what} {width} {colour:?}");
+            }
         }
     }
-    let classic = Style { palette: Palette::Classic, ..style(100, Colour::Ansi256) };
-    check("heatmap--trace--classic.txt", &drawn("heatmap", &reports::trace(), &classic));
+}
+
+/// More columns hide nothing that fewer columns show.
+#[test]
+fn wider_screens_show_no_less() {
+    let words = |text: &str| -> BTreeSet<String> {
+        // What ends in `~` is cut.
+        let number =
+            |word: &&str| word.contains(|c: char| c.is_ascii_digit()) && !word.ends_with('~');
+        text.split_whitespace().filter(number).map(ToString::to_string).collect()
+    };
+    for (view, what, report) in screens().into_iter().filter(|(view, ..)| *view != "heatmap") {
+        let shown = WIDTHS.map(|width| words(&drawn(view, &report, &style(width, Colour::None))));
+        for (narrow, wide) in shown.iter().zip(&shown[1..]) {
+            let hidden: Vec<&String> = narrow.difference(wide).collect();
+            assert!(hidden.is_empty(), "{view} {what}: {hidden:?}");
+        }
+    }
 }
 
 /// The numbers of iostat's own row for this load, 2 decimals, in one line.

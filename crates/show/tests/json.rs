@@ -193,7 +193,7 @@ fn the_manual_of_the_schemas_is_complete_and_its_examples_are_real() {
         );
     }
     let examples: Vec<&str> = manual.split("```json\n").skip(1).collect();
-    assert_eq!(examples.len(), 6);
+    assert_eq!(examples.len(), 5);
     for example in examples {
         let text = example.split("```").next().unwrap();
         let value: Value = serde_json::from_str(text).unwrap();

@@ -33,9 +33,10 @@ mod tests {
     #[test]
     fn it_is_what_tables_say() {
         let bell = Bell::new();
-        for (z, owed) in [(-9.0, 0.0), (-1.959964, 0.025), (0.0, 0.5), (1.0, 0.841345), (9.0, 1.0)]
+        for (z, expected) in
+            [(-9.0, 0.0), (-1.959964, 0.025), (0.0, 0.5), (1.0, 0.841345), (9.0, 1.0)]
         {
-            assert!((bell.below(z) - owed).abs() < 1e-6, "{z}: {}", bell.below(z));
+            assert!((bell.below(z) - expected).abs() < 1e-6, "{z}: {}", bell.below(z));
         }
     }
 }

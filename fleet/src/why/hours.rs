@@ -129,7 +129,7 @@ const COMPARED: &str = "stage = 'D2C' AND op IN ('read', 'write')";
 /// If a file cannot be read, there is no hour of I/O, or what was read and the footers of the files
 /// disagree.
 pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
-    let owed = answers::owed(fleet, Table::Cells, Some(COMPARED)).await?;
+    let expected = answers::expected(fleet, Table::Cells, Some(COMPARED)).await?;
     let (mut counted, mut keys) = (0, BTreeSet::new());
     let mut rows: BTreeMap<(String, String), Vec<HourCount>> = BTreeMap::new();
     let hosts = hosts(fleet).await?;
@@ -165,8 +165,8 @@ pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
                 counted += number(6);
                 anyhow::ensure!(
                     keys.insert((key.clone(), op, one.hour)),
-                    "an hour of {} {} came twice: nothing is concluded\n\
-                     hint: run it again; where it happens twice, the engine is broken",
+                    "an hour of {} {} came twice: no result\n\
+                     hint: run it again; if that happens twice, the engine is broken",
                     key.0,
                     key.1
                 );
@@ -175,9 +175,9 @@ pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
         }
     }
     anyhow::ensure!(
-        counted == owed,
-        "{counted} rows of `cells` were read, and there are {owed}: nothing is concluded\n\
-         hint: run it again; where it happens twice, a file is broken"
+        counted == expected,
+        "{counted} rows of `cells` were read instead of {expected}: no result\n\
+         hint: run it again; if that happens twice, a file is broken"
     );
     let all = || rows.values().flatten().map(|row| row.hour);
     let (Some(first), Some(last)) = (all().min(), all().max()) else {
@@ -245,7 +245,7 @@ fn years(hours: i64) -> String {
 /// What is known of hosts and disks.
 async fn state(fleet: &Fleet, disks: &mut Disks) -> anyhow::Result<()> {
     // Each row is looked at: what the footers count is there.
-    answers::owed(fleet, Table::Facts, Some("kind IS NOT NULL")).await?;
+    answers::expected(fleet, Table::Facts, Some("kind IS NOT NULL")).await?;
     let sql = "SELECT DISTINCT host, device, kind, key, value, unit, CAST(number AS BIGINT) FROM facts
                WHERE kind = 'label' OR (kind = 'fact' AND key IN ('model', 'firmware', 'kernel', 'smart.hours'))";
     let (mut of_disk, mut of_host) = (
@@ -323,8 +323,8 @@ mod tests {
     fn hours_thinned_from_seconds_are_loaded_alike() {
         let seconds = thinned(false);
         assert_eq!(seconds, thinned(true));
-        for (load, owed) in seconds.into_iter().zip([4.0, 2.0, 4.0]) {
-            assert!((load - owed).abs() < 1e-9, "{load}, not {owed}");
+        for (load, expected) in seconds.into_iter().zip([4.0, 2.0, 4.0]) {
+            assert!((load - expected).abs() < 1e-9, "{load}, not {expected}");
         }
     }
 

@@ -191,8 +191,8 @@ mod tests {
     #[test]
     fn the_tail_is_students() {
         // Tables of Student's t with 8 degrees: 0.05 at 1.860, 0.005 at 3.355, 0.0005 at 5.041.
-        for (at, owed) in [(1.860, 0.05), (3.355, 0.005), (5.041, 0.0005)] {
-            assert!((tail(at) / owed - 1.0).abs() < 0.01, "{at}: {}", tail(at));
+        for (at, expected) in [(1.860, 0.05), (3.355, 0.005), (5.041, 0.0005)] {
+            assert!((tail(at) / expected - 1.0).abs() < 0.01, "{at}: {}", tail(at));
         }
         assert!((tail(0.0) - 0.5).abs() < 1e-12);
         assert!((tail(60.1) / tail(59.9) - 1.0).abs() < 0.05, "{} {}", tail(59.9), tail(60.1));

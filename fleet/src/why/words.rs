@@ -233,17 +233,15 @@ fn duration(ns: f64) -> String {
 pub fn refuted(one: &Accusation) -> &'static str {
     match one.whom {
         Subject::Model(_) => {
-            "what all of them are asked changed then: sizes, a new release, a scrub"
+            "the workload of all of them changed then: sizes, a new release, a scrub"
         }
         Subject::Firmware(..) => {
             "its hosts differ in something else too: kernel, scheduler, age, what they serve"
         }
         Subject::Label(..) => {
-            "its hosts differ in what they are asked: sizes, patterns, a tenant of its own"
+            "its hosts have another workload: sizes, patterns, a tenant of their own"
         }
-        Subject::Host(_) => {
-            "the host is asked for something else: other sizes or patterns than its peers"
-        }
+        Subject::Host(_) => "the host has another workload: other sizes or patterns than its peers",
         Subject::Disk(_) => {
             "its requests are larger or more scattered than its peers', or its host is short of processors"
         }

@@ -15,7 +15,7 @@
 //! to it.
 //!
 //! ## Rule
-//! One of the following holds.
+//! One of the following is true.
 //!
 //! The rate of the limited operation is between 10 % below and 5 % above its limit (or the whole
 //! I/Os that the kernel allows in each 100 ms) in more than half of the seconds with any I/O, or

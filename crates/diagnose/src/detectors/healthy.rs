@@ -29,10 +29,10 @@
 //!
 //! Or all disks were idle for 95 % of the time, and no mean wait was 0.1 s (of one report, which
 //! may be the average since boot, not as a headline). Or no disk was timed, nothing is accused, and
-//! no task was blocked and no CPU waited for I/O (`vmstat`), or all that programs timed is as fast
-//! as flash answers: per request in flight within three times its service time, a flush within 5
-//! ms, no single wait of a second, no slow part that contains a third of the time, and no rate that
-//! halves or doubles from second to second.
+//! no task was blocked and no CPU waited for I/O (`vmstat`), or all latencies that programs
+//! measured are those of flash: per request in flight within three times its service time, a flush
+//! within 5 ms, no single wait of a second, no slow part that contains a third of the time, and no
+//! rate that halves or doubles from second to second.
 //!
 //! If the time before the issue of a request was not seen (D2C only), confidence is at most 90 %.
 //!

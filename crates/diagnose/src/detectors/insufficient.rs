@@ -13,7 +13,7 @@
 //! ## Rule
 //! The cases the other detectors cannot decide: too few I/Os (below 10, or below 3 slow ones), an
 //! input without enough detail for the suspicion, or a verdict that depends on the assumed healthy
-//! service time. With 1,000 individual I/Os or more it says instead that no known cause fits them.
+//! service time. With 1,000 individual I/Os or more, none of the known causes fits them.
 //!
 //! ## Wrong if
 //! It is used as an excuse: the next step names the capture that decides, so run it.
@@ -192,8 +192,8 @@ fn waited_for_io(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding
     let input = analysis.input(reading.listing);
     let spoken_of: Vec<String> = analysis.facts.disks().map(str::to_string).collect();
     finding.seen = observations::of(analysis, ranked, input, &spoken_of);
-    let message = Basis::Stated(key::PRESSURE_AVG10.of("io.some"));
-    finding.seen.retain(|known| known.evidence.basis != message);
+    let reported = Basis::Stated(key::PRESSURE_AVG10.of("io.some"));
+    finding.seen.retain(|known| known.evidence.basis != reported);
     Some(finding)
 }
 

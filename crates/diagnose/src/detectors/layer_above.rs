@@ -555,7 +555,7 @@ struct DeviceRows {
 
 /// Devices made of others that answer far later than any disk of the listing, while all of these
 /// are idle. Which disks one is made of is mostly not reported beside `iostat`, so all must be
-/// quick and idle, and must have moved its bytes.
+/// fast and idle, and must have moved its bytes.
 fn above_idle_disks(analysis: &Analysis) -> Vec<Finding> {
     if !analysis.intervals.iter().any(|row| disk_names::is_stacked(&row.disk)) {
         return Vec::new();

@@ -18,7 +18,7 @@
 //! blocks accessed before, at equal size, with at least ten of each and a probability by chance
 //! below 1 %.
 //!
-//! Or a cluster shows that some of its placement groups are not active (`ceph -s`).
+//! Or a cluster reports that some of its placement groups are not active (`ceph -s`).
 //!
 //! Or the kernel's log shows that an NFS or SMB server, an iSCSI session or a DRBD peer did not
 //! respond, or an array reported that it is busy or that one of its ports does not serve the
@@ -27,7 +27,7 @@
 //! than a second (`nfsslower`), or requests to a file server get no reply for 5 s or need a second
 //! on average (`/proc/self/mountstats`, `nfsiostat`). Suspected: round trips of 100 ms, or a file
 //! on such a file system is slower than a network of 100 Mbit/s, or a journal on a device of a
-//! network hung (`jbd2/rbd0-8`). Or a cluster shows that requests to up to three of its services
+//! network hung (`jbd2/rbd0-8`). Or a cluster reports that requests to up to three of its services
 //! have been blocked for 30 s or more.
 //!
 //! ## Wrong if
@@ -200,7 +200,7 @@ fn blocked(analysis: &Analysis) -> Option<Finding> {
         read_off("blocked requests, maximum at once", count, Unit::Count, 1, source),
     ];
     finding.assume(OF_A_CLUSTER, "stated by the cluster");
-    finding.doubt("one moment: what it waits for itself is not said", OF_A_CLUSTER);
+    finding.doubt("one moment: what it waits for itself is not in this output", OF_A_CLUSTER);
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
     let first = names.first().map_or("osd.N", String::as_str);

@@ -18,7 +18,7 @@
 //! what the members read and write is this work, it is what fills them.
 //!
 //! ## Wrong if
-//! It was just as slow before that began. Members that count errors are the first thing to say: the
+//! It was just as slow before that began. If a member counts errors, that member is the cause: the
 //! work finds the fault, and waits for its retries.
 //!
 //! ## Next step

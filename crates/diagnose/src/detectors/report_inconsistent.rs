@@ -12,7 +12,7 @@
 //! law), or count, mean and duration of a run.
 //!
 //! ## Rule
-//! One of the following holds:
+//! One of the following is true:
 //!
 //! - queue length and rate times latency differ by more than 10 % and more than rounding allows,
 //!   unless for every two completions one more request was in flight than their waits tell: those

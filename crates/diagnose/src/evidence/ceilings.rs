@@ -38,8 +38,8 @@ pub fn seen(analysis: &Analysis, input: &str, any: &str) -> Option<Observation> 
     let what = format!("bytes {words} all disks per second, at most {above} above their mean");
     let evidence = cited(analysis.recording, &reading, &what, (value, Unit::BytesPerSecond));
     let would_mean = format!(
-        "a ceiling: {} tasks wait on average, and it never rises. More is asked for than a disk, its \
-         bus or a limit gives: `iostat -x 1` names the disk, its class says whether that is little",
+        "a plateau: {} tasks wait on average, and throughput never rises. A disk, its bus or a limit \
+         is saturated: `iostat -x 1` names the disk, and its class shows whether that is low",
         phrase::digits(number("b"))
     );
     Some(Observation { evidence, would_mean, verdict: Some(Verdict::LoadSaturated) })

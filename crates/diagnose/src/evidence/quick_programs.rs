@@ -141,11 +141,11 @@ pub fn nothing_slow(analysis: &Analysis, input: &str) -> Option<Finding> {
         phrase::list(&reported.collect::<Vec<String>>())
     );
     finding.evidence = all.iter().take(SHOWN).map(|one| one.evidence(analysis)).collect();
-    finding.assume(NOTHING_SLOW, "all that programs timed is as quick as flash answers");
+    finding.assume(NOTHING_SLOW, "all latencies measured by programs are as low as those of flash");
     (finding.explained_share, finding.share_is_assumed) = (1.0, true);
     finding.refuted_by = lines(&[
         "the problem did not occur while this was measured",
-        "memory answered (the page cache): then the device was not asked at all",
+        "the page cache answered: then no request reached the device",
     ]);
     finding.next_step = look_elsewhere();
     Some(finding)

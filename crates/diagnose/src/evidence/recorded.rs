@@ -184,7 +184,7 @@ fn since_boot(analysis: &Analysis, place: usize, listing: &Listing) -> Option<Ob
         false => format!("; also {}", names(analysis, &others)),
     };
     let would_mean = format!(
-        "an average since boot says little about the present{beside}: run the same command with an \
+        "an average since boot shows little of the present{beside}: run the same command with an \
          interval"
     );
     Some(Observation { evidence, would_mean, verdict: None })

@@ -201,7 +201,7 @@ impl Mount<'_, '_> {
         let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
         finding.sentence = format!(
             "requests to the file server of {} wait {} in this machine before they are sent, and \
-             are answered {} later: the client holds them back, or its connection stood still; \
+             are answered {} later: the client holds them back, or its connection stalled; \
              the server and its disks are quick",
             self.name(),
             phrase::ms(queue),

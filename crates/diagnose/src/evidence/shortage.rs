@@ -121,7 +121,7 @@ fn lasts(analysis: &Analysis, input: &str, symptom: &Symptom) -> bool {
 }
 
 /// Whether anything shows that I/O is waited for: a disk that was measured, or pressure on I/O. A
-/// moment of pressure elsewhere is not a log event about I/O.
+/// moment of pressure elsewhere does not show an I/O problem.
 fn waits_for_io(analysis: &Analysis, input: &str) -> bool {
     let about = analysis.facts.about(Some(input), "");
     let pressed = about.machine_number(key::PRESSURE_AVG10.of("io.some"));

@@ -118,7 +118,7 @@ mod tests {
     use crate::measures::service::{sort, span};
 
     /// Ten reads of 0.1 ms in each burst; bursts 1.2 s apart, some 0.2 s; the first read of a burst
-    /// takes what it is reported after so long a pause.
+    /// takes the set time after so long a pause.
     fn bursts(first_ms: impl Fn(usize, f64) -> f64) -> Vec<ServiceSpan> {
         let (mut at, mut spans) = (0i64, Vec::new());
         for burst in 0..16 {

@@ -49,7 +49,7 @@ pub fn near_ms(value: f64, expected: f64, by: f64) {
     assert!((value - expected).abs() < by, "{value} is not {expected}");
 }
 
-/// Reads of 8 ms, of which some take as long as they are reported, in s.
+/// Reads of 8 ms, of which some take as long as is given, in s.
 pub fn with_long_ones(long_s: &[f64]) -> MadeCapture {
     let mut capture = MadeCapture::traced();
     capture.medium("sdb", Medium::Rotational);

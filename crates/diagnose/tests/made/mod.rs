@@ -54,7 +54,7 @@ impl MadeCapture {
         self.recording.event(event);
     }
 
-    /// Sequential requests one after the other, each taking what it is reported.
+    /// Sequential requests one after the other, each taking the time it is set to.
     pub fn chain(&mut self, device: &str, op: Op, bytes: u32, took_ms: &[f64]) {
         let mut at = 0.0;
         for (k, took) in took_ms.iter().enumerate() {

@@ -102,14 +102,14 @@ impl Exposed {
         figures.expire(now.monotonic);
         figures.trouble = kept.trouble().map(str::to_string);
         let written = kept.written();
-        let (unjudged, untold) = incidents.given_up();
+        let (unjudged, notifications_dropped) = incidents.given_up();
         figures.own = Some(Own {
             unlisted_devices: figures.unlisted(),
             lost_ios: watched.lost,
             unlisted_ios: watched.left_out(),
             suppressed_alarms: incidents.suppressed(),
             unjudged,
-            untold,
+            notifications_dropped,
             store_bytes: written.store_bytes.load(Relaxed),
             store_written_bytes: written.bytes.load(Relaxed),
             store_waiting_bytes: written.waiting.load(Relaxed),

@@ -313,7 +313,7 @@ impl Incident {
         format!("{open},\n  \"report\": {}\n}}", report.trim()).into_bytes()
     }
 
-    /// The same without the report, for who is reported.
+    /// The same without the report, for the program that is notified.
     pub fn json(&self, boot: &str) -> Value {
         let judged = self.judged.as_ref();
         let first = judged.and_then(|judged| judged.first.as_ref());

@@ -60,7 +60,7 @@ pub struct Own {
     pub unlisted_ios: u64,
     pub suppressed_alarms: u64,
     pub unjudged: u64,
-    pub untold: u64,
+    pub notifications_dropped: u64,
     pub store_bytes: u64,
     pub store_written_bytes: u64,
     pub store_waiting_bytes: u64,

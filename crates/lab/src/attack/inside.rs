@@ -190,7 +190,7 @@ mod injected {
                     return Ok(Tried { results, ended_by: Some(signal as i32) });
                 }
                 WaitStatus::Exited(..) => return Ok(Tried { results, ended_by: Some(0) }),
-                // A signal that ends it is reported before it does.
+                // A signal that ends it is delivered to us before it does.
                 WaitStatus::Stopped(_, signal) => {
                     ptrace::detach(pid, signal)?;
                     break;

@@ -215,8 +215,8 @@ pub fn table(all: &[Forecast]) -> String {
     verdicts.sort_unstable();
     verdicts.dedup();
     let mut out = String::from(
-        "| verdict | named | forecasts | within 20 % | median foretold / came | middle half | \
-         within its interval | middle of any interval within 20 % | p99 said | within 20 % |\n\
+        "| verdict | named | forecasts | within 20 % | median predicted / actual | middle half | \
+         within its interval | middle of any interval within 20 % | p99 predicted | within 20 % |\n\
          |---|---|---|---|---|---|---|---|---|---|\n",
     );
     for verdict in verdicts.into_iter().map(Some).chain([None]) {

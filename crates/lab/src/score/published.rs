@@ -1,8 +1,8 @@
 //! Published captures with known causes, judged beside the simulated ones.
 //!
-//! What was published and what is expected stand as data in `published/cases.txt`, the listings beside
-//! it: numbers of the sources, in the layout of the tool they came from. [`pasted`] takes the
-//! collections as they were written instead, each fenced block as a file of its own, as people
+//! What was published and what is expected stand as data in `published/cases.txt`, the listings
+//! beside it: numbers of the sources, in the layout of the tool they came from. [`pasted`] takes
+//! the collections as they were written instead, each fenced block as a file of its own, as people
 //! paste it.
 
 use std::fmt::Write;
@@ -115,7 +115,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The letter of its level, its confidence, and whether it is right, if it is reported aloud.
+    /// The letter of its level, its confidence, and whether it is right, if it is reported at 0.6
+    /// or more.
     pub fn aloud(&self) -> Option<(char, f64, bool)> {
         let aloud = self.verdict != "insufficient" && self.confidence >= SAID_ALOUD;
         let level = self.level.filter(|_| aloud && self.read.0 > 0)?;
@@ -385,13 +386,13 @@ pub const GIVEN: [(&str, &[char]); 3] = [
     ("with what logs, drives or settings state", &['E']),
 ];
 
-/// How often what is reported aloud is right, by the richest level of an input: the Laplace
-/// estimate over all captures, and over all but the one it is compared with, which shows how much
-/// single captures move it.
+/// How often what is reported at 0.6 or more is right, by the richest level of an input: the
+/// Laplace estimate over all captures, and over all but the one it is compared with, which shows
+/// how much single captures move it.
 fn left_out(cases: &[PublishedCase]) -> String {
     let mut out = String::from(
         "## How often what is said is right, leaving each capture out in turn\n\n\
-         | input | said | right | estimate (r + 1) / (n + 2) | with one left out | said on average | squared error | \
+         | input | answers | right | estimate (r + 1) / (n + 2) | with one left out | mean confidence | squared error | \
          with the estimate of the others instead |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     let message: Vec<(char, f64, bool)> =

@@ -92,8 +92,8 @@ pub(super) fn in_the_field(score: &Score) -> String {
         "per 1000 h",
         "at most",
         "named",
-        "1 in 5 sick",
-        "1 in 20 sick",
+        "1 in 5 bad",
+        "1 in 20 bad",
         "1 in 100"
     );
     for level in LEVELS {

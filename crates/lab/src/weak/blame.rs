@@ -305,18 +305,18 @@ pub fn tables(blamed: &[BlameCase]) -> String {
     let mut out = String::new();
     for (world, shown) in WORLDS.into_iter().flat_map(|world| SHOWN.map(|shown| (world, shown))) {
         let whose = match world {
-            World::Plain => "faults that nobody overlooks",
-            World::Felt => "faults as they are felt",
+            World::Plain => "gross faults",
+            World::Felt => "faults of realistic size",
         };
         let what = match shown {
-            Shown::Log => "a log of single I/Os, medium not told",
-            Shown::Told => "a log of single I/Os, medium told",
-            Shown::Averages => "iostat alone, medium not told",
-            Shown::Histogram => "a histogram alone, medium not told",
+            Shown::Log => "a log of single I/Os, medium unknown",
+            Shown::Told => "a log of single I/Os, medium known",
+            Shown::Averages => "iostat alone, medium unknown",
+            Shown::Histogram => "a histogram alone, medium unknown",
         };
         let _ = writeln!(
             out,
-            "## {whose}; {what}: macro-F1 {:.3}, HEALTHY as a headline over {:.1} % of sick devices\n",
+            "## {whose}; {what}: macro-F1 {:.3}, HEALTHY as a headline over {:.1} % of faulty devices\n",
             macro_f1(blamed, world, shown),
             100.0 * cleared_wrongly(blamed, world, shown)
         );
@@ -331,7 +331,7 @@ pub fn tables(blamed: &[BlameCase]) -> String {
 /// What was reported of each side.
 fn sides(of: &[&BlameCase]) -> String {
     let mut out =
-        "| truth | healthy | load | device | nothing said |\n| --- | --- | --- | --- | --- |\n"
+        "| truth | healthy | load | device | no verdict |\n| --- | --- | --- | --- | --- |\n"
             .to_string();
     for side in SIDES {
         let count = |reported: Option<Side>| {

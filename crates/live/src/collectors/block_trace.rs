@@ -402,7 +402,8 @@ impl Collector for BlockTrace {
         let asked = &self.options.filter;
         if self.options.clock != TraceClock::Exact && (asked.pid.is_some() || asked.comm.is_some())
         {
-            let what = "the times that the kernel keeps in a request do not tell who sent it";
+            let what =
+                "the times that the kernel keeps in a request do not show which process sent it";
             return Err(Error::Kernel { what: what.to_string() });
         }
         let shape = KernelShape::of(&KernelTypes::read()?)?;
@@ -537,7 +538,7 @@ impl AttachedState {
         }
         if over.is_none() && now - self.reported >= TALLY_PAUSE {
             self.reported = now;
-            self.programs.tell_time()?;
+            self.programs.write_clock()?;
         }
         let pause = TALLY_PAUSE.max(self.histogram_pause);
         if is_due || now - self.tallied >= pause || over.is_some() {

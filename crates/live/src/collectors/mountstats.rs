@@ -8,7 +8,7 @@
 //!
 //! ## Needs
 //! Nothing: every user may read the counters of the mounts of his own mount namespace. Without an
-//! NFS mount it shows nothing.
+//! NFS mount it reports nothing.
 //!
 //! ## Costs
 //! One file per sample, a few kB per mount; the kernel answers from its own counters, so reading

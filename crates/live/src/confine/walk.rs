@@ -372,26 +372,30 @@ fn table<'a>(
             _ => {}
         }
     }
-    let cells = |answers: &[Answer]| -> String {
-        let one = |answer: &Answer| match answer {
-            Answer::Allowed => " yes |",
-            Answer::Refused => " - |",
-            Answer::Missing => " missing |",
-            Answer::Ended => " ends |",
-        };
-        answers.iter().map(one).collect()
+    let roles = |answers: &[Answer]| -> String {
+        let all = answers.iter().all(|answer| *answer == Answer::Allowed);
+        let may: Vec<&str> = ROLES
+            .iter()
+            .zip(answers)
+            .filter(|(_, answer)| **answer == Answer::Allowed)
+            .map(|((_, head), _)| *head)
+            .collect();
+        match (all, may.is_empty(), answers.first()) {
+            (true, ..) => "all".to_string(),
+            (_, true, Some(Answer::Missing)) => "none: `ENOSYS`".to_string(),
+            (_, true, Some(Answer::Ended)) => "none: the process is ended".to_string(),
+            (_, true, _) => "none".to_string(),
+            _ => may.join("; "),
+        }
     };
-    let heads: String = ROLES.iter().map(|(_, head)| format!(" {head} |")).collect();
-    let rule = " --- |".repeat(ROLES.len());
-    let mut text = format!("| system call |{heads}\n| --- |{rule}\n");
+    let mut text = "| system call | allowed in |\n| --- | --- |\n".to_string();
     for (answers, mut names) in whole {
         names.sort();
-        text += &format!("| {} |{}\n", names.join(", "), cells(&answers));
+        text += &format!("| {} | {} |\n", names.join(", "), roles(&answers));
     }
     for ((name, answers), words) in parts {
-        text += &format!("| `{name}`: {} |{}\n", words.join(", "), cells(&answers));
+        text += &format!("| `{name}`: {} | {} |\n", words.join(", "), roles(&answers));
     }
-    let none = cells(&[Answer::Refused; ROLES.len()]);
-    text += &format!("| {others} other numbers of 0 to {} |{none}\n", NUMBERS - 1);
-    text + &format!("| {refused} other arguments of the calls above that were tried |{none}\n")
+    text += &format!("| {others} other numbers of 0 to {} | none |\n", NUMBERS - 1);
+    text + &format!("| {refused} other arguments of the calls above that were tried | none |\n")
 }

@@ -300,7 +300,7 @@ keys {
     ZPOOL_REQUEST_SIZES "zpool.request_sizes" Text "contents of a listing of request sizes";
 }
 families {
-    UNKNOWN "*" Any "a fact of a later version";
+    UNKNOWN "*" Any "a fact from a later version";
     CGROUP "cgroup.io.*" Any "field of a control group's I/O files";
     CGROUP_STAT "cgroup.io.stat.*" Count "I/O of a control group since its creation";
     CONTAINER "container.*" Text "name of a container";

@@ -49,7 +49,11 @@ pub fn examine(
         return Err(Error::refused(
             "write to",
             path,
-            format!("{} exceed {}, 1 % of it or the cap", human(bytes), human(cap)),
+            format!(
+                "{} exceed the limit of {} (1 % of the device, or `--cap`)",
+                human(bytes),
+                human(cap)
+            ),
             format!("write less, or allow it with `--cap {bytes}`"),
         ));
     }

@@ -62,7 +62,7 @@ fn purpose(ask: &Ask) -> Purpose {
 }
 
 fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
-    let hint = "`iowhy probe replay CAPTURE TARGET`; `iowhy explain replay` says what it replays";
+    let hint = "`iowhy probe replay CAPTURE TARGET`; `iowhy explain replay` lists what it replays";
     let nothing = |what: &str| Error::asked(what, hint);
     let replay = ask.replay.as_ref().ok_or_else(|| nothing("no capture to replay"))?;
     let region = session.target.region();

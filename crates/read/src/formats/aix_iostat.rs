@@ -11,9 +11,9 @@
 //! AIX 5 to 7: the same columns.
 //!
 //! ## Caveats
-//! The first report is the mean since boot, unless it shows that the history of disks is off. A
-//! disk of an array is a LUN. `Kb_read` and `Kb_wrtn` are sums of the interval, whose length is not
-//! printed: reads and writes are not distinguished.
+//! The first report is the mean since boot, unless a line above it reports that the history of
+//! disks is off. A disk of an array is a LUN. `Kb_read` and `Kb_wrtn` are sums of the interval,
+//! whose length is not printed: reads and writes are not distinguished.
 //!
 //! ## Not in this output
 //! Any latency or queue: `iostat -D` has them.

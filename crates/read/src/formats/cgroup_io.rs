@@ -21,11 +21,11 @@
 //! `docker run --device-write-bps /dev/sdb:1mb`, `systemd-run -p IOReadBandwidthMax="/dev/sda 5M"`.
 //!
 //! ## Caveats
-//! Devices are numbers: `8:16` is named `sdb`, `253:0`, of no fixed meaning, stays. A limit of any
-//! parent group applies as well. Counts of `io.stat` are since the creation of the group. Waiting
-//! for a limit happens above the block layer: iostat does not see it. Buffered writes are charged
-//! to their group only on some file systems. `blkio.io_service_time` and `io_wait_time` are sums
-//! since the creation of the group, over an unknown time, and are ignored.
+//! Devices are numbers: `8:16` is named `sdb`; `253:0` has no fixed meaning and stays. A limit of
+//! any parent group applies as well. Counts of `io.stat` are since the creation of the group.
+//! Waiting for a limit happens above the block layer: iostat does not see it. Buffered writes are
+//! charged to their group only on some file systems. `blkio.io_service_time` and `io_wait_time` are
+//! sums since the creation of the group, over an unknown time, and are ignored.
 //!
 //! ## Not in this output
 //! Which limit was effective: compare the rates with it. The group, if no path was printed.

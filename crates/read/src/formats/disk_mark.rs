@@ -14,8 +14,8 @@
 //! sequential row has no requests per second there.
 //!
 //! ## Caveats
-//! MB are 10^6 bytes, KiB are 1024. A row is the best of several runs, five by default, so no
-//! sample of the drive's usual behaviour. KDiskMark goes through the file system: with `Use
+//! MB are 10^6 bytes, KiB are 1024. A row is the best of several runs, five by default, so it is
+//! not a sample of the drive's usual behaviour. KDiskMark goes through the file system: with `Use
 //! O_DIRECT` off, or on a file system that ignores it (FUSE), it measures the page cache. Times
 //! that do not fit depth and rate are of another run than the rate.
 //!

@@ -24,7 +24,7 @@
 //! is missing, which a note reports. Times count from the boot of the recorded machine.
 //!
 //! ## Not in this output
-//! More than the recorder did. The fact `capture.format` names the collector or format that spoke.
+//! More than the recorder did. The fact `capture.format` names the collector or format.
 
 use std::io::BufRead;
 

@@ -21,7 +21,7 @@
 //!
 //! ## Not in this output
 //! More than its source knew: a listing of averages stays one of averages. The fact
-//! `capture.format` names the format or collector that spoke first.
+//! `capture.format` names the first format or collector.
 
 use std::collections::BTreeSet;
 

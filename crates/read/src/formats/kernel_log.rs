@@ -1,4 +1,4 @@
-//! The kernel's log: messages that speak of a failing disk, link, controller or of stuck tasks.
+//! The kernel's log: messages about a failing disk, link or controller, or about stuck tasks.
 //!
 //! ## Reads
 //! Lines of `dmesg` with or without `-T` (in any language), `-x`, `-r`, `-d`, `-e` and

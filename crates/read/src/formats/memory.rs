@@ -2,8 +2,8 @@
 //!
 //! ## Reads
 //! `memory.available.percent` (of all memory), `swap.used.percent` (of all swap), and of
-//! /proc/meminfo also `memory.dirty` and `memory.writeback`, in bytes. A swap area states
-//! `swap.used`, in bytes, of its device.
+//! /proc/meminfo also `memory.dirty` and `memory.writeback`, in bytes. Of each swap area: the
+//! device and `swap.used`, in bytes.
 //!
 //! ## How to capture
 //! `cat /proc/meminfo`, `free`, `free -h`, `swapon --show`, `cat /proc/swaps`.

@@ -13,10 +13,10 @@
 //! nvme-cli 2.0 to 2.16, log pages 1 to 4.
 //!
 //! ## Caveats
-//! Commands faster than threshold A are not counted, so that a counter is not a share of all, and
-//! no distribution is made of them. The bucket of threshold D is open. The active counters cover
-//! the time since the bucket timer began, the static ones the window before. Latencies are whole
-//! milliseconds of the drive alone: the host's queue is not part of them.
+//! Commands faster than threshold A are not counted, so a counter is not a share of all commands,
+//! and no distribution is made of them. The bucket of threshold D is open. The active counters
+//! cover the time since the bucket timer began, the static ones the window before. Latencies are
+//! whole milliseconds of the drive alone: the host's queue is not part of them.
 //!
 //! ## Not in this output
 //! How many commands were faster, sizes. When, except for the time stamps, which are not read.

@@ -94,8 +94,8 @@ fn rows(line: &str, headed: bool) -> Option<Vec<PressureLine<'_>>> {
         "avg10" | "avg60" | "avg300" => decimal(value).is_some(),
         _ => false,
     };
-    // The kernel prints two digits after the point, so that a value that was cut is reported from
-    // one that is not.
+    // The kernel prints two digits after the point, so that a value that was cut is distinguished
+    // from one that is not.
     let whole = |(_, value): &(&str, &str)| {
         value.split_once('.').is_some_and(|(_, cents)| cents.len() == 2)
     };

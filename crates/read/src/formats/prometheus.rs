@@ -3,7 +3,7 @@
 //! ## Reads
 //! `NAME_bucket{...,le="0.004"} 730239`, with `NAME_sum` and `NAME_count`, of names that show what
 //! was measured: `etcd_disk_wal_fsync_duration_seconds`, `ebpf_exporter_bio_latency_seconds`, and
-//! others whose name speaks of a disk, volume, block I/O or sync and of latency or duration, with a
+//! others whose name is about a disk, volume, block I/O or sync and a latency or duration, with a
 //! unit. Each set of labels becomes one histogram; `device` and `operation` are taken from the
 //! labels of these names.
 //!
@@ -18,7 +18,7 @@
 //! Buckets are cumulative and count since the program started: a disk that is slow since an hour
 //! hides among the days before. `le` is the upper end of a bucket; the first begins at 0, the last
 //! is open. The sum is exact where it is printed. Syncs are the program's wait, file system and
-//! queue included. All other metrics are ignored: the page of a program holds hundreds.
+//! queue included. All other metrics are ignored: the page of a program has hundreds.
 //!
 //! ## Not in this output
 //! The most recent events; latencies beyond the last bucket; the disk of a sync.

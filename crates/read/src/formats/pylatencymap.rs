@@ -17,8 +17,8 @@
 //! `microsec`. A single record is used unchanged: its counts are since the start of its source.
 //!
 //! ## Caveats
-//! With `datasource, oracle` bucket B holds B/2 up to B (bucket 1 all below 1); with `bpf`,
-//! `systemtap` and `dtrace` it holds B up to 2B. Without `datasource` the heading of a table
+//! With `datasource, oracle` bucket B has B/2 up to B (bucket 1 all below 1); with `bpf`,
+//! `systemtap` and `dtrace` it has B up to 2B. Without `datasource` the heading of a table
 //! identifies the source (`Distribution` is DTrace's); otherwise B is assumed to be an upper bound,
 //! because sources without that line are Oracle's; PyLatencyMap 1.3 itself assumes a lower bound
 //! and is then off by a factor of two. A bucket named twice in a record is added up (several

@@ -13,12 +13,12 @@
 //! The table is that of Solaris 10; no system is known to print another.
 //!
 //! ## Caveats
-//! A row B holds B up to, not including, 2B; row 0 holds 0 alone. DTrace times are nanoseconds
-//! unless the script divided them; a key with `us`, `microseconds`, `ms` or `milliseconds` in it
-//! shows it, else nanoseconds are assumed, with a note. Rows below 0 are counted as lost. Tables of
-//! `lquantize` look the same but have other steps; their rows are not powers of two and are
-//! skipped. A key that reads like a disk (`sd0`, `cmdk1`) is used as the device, any other is kept
-//! as the label; one that is `R` or `W` gives the operation.
+//! A row B has values from B up to, not including, 2B; row 0 has 0 alone. DTrace times are
+//! nanoseconds unless the script divided them; a key with `us`, `microseconds`, `ms` or
+//! `milliseconds` in it shows it, else nanoseconds are assumed, with a note. Rows below 0 are
+//! counted as lost. Tables of `lquantize` look the same but have other steps; their rows are not
+//! powers of two and are skipped. A key that reads like a disk (`sd0`, `cmdk1`) is used as the
+//! device, any other is kept as the label; one that is `R` or `W` gives the operation.
 //!
 //! ## Not in this output
 //! What was measured, if neither key nor heading shows it: such a table is not used to judge a

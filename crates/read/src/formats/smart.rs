@@ -23,9 +23,9 @@
 //! 2016); growing ones are worse. 199 counts errors of the link, not of the platter. 1 and 7 of
 //! Seagate drives are composites. Temperatures of nvme-cli are kelvin, and are given in Celsius.
 //! `smart.wear.percent` is the drive's own statement, or 100 less the normalised value of 177, 202,
-//! 231 or 233 where its name says endurance. `num_err_log_entries` alone is often harmless. `nvme
-//! smart-log` does not name its drive, which is then called `drive`. Failed self-tests that a later
-//! one refuted are not counted.
+//! 231 or 233 where its name contains endurance. `num_err_log_entries` alone is often harmless.
+//! `nvme smart-log` does not name its drive, which is then called `drive`. Failed self-tests that a
+//! later one refuted are not counted.
 //!
 //! ## Not in this output
 //! How a value moved: two records of different days are needed. Drives behind a RAID controller,

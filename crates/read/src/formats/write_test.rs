@@ -15,8 +15,8 @@
 //! ## Caveats
 //! A row `8 ms` counts latencies from 8 up to, but not including, 9 ms. `mb/s` are megabits,
 //! truncated to a whole number. The lines of the known listing contradict each other: N times the
-//! mean is far longer than the time the run shows it took. iowhy derives nothing from such lines:
-//! it reports the contradiction, and keeps the raw numbers as `write_test.size`, `write_test.n`,
+//! mean is far longer than the time that the run reports. iowhy derives nothing from such lines: it
+//! reports the contradiction, and keeps the raw numbers as `write_test.size`, `write_test.n`,
 //! `write_test.took` and `write_test.throughput_printed`.
 //!
 //! ## Not in this output
@@ -154,8 +154,8 @@ impl Run {
             let busy = self.n as f64 * summary.mean / 1e3;
             if busy > self.took_s * (1.0 + TOLERANCE) {
                 found.push(format!(
-                    "{} calls of {:.3} ms one after another take {busy:.2} s, but the run says it \
-                     took {:.2} s",
+                    "{} calls of {:.3} ms one after another take {busy:.2} s, but the run \
+                     reports {:.2} s",
                     self.n, summary.mean, self.took_s
                 ));
             }

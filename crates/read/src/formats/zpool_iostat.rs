@@ -15,8 +15,8 @@
 //!
 //! ## Caveats
 //! The first report is since the import of the pool, even if it is the only one; with `-y` there is
-//! none. Only the command line tells. `total_wait` includes the queues of ZFS, `disk_wait` does
-//! not: it is the time of the disk and the kernel's queue. So a disk's row is block I/O with
+//! none. Only the command line shows which. `total_wait` includes the queues of ZFS, `disk_wait`
+//! does not: it is the time of the disk and the kernel's queue. So a disk's row is block I/O with
 //! `disk_wait` as its await, a pool's or vdev's row is file-system I/O with `total_wait`. Bandwidth
 //! of a raidz vdev counts parity. Numbers have three digits. A bucket of `-w` is labelled with its
 //! upper end: `131us` counts 65.5 to 131 µs.

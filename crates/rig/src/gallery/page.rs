@@ -135,14 +135,12 @@ pub fn beginning(seed: u64) -> String {
     format!(
         "# Gallery: healthy and faulty disks\n\n\
          A heat map of latency: time on the horizontal axis, latency on the vertical one. The upper map is\n\
-         coloured by the number of I/Os, the lower one by the time that they waited. Each section has the\n\
-         picture, what `iowhy why` says, and the command that reproduces it; `iowhy map` draws such a map\n\
-         and `iowhy hist` the histogram.\n\n\
+         coloured by the number of I/Os, the lower one by the time that they waited; `iowhy map` draws such\n\
+         a map and `iowhy hist` the histogram. Below each picture is what `iowhy why` says, expected or not.\n\n\
          Every picture is a model of a disk with a known fault in virtual time; `rig gallery` (seed {seed})\n\
-         writes this page and gives the same result each time. The same disks behind a real block layer\n\
-         are the scenarios of [results/scenarios](results/scenarios.md). Verdicts that are not the expected\n\
-         ones are shown as they are. After the pictures: published measurements that contain more than\n\
-         their authors saw.\n"
+         writes this page and gives the same result each time. Its scenario runs behind a real block layer\n\
+         with `sudo rig scenarios --only NAME --keep here` ([results](results/scenarios.md)). After the\n\
+         pictures: published measurements that contain more than their authors saw.\n"
     )
 }
 
@@ -150,8 +148,8 @@ pub fn beginning(seed: u64) -> String {
 pub fn part(picture: &Picture, scenario: &WrittenScenario, name: &str, verdict: &str) -> String {
     let Picture { title, .. } = picture;
     let look = wrapped(picture.look);
-    // The headline, the impact, the confidence and the numbers it rests on.
-    let shown = ["▌", "  impact", "  confidence", "  because"];
+    // The headline, the confidence and the numbers it rests on.
+    let shown = ["▌", "  confidence", "  because"];
     let mut keep = false;
     let verdict: Vec<&str> = verdict
         .lines()
@@ -164,7 +162,7 @@ pub fn part(picture: &Picture, scenario: &WrittenScenario, name: &str, verdict: 
         .collect();
     let verdict = verdict.join("\n");
     format!(
-        "\n## {title}\n\n{look}\n\n![{title}](gallery/{name}.png)\n\n```\n{}\n```\n\n{}",
+        "\n## {title}\n\n{look}\n\n![Heat maps](gallery/{name}.png)\n\n```\n{}\n```\n\n{}",
         verdict.trim_end(),
         command(scenario)
     )
@@ -197,11 +195,10 @@ fn command(scenario: &WrittenScenario) -> String {
         (n, false) => format!(" and {n} healthy disks (`--peers {n}`)"),
     };
     let text = format!(
-        "Disk: `rig disk --model {}{}`{beside}; load: `{loads}`. Live, and judged: \
-         `sudo rig scenarios --only {} --keep here`.",
+        "Scenario `{}`: `--model {}{}`{beside}, load `{loads}`.",
+        scenario.name,
         scenario.model,
         faults.concat(),
-        scenario.name
     );
     wrapped(&text) + "\n"
 }

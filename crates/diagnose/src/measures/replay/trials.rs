@@ -1,5 +1,5 @@
 //! Simulated loads on healthy and faulty devices, to measure how often the replay is right. Known
-//! truth, fixed seeds; the healthy service time it is reported is wrong by a random factor.
+//! truth, fixed seeds; the healthy service time it is given is wrong by a random factor.
 
 use iowhy_model::Random;
 

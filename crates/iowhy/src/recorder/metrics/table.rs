@@ -263,11 +263,11 @@ pub const METRICS: &[Metric] = &[
         |own| own.unjudged as f64,
     ),
     own(
-        "iowhy_untold_total",
+        "iowhy_notifications_dropped_total",
         Kind::Counter,
         Unit::One,
         "Incident notifications dropped (queue full).",
-        |own| own.untold as f64,
+        |own| own.notifications_dropped as f64,
     ),
     own("iowhy_store_bytes", Kind::Gauge, Unit::Bytes, "Size of the store in bytes.", |own| {
         own.store_bytes as f64
