@@ -19,6 +19,7 @@ mod convert;
 mod damaged;
 mod export;
 mod first_screen;
+mod folder;
 mod growth;
 mod hostile_names;
 mod lengths;

@@ -2,8 +2,9 @@
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+
+use crate::folder::Folder;
 
 /// A biosnoop screen of one device, good as it stands.
 const GOOD: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
@@ -11,28 +12,6 @@ const GOOD: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
                     0.143268 dd 16014 sdb R 37144800 131072 143.20\n\
                     0.361565 dd 16014 sdb R 37145056 131072 218.24\n\
                     ";
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("iowhy-bad-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn file(&self, name: &str, text: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn iowhy(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_iowhy")).args(words).stdin(Stdio::null()).output().unwrap()
@@ -53,9 +32,9 @@ fn report(out: &str) -> serde_json::Value {
 #[test]
 fn a_file_of_a_folder_that_cannot_be_read_is_named() {
     let folder = Folder::new("unreadable");
-    folder.file("good.txt", GOOD.as_bytes());
+    folder.written("good.txt", GOOD.as_bytes());
     // A gzip that ends within its head.
-    folder.file("broken.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1, 2]);
+    folder.written("broken.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1, 2]);
     let (status, _, err) = parts(&iowhy(&["stat", folder.0.to_str().unwrap()]));
     assert_eq!(status, 1, "{err}");
     assert!(err.contains("1 file read") && err.contains("1 could not be read ("), "{err}");
@@ -65,8 +44,8 @@ fn a_file_of_a_folder_that_cannot_be_read_is_named() {
 #[test]
 fn an_empty_file_says_so() {
     let folder = Folder::new("empty");
-    let path = folder.file("empty.txt", b"");
-    let (status, out, err) = parts(&iowhy(&["why", path.to_str().unwrap()]));
+    let path = folder.written("empty.txt", b"");
+    let (status, out, err) = parts(&iowhy(&["why", &path]));
     assert_eq!((status, out.as_str()), (2, ""));
     assert!(err.contains("is empty") && err.contains("hint: "), "{err}");
 }
@@ -81,8 +60,8 @@ fn garbage_is_not_taken_for_a_capture() {
     })
     .take(200_000)
     .collect();
-    let path = folder.file("garbage.bin", &bytes);
-    let (status, out, err) = parts(&iowhy(&["why", "--json", path.to_str().unwrap()]));
+    let path = folder.written("garbage.bin", &bytes);
+    let (status, out, err) = parts(&iowhy(&["why", "--json", &path]));
     assert_eq!((status, out.as_str()), (2, ""));
     assert!(err.contains("no known format in") && err.contains("lines read"), "{err}");
 }
@@ -90,8 +69,8 @@ fn garbage_is_not_taken_for_a_capture() {
 #[test]
 fn a_file_cut_in_the_middle_of_a_line_keeps_what_came_before() {
     let folder = Folder::new("cut");
-    let path = folder.file("cut.txt", &GOOD.as_bytes()[..GOOD.len() - 12]);
-    let (status, out, _) = parts(&iowhy(&["why", "--json", path.to_str().unwrap()]));
+    let path = folder.written("cut.txt", &GOOD.as_bytes()[..GOOD.len() - 12]);
+    let (status, out, _) = parts(&iowhy(&["why", "--json", &path]));
     let input = report(&out)["inputs"][0].clone();
     assert_eq!(input["records"], 2, "{input}");
     assert_eq!(input["skipped"], 1, "{input}");
@@ -103,8 +82,8 @@ fn a_file_cut_in_the_middle_of_a_line_keeps_what_came_before() {
 fn damaged_lines_are_counted_and_the_rest_is_read() {
     let folder = Folder::new("damaged");
     let text = GOOD.replace("143.20", "14x.20");
-    let path = folder.file("damaged.txt", text.as_bytes());
-    let (status, out, _) = parts(&iowhy(&["why", "--json", path.to_str().unwrap()]));
+    let path = folder.written("damaged.txt", text.as_bytes());
+    let (status, out, _) = parts(&iowhy(&["why", "--json", &path]));
     let input = report(&out)["inputs"][0].clone();
     assert_eq!((&input["records"], &input["skipped"]), (&2.into(), &1.into()), "{input}");
     assert_eq!(status, 1);
@@ -147,9 +126,9 @@ fn formats_may_be_mixed_in_one_file_and_over_several() {
                   222.22 100.00\n\
                   ";
     let path =
-        folder.file("mixed.txt", format!("notes of mine\n{iostat}\nmore\n{GOOD}").as_bytes());
-    let other = folder.file("other.txt", GOOD.as_bytes());
-    let words = ["why", "--json", path.to_str().unwrap(), other.to_str().unwrap()];
+        folder.written("mixed.txt", format!("notes of mine\n{iostat}\nmore\n{GOOD}").as_bytes());
+    let other = folder.written("other.txt", GOOD.as_bytes());
+    let words = ["why", "--json", &path, &other];
     let (status, out, _) = parts(&iowhy(&words));
     let inputs = report(&out)["inputs"].as_array().unwrap().clone();
     let formats: Vec<_> = inputs.iter().map(|input| input["format"].as_str().unwrap()).collect();
@@ -160,8 +139,8 @@ fn formats_may_be_mixed_in_one_file_and_over_several() {
 #[test]
 fn one_unreadable_file_does_not_stop_the_others() {
     let folder = Folder::new("others");
-    let good = folder.file("good.txt", GOOD.as_bytes());
-    let words = ["why", "--json", "no-such-file.txt", good.to_str().unwrap()];
+    let good = folder.written("good.txt", GOOD.as_bytes());
+    let words = ["why", "--json", "no-such-file.txt", &good];
     let (status, out, err) = parts(&iowhy(&words));
     assert_eq!(report(&out)["inputs"][0]["records"], 3);
     assert!(err.contains("cannot read `no-such-file.txt`"), "{err}");
@@ -175,13 +154,13 @@ fn a_file_without_permission_says_what_to_do() {
         return;
     }
     let folder = Folder::new("permission");
-    let path = folder.file("secret.txt", GOOD.as_bytes());
+    let path = folder.written("secret.txt", GOOD.as_bytes());
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     // The binary is copied to where everybody may run it.
-    let binary = folder.file("iowhy", &std::fs::read(env!("CARGO_BIN_EXE_iowhy")).unwrap());
+    let binary = folder.written("iowhy", &std::fs::read(env!("CARGO_BIN_EXE_iowhy")).unwrap());
     std::fs::set_permissions(&binary, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let output = Command::new(&binary)
-        .args(["why", path.to_str().unwrap()])
+        .args(["why", &path])
         .stdin(Stdio::null())
         .uid(65534)
         .gid(65534)
@@ -215,9 +194,9 @@ fn a_reader_that_goes_away_is_success() {
     for k in 0..20_000 {
         text.push_str(&format!("{}.5 dd 16014 sdb R {} 4096 1.00\n", k + 1, k * 8));
     }
-    let path = folder.file("long.txt", text.as_bytes());
+    let path = folder.written("long.txt", text.as_bytes());
     let mut child = Command::new(env!("CARGO_BIN_EXE_iowhy"))
-        .args(["snoop", path.to_str().unwrap()])
+        .args(["snoop", &path])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -231,8 +210,8 @@ fn a_reader_that_goes_away_is_success() {
 #[test]
 fn a_filter_never_judges_a_part_as_if_it_were_the_whole() {
     let folder = Folder::new("filter");
-    let path = folder.file("good.txt", GOOD.as_bytes());
-    let path = path.to_str().unwrap();
+    let path = folder.written("good.txt", GOOD.as_bytes());
+    let path = path.as_str();
     let (status, out, err) = parts(&iowhy(&["why", "--over", "100ms", path]));
     assert_eq!((status, out.as_str()), (2, ""));
     assert!(err.contains("needs the fast ones"), "{err}");
@@ -261,8 +240,8 @@ fn a_filter_changes_what_is_told_and_never_the_verdict() {
 #[test]
 fn a_device_the_capture_does_not_have_is_no_verdict() {
     let folder = Folder::new("device");
-    let path = folder.file("good.txt", GOOD.as_bytes());
-    let (status, out, err) = parts(&iowhy(&["why", "--device", "nosuch", path.to_str().unwrap()]));
+    let path = folder.written("good.txt", GOOD.as_bytes());
+    let (status, out, err) = parts(&iowhy(&["why", "--device", "nosuch", &path]));
     assert_eq!((status, out.as_str()), (2, ""));
     assert!(err.contains("no `nosuch` in this capture") && err.contains("it has sdb"), "{err}");
     // A missing file is one, whatever its name begins with.
@@ -274,8 +253,8 @@ fn a_device_the_capture_does_not_have_is_no_verdict() {
 #[test]
 fn options_that_act_only_live_are_refused_for_captures() {
     let folder = Folder::new("named");
-    let path = folder.file("good.txt", GOOD.as_bytes());
-    let path = path.to_str().unwrap();
+    let path = folder.written("good.txt", GOOD.as_bytes());
+    let path = path.as_str();
     for words in [
         &["why", "--for", "1s"][..],
         &["why", "--overhead"],
@@ -299,22 +278,22 @@ fn options_that_act_only_live_are_refused_for_captures() {
 #[test]
 fn rows_histograms_and_requests_come_as_csv() {
     let folder = Folder::new("csv");
-    let path = folder.file("good.txt", GOOD.as_bytes());
+    let path = folder.written("good.txt", GOOD.as_bytes());
     let iostat = "Device r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util\n\
                   sda 10.00 0.00 40.00 0.00 5.00 0.00 0.05 5.00\n";
-    let rows = folder.file("io.txt", iostat.as_bytes());
+    let rows = folder.written("io.txt", iostat.as_bytes());
     for (command, file, heading) in [
         ("stat", &rows, "input,device,layer,start_ns,"),
         ("hist", &path, "input,device,op,stage,"),
         ("snoop", &path, "input,device,op,"),
         ("map", &path, "device,stage,start_s,"),
     ] {
-        let (status, out, err) = parts(&iowhy(&[command, "--csv", file.to_str().unwrap()]));
+        let (status, out, err) = parts(&iowhy(&[command, "--csv", file]));
         assert_eq!(status, 0, "{command}: {err}");
         let widths: Vec<usize> = out.lines().map(|line| line.split(',').count()).collect();
         assert!(out.starts_with(heading) && widths.len() > 1, "{command}: {out}");
         assert!(widths.iter().all(|width| *width == widths[0]), "{command}: {out}");
-        let (status, ..) = parts(&iowhy(&[command, "--csv", "--json", file.to_str().unwrap()]));
+        let (status, ..) = parts(&iowhy(&[command, "--csv", "--json", file]));
         assert_eq!(status, 2, "{command}");
     }
 }
@@ -340,8 +319,8 @@ fn a_producer_that_prints_nothing_is_an_error_and_no_live_verdict() {
 #[test]
 fn a_device_is_taken_by_its_path_too() {
     let folder = Folder::new("path");
-    let path = folder.file("good.txt", GOOD.as_bytes());
-    let path = path.to_str().unwrap();
+    let path = folder.written("good.txt", GOOD.as_bytes());
+    let path = path.as_str();
     for words in [&["why"][..], &["hist"], &["snoop"], &["map"], &["stat"], &["compare", path]] {
         let (status, _, err) = parts(&iowhy(&[words, &[path, "--device", "/dev/sdb"]].concat()));
         assert!(status < 2, "{words:?}: {err}");
@@ -367,12 +346,12 @@ fn rows_tell_the_time_that_the_capture_prints() {
             "2026-11-21 15:01:02 to 2026-11-21 15:01:12",
         ),
     ] {
-        let path = folder.file(name, text.as_bytes());
-        let (status, out, err) = parts(&iowhy(&["stat", path.to_str().unwrap()]));
+        let path = folder.written(name, text.as_bytes());
+        let (status, out, err) = parts(&iowhy(&["stat", &path]));
         assert_eq!(status, 0, "{err}");
         let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(out.contains(row), "{out}");
-        let (_, out, err) = parts(&iowhy(&["stat", "-T", path.to_str().unwrap()]));
+        let (_, out, err) = parts(&iowhy(&["stat", "-T", &path]));
         assert!(out.starts_with(whole), "{out}{err}");
     }
 }
@@ -409,7 +388,7 @@ fn a_producer_that_is_silent_for_long_and_then_dies_is_an_error() {
 fn the_list_that_a_loop_reads_is_left_to_it() {
     use std::io::{Read, Seek};
     let folder = Folder::new("loop");
-    let path = folder.file("list.txt", b"one\ntwo\nthree\n");
+    let path = folder.written("list.txt", b"one\ntwo\nthree\n");
     let mut list = std::fs::File::open(path).unwrap();
     // As `read` leaves it after the first line.
     list.seek(std::io::SeekFrom::Start(4)).unwrap();

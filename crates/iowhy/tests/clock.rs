@@ -2,32 +2,12 @@
 //! `--utc`. Newfoundland is half an hour off and sets its clocks ahead at two in the morning of 8
 //! March 2026.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// A folder that goes when the test ends.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder =
-            std::env::temp_dir().join(format!("iowhy-clock-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Folder(folder)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::folder::Folder;
 
 /// What a command prints in a zone, with what it says on stderr.
 fn reported(zone: &str, words: &[&str]) -> String {
@@ -69,10 +49,13 @@ fn store(folder: &Folder) {
 fn incidents_are_listed_and_asked_for_in_local_time() {
     let folder = Folder::new("store");
     store(&folder);
-    let [local, utc] = both(&["incidents", "--store", folder.path()]);
+    let [local, utc] = both(&["incidents", "--store", folder.0.to_str().unwrap()]);
     assert!(local.contains("2026-03-08 01:59:50 -03:30  03:00:10    20 s  sdb"), "{local}");
     assert!(utc.contains("2026-03-08 05:29:50 UTC  05:30:10    20 s  sdb"), "{utc}");
-    let text = reported("America/St_Johns", &["incidents", "--json", "--store", folder.path()]);
+    let text = reported(
+        "America/St_Johns",
+        &["incidents", "--json", "--store", folder.0.to_str().unwrap()],
+    );
     let row: Value = serde_json::from_str::<Value>(&text).unwrap()["incidents"][0].clone();
     assert_eq!(row["began"], "2026-03-08 01:59:50 -03:30");
     assert_eq!(row["began_ns"], 1_772_947_790_000_000_000i64);
@@ -87,7 +70,7 @@ fn incidents_are_listed_and_asked_for_in_local_time() {
         ("2026-03-08 05:29", "2026-03-08 05:31", None, false),
         ("2026-03-08 03:02", "2026-03-08 03:30", None, false),
     ] {
-        let mut words = vec!["incidents", "--store", folder.path(), "--since", since];
+        let mut words = vec!["incidents", "--store", folder.0.to_str().unwrap(), "--since", since];
         words.extend(["--until", until]);
         words.extend(more);
         let text = reported("America/St_Johns", &words);

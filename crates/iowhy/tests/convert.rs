@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
+use crate::folder::Folder;
+
 #[test]
 fn single_ios_survive_every_format_that_carries_them() {
-    let folder = Folder::new();
+    let folder = Folder::new("convert");
     let whole = histograms(&sample());
     let count = |of: &[Value]| of.iter().filter_map(|one| one["count"].as_u64()).sum::<u64>();
     let read = |of: &[Value]| {
@@ -60,7 +61,7 @@ fn events(file: &Path) -> Vec<Value> {
 
 #[test]
 fn every_field_of_an_io_goes_out_and_comes_back_or_is_said_to_be_left_out() {
-    let folder = Folder::new();
+    let folder = Folder::new("convert");
     let full = folder.0.join("full.jsonl");
     std::fs::write(&full, FULL).expect("written");
     let whole = events(&full);
@@ -94,7 +95,7 @@ fn every_field_of_an_io_goes_out_and_comes_back_or_is_said_to_be_left_out() {
 
 #[test]
 fn what_blkparse_prints_is_written_and_read_again() {
-    let folder = Folder::new();
+    let folder = Folder::new("convert");
     let facts = |file: &Path| {
         let mut facts: Vec<_> = events(file)
             .iter()
@@ -138,7 +139,7 @@ fn what_blkparse_prints_is_written_and_read_again() {
 
 #[test]
 fn fio_replays_its_log() {
-    let folder = Folder::new();
+    let folder = Folder::new("convert");
     let capture = folder.0.join("capture.csv");
     let mut rows = String::from(
         "input,device,op,flags,queued_ns,issued_ns,completed_ns,sector,bytes,pid,comm,depth,error,\
@@ -195,7 +196,7 @@ fn fio_replays_its_log() {
 
 #[test]
 fn averages_survive_json_and_the_iowhy_capture() {
-    let folder = Folder::new();
+    let folder = Folder::new("convert");
     let lines = |file: &Path| {
         let output = iowhy(&["stat", &file.display().to_string(), "--json"]);
         // What was read in part is not a measure of what is carried.
@@ -239,7 +240,7 @@ fn what_cannot_be_carried_is_refused_with_the_reason() {
 
 #[test]
 fn histograms_keep_when_they_were_counted() {
-    let folder = Folder::new();
+    let folder = Folder::new("convert");
     let tables =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pylatencymap/test_DTrace_data.txt");
     let file = converted(&folder, &tables, "json");
@@ -250,7 +251,7 @@ fn histograms_keep_when_they_were_counted() {
 
 #[test]
 fn a_capture_is_never_written_over_itself() {
-    let folder = Folder::new();
+    let folder = Folder::new("convert");
     let copy = folder.0.join("itself.csv");
     std::fs::copy(sample(), &copy).expect("a copy");
     let name = copy.to_str().expect("text");
@@ -274,7 +275,7 @@ const TARGETS: [&str; 9] = [
 
 #[test]
 fn no_command_writes_over_what_is_there() {
-    let folder = Folder::new();
+    let folder = Folder::new("convert");
     let at = |name: &str| folder.0.join(name).display().to_string();
     let input = at("input.txt");
     std::fs::copy(sample(), &input).expect("a copy");
@@ -354,26 +355,6 @@ fn all_samples(format: &str) -> Vec<PathBuf> {
     texts.retain(|path| path.extension().is_some_and(|ending| ending == "txt"));
     texts.sort();
     texts
-}
-
-/// A folder of one test alone; it goes with its guard.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Folder {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("iowhy-convert-{}-{count}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).expect("a folder");
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 fn converted(folder: &Folder, input: &Path, target: &str) -> PathBuf {

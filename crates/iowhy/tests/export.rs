@@ -15,31 +15,12 @@ use iowhy_model::{
 use iowhy_show::tables::Table;
 use iowhy_store::{Bounds, Store};
 
+use crate::folder::Folder;
+
 const SECOND: i64 = 1_000_000_000;
 /// 2026-11-22 20:00:00 UTC, and since boot.
 const WALL_S: i64 = 1_795_377_600;
 const BOOT_S: i64 = 5000;
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = format!("iowhy-export-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(folder);
-        std::fs::create_dir(&folder).unwrap();
-        Folder(folder)
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn iowhy(arguments: &[&str]) -> Output {
     let command = env!("CARGO_BIN_EXE_iowhy");
@@ -134,7 +115,7 @@ fn store(folder: &Path) -> Store {
 #[test]
 fn a_capture_becomes_files_whose_names_follow_from_it() {
     let folder = Folder::new("capture");
-    let (input, out) = (folder.at("io.iowhy"), folder.at("fleet"));
+    let (input, out) = (folder.file("io.iowhy"), folder.file("fleet"));
     capture(&input, 500);
     let export = |more: &[&str]| {
         let mut all = vec!["export", "--parquet", &out];
@@ -155,7 +136,7 @@ fn a_capture_becomes_files_whose_names_follow_from_it() {
     }
     assert!(names.contains(&"buckets/buckets.parquet"));
     // Again, and moved elsewhere: the same files, byte for byte.
-    let moved = folder.at("moved");
+    let moved = folder.file("moved");
     std::fs::rename(&input, &moved).unwrap();
     let again = export(&["--host", "web-17", "--label", "rack=r7", &moved]);
     assert!(again.status.success(), "{}", reported(&again));
@@ -169,11 +150,11 @@ fn a_capture_becomes_files_whose_names_follow_from_it() {
 #[test]
 fn minutes_are_one_cell_where_seconds_are_many() {
     let folder = Folder::new("minutes");
-    let input = folder.at("io.iowhy");
+    let input = folder.file("io.iowhy");
     // 100 I/Os a second for 65 s, from the beginning of a minute on.
     capture(&input, 6500);
     let cells = |more: &[&str]| -> u64 {
-        let out = folder.at(&format!("fleet{}", more.len()));
+        let out = folder.file(&format!("fleet{}", more.len()));
         let words = ["export", "--parquet", &out, "--host", "a", &input];
         let done = iowhy(&[&words[..], more].concat());
         let text = String::from_utf8(done.stdout).unwrap();
@@ -190,7 +171,7 @@ fn minutes_are_one_cell_where_seconds_are_many() {
 #[test]
 fn what_is_not_known_is_asked_for() {
     let folder = Folder::new("asked");
-    let (input, out) = (folder.at("io.iowhy"), folder.at("fleet"));
+    let (input, out) = (folder.file("io.iowhy"), folder.file("fleet"));
     capture(&input, 50);
     let export = |more: &[&str]| {
         let mut all = vec!["export", "--parquet", &out];
@@ -203,7 +184,7 @@ fn what_is_not_known_is_asked_for() {
     let text = "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n\
                 0.000000    dd             77     sdb     R 2048       4096      1.00\n\
                 0.361565    dd             77     sdb     R 4096       4096    218.24\n";
-    let undated = folder.at("biosnoop.txt");
+    let undated = folder.file("biosnoop.txt");
     std::fs::write(&undated, text).unwrap();
     let refused = export(&["--host", "a", &undated]);
     assert_eq!(refused.status.code(), Some(2));
@@ -221,7 +202,7 @@ fn what_is_not_known_is_asked_for() {
                   Device r/s rkB/s r_await w/s wkB/s w_await aqu-sz %util\n\
                   sda 10.00 40.00 1.00 5.00 20.00 2.00 0.02 1.50\n\
                   ";
-    let averages = folder.at("iostat.txt");
+    let averages = folder.file("iostat.txt");
     std::fs::write(&averages, iostat).unwrap();
     let zoneless = export(&[&averages]);
     assert!(zoneless.status.success(), "{}", reported(&zoneless));
@@ -242,7 +223,7 @@ fn what_is_not_known_is_asked_for() {
 #[test]
 fn no_host_no_link_and_no_input_leads_out_of_the_folder() {
     let folder = Folder::new("hostile");
-    let (input, out) = (folder.at("io.iowhy"), folder.at("in/fleet"));
+    let (input, out) = (folder.file("io.iowhy"), folder.file("in/fleet"));
     capture(&input, 50);
     for host in ["../../x", "..", "/etc", "a/b\\c=d%2F\n", "é…"] {
         let done = iowhy(&["export", "--parquet", &out, "--host", host, &input]);
@@ -253,7 +234,7 @@ fn no_host_no_link_and_no_input_leads_out_of_the_folder() {
     assert!(kept.iter().all(|name| name.starts_with("in/fleet/")), "{kept:?}");
     assert!(kept.iter().any(|name| name.contains("/host=..%2F..%2Fx/")), "{kept:?}");
     // Links where folders and files should be.
-    let (elsewhere, other) = (folder.0.join("elsewhere"), folder.at("other"));
+    let (elsewhere, other) = (folder.0.join("elsewhere"), folder.file("other"));
     std::fs::create_dir(&elsewhere).unwrap();
     std::fs::create_dir_all(Path::new(&other).join("cells")).unwrap();
     std::os::unix::fs::symlink(&elsewhere, Path::new(&other).join("cells/host=a")).unwrap();
@@ -282,7 +263,7 @@ fn no_host_no_link_and_no_input_leads_out_of_the_folder() {
 #[test]
 fn a_full_disk_leaves_no_half_file() {
     let folder = Folder::new("full");
-    let (input, out) = (folder.at("io.iowhy"), folder.at("fleet"));
+    let (input, out) = (folder.file("io.iowhy"), folder.file("fleet"));
     capture(&input, 60_000);
     // No file of more than 1 KiB: writing fails in the middle.
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" export --parquet \"$1\" --host a \"$2\"";
@@ -299,7 +280,7 @@ fn a_full_disk_leaves_no_half_file() {
 #[test]
 fn a_store_becomes_hours_and_a_finer_one_is_never_replaced() {
     let folder = Folder::new("store");
-    let (recorded, out) = (folder.0.join("store"), folder.at("fleet"));
+    let (recorded, out) = (folder.0.join("store"), folder.file("fleet"));
     let mut kept = store(&recorded);
     let recorded = recorded.display().to_string();
     let export = |more: &[&str]| {
@@ -349,7 +330,7 @@ fn a_store_becomes_hours_and_a_finer_one_is_never_replaced() {
     assert!(String::from_utf8_lossy(&thinned.stdout).contains("3 hours unchanged"));
     assert!(files(Path::new(&out)) == first, "finer cells gave way to coarser ones");
     // Into another folder they go as they are, and one hour alone.
-    let other = folder.at("other");
+    let other = folder.file("other");
     let one = ["--host", "b", "--since", "2026-11-22 20:00 UTC", "--until", "2026-11-22 20:30 UTC"];
     let mut all = vec!["export", "--parquet", &other, "--store", &recorded];
     all.extend(one);
@@ -458,7 +439,7 @@ fn python(folder: &str, modules: &str) -> Option<PathBuf> {
 
 /// A store as tables.
 fn tables(folder: &Folder) -> String {
-    let (recorded, out) = (folder.0.join("store"), folder.at("fleet"));
+    let (recorded, out) = (folder.0.join("store"), folder.file("fleet"));
     store(&recorded);
     let recorded = recorded.display().to_string();
     let arguments = ["export", "--parquet", &out, "--store", &recorded, "--host", "web-17"];

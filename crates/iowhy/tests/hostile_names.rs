@@ -1,10 +1,12 @@
 //! Names of processes, devices, files, control groups and models that command terminals, turn lines
 //! round or are formulas: none of them leaves any command, on stdout, on stderr or in a file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
+
+use crate::folder::Folder;
 
 /// A title, a cleared screen, C1, a turn of direction, DEL, a bell, a carriage return, a zero byte.
 const HOSTILE: [&str; 8] = [
@@ -17,14 +19,6 @@ const HOSTILE: [&str; 8] = [
     "=cmd|'/C calc'!A0",
     "x\u{0}y\u{feff}",
 ];
-
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Single I/Os of hostile processes on hostile devices, in hostile groups and files.
 fn events() -> String {
@@ -123,8 +117,7 @@ fn obeyed(bytes: &[u8], colours: bool) -> Option<String> {
 
 #[test]
 fn no_command_passes_on_what_a_name_commands() {
-    let folder = Folder(std::env::temp_dir().join(format!("iowhy-hostile-{}", std::process::id())));
-    std::fs::create_dir_all(&folder.0).unwrap();
+    let folder = Folder::new("hostile");
     let files = others(&folder.0);
     let twice = format!("{}\u{1b}]0;owned\u{7}", files[0]);
     std::fs::copy(&files[0], &twice).unwrap();
@@ -197,9 +190,7 @@ fn no_command_passes_on_what_a_name_commands() {
 
 #[test]
 fn no_cell_of_a_spreadsheet_is_a_formula() {
-    let folder =
-        Folder(std::env::temp_dir().join(format!("iowhy-formulas-{}", std::process::id())));
-    std::fs::create_dir_all(&folder.0).unwrap();
+    let folder = Folder::new("formulas");
     let file = folder.0.join("events.json");
     let text: String = ["=1+1", "+1", "-1", "@SUM(A1)", "plain"]
         .iter()

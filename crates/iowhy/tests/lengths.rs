@@ -6,10 +6,12 @@
 //! another. `IOWHY_LENGTHS` sets another length for the short one.
 
 use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+
+use crate::folder::Folder;
 
 /// More than are kept before parts are drawn (2^17), or counted instead of kept (100,000).
 const SHORT: u64 = 150_000;
@@ -29,20 +31,6 @@ fn length() -> u64 {
 /// The program, optimised where there is one.
 fn program() -> String {
     std::env::var("IOWHY_FAST").unwrap_or_else(|_| env!("CARGO_BIN_EXE_iowhy").to_string())
-}
-
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-impl Folder {
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
 }
 
 /// `total` I/Os of 4 KiB, a thousand a second of a millisecond each, every fifth a write of 2 ms by
@@ -105,9 +93,7 @@ fn every_view_counts_every_io_at_the_bounds() {
 }
 
 fn holds(total: u64) {
-    let name = format!("iowhy-lengths-{}-{total}", std::process::id());
-    let folder = Folder(std::env::temp_dir().join(name));
-    std::fs::create_dir_all(&folder.0).unwrap();
+    let folder = Folder::new("lengths");
     let file = folder.file("many.txt");
     capture(Path::new(&file), total);
     let writes = total.div_ceil(WRITES);

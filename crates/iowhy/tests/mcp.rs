@@ -6,6 +6,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::folder::Folder;
+
 /// The five source documents: the case made of each, the number of its file in `shared/sources`,
 /// and the verdict.
 const SOURCES: [(&str, &str, &str); 5] = [
@@ -207,14 +209,14 @@ fn bad_messages_have_errors_and_the_server_goes_on() {
 
 #[test]
 fn what_was_not_named_is_not_read() {
-    let folder = std::env::temp_dir().join(format!("iowhy-mcp-{}", std::process::id()));
-    let named = folder.join("named");
+    let folder = Folder::new("mcp");
+    let named = folder.0.join("named");
     std::fs::create_dir_all(&named).unwrap();
     let capture = std::fs::read(cases().join("dusty-disk/capture.txt")).unwrap();
     std::fs::write(named.join("inside.txt"), &capture).unwrap();
-    std::fs::write(folder.join("secret.txt"), &capture).unwrap();
+    std::fs::write(folder.0.join("secret.txt"), &capture).unwrap();
     std::fs::write(named.join("inside.txt@0-30s"), &capture).unwrap();
-    std::os::unix::fs::symlink(folder.join("secret.txt"), named.join("link.txt")).unwrap();
+    std::os::unix::fs::symlink(folder.0.join("secret.txt"), named.join("link.txt")).unwrap();
     let mut client = Client::new(&[&named]);
     let whole = named.join("inside.txt").display().to_string();
     for inside in ["inside.txt", "../named/inside.txt", &whole] {
@@ -224,7 +226,7 @@ fn what_was_not_named_is_not_read() {
             "{inside}"
         );
     }
-    let secret = folder.join("secret.txt").display().to_string();
+    let secret = folder.0.join("secret.txt").display().to_string();
     let mut texts = Vec::new();
     for outside in
         ["link.txt", "../secret.txt", &secret, "/etc/passwd", "-", "--ask", "nothing.txt", ""]
@@ -264,14 +266,12 @@ fn what_was_not_named_is_not_read() {
     let result = client.call("why", json!({"files": [named.join("inside.txt@0-30s")]}));
     assert_eq!(result["isError"], true, "{result}");
     client.ends();
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn every_tool_answers() {
-    let empty = std::env::temp_dir().join(format!("iowhy-mcp-store-{}", std::process::id()));
-    std::fs::create_dir_all(&empty).unwrap();
-    let mut client = Client::new(&[Path::new("--store"), &empty, &cases()]);
+    let empty = Folder::new("mcp-store");
+    let mut client = Client::new(&[Path::new("--store"), &empty.0, &cases()]);
     let result = client.call("explain", json!({"name": "device.retry"}));
     assert_eq!(result["structuredContent"]["schema"], "iowhy.explain/1", "{result}");
     let result = client.call("explain", json!({}));
@@ -290,7 +290,6 @@ fn every_tool_answers() {
     let result = client.call("why", json!({"at": "-2h"}));
     assert!(!text(&result).is_empty(), "{result}");
     client.ends();
-    std::fs::remove_dir_all(&empty).unwrap();
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Options that no other test would miss: what each of them changes.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::folder::Folder;
 use crate::rig::{self, Loop, can_run, until_attached};
 
 /// Four I/Os: a read of a database, a synchronous write of a log, a copy, and a slow read of
@@ -16,30 +17,6 @@ input,device,op,flags,queued_ns,issued_ns,completed_ns,sector,bytes,pid,comm,dep
 0,sda,write,W,2002000000,2002500000,2003000000,32,65536,12,copy,1,,block,,/db,/var/db/c,
 0,sda,read,RM,3002000000,3002500000,3603000000,999,4096,12,copy,1,,block,,/db,/var/db/c,
 ";
-
-/// A folder that goes with this.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path =
-            std::env::temp_dir().join(format!("iowhy-options-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn file(&self, name: &str, text: &[u8]) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path.display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn run(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_iowhy"))
@@ -77,7 +54,7 @@ xvdf       0.00  131.00 194.00  58.00   6208.00  1856.00    64.00   129.00  511.
 #[test]
 fn a_stated_class_decides_between_load_and_disk() {
     let folder = Folder::new("class");
-    let file = &folder.file("iostat.txt", QUEUED.as_bytes());
+    let file = &folder.written("iostat.txt", QUEUED.as_bytes());
     let first = |more: &[&str]| {
         let output = run(&with(more, &["why", "--json", file]));
         let reported = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -97,7 +74,7 @@ fn a_stated_class_decides_between_load_and_disk() {
         assert_eq!(verdict(&[flash]), "device.slow", "{flash}");
     }
     // A partition in the capture is part of its disk.
-    let of_part = folder.file("part.txt", QUEUED.replace("xvdf", "xvdf1").as_bytes());
+    let of_part = folder.written("part.txt", QUEUED.replace("xvdf", "xvdf1").as_bytes());
     for name in ["xvdf1=hdd", "hdd"] {
         let output = run(&["why", "--json", "--class", name, &of_part]);
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -118,7 +95,7 @@ fn a_stated_class_decides_between_load_and_disk() {
 #[test]
 fn filters_by_flag_group_and_name() {
     let folder = Folder::new("filters");
-    let file = &folder.file("ios.csv", IOS.as_bytes());
+    let file = &folder.written("ios.csv", IOS.as_bytes());
     let senders = |more: &[&str]| -> Vec<String> {
         let text = printed(&with(more, &["snoop", file]));
         text.lines()
@@ -138,7 +115,7 @@ fn filters_by_flag_group_and_name() {
 #[test]
 fn snoop_tells_the_pattern() {
     let folder = Folder::new("pattern");
-    let file = &folder.file("ios.csv", IOS.as_bytes());
+    let file = &folder.written("ios.csv", IOS.as_bytes());
     let text = printed(&["snoop", file, "--pattern"]);
     let column: Vec<&str> =
         text.lines().filter_map(|line| line.split_whitespace().nth(7)).collect();
@@ -149,7 +126,7 @@ fn snoop_tells_the_pattern() {
 #[test]
 fn hist_and_map_show_a_stage() {
     let folder = Folder::new("stage");
-    let file = &folder.file("ios.csv", IOS.as_bytes());
+    let file = &folder.written("ios.csv", IOS.as_bytes());
     for (stage, name) in [("queue", "Q2D"), ("device", "D2C"), ("total", "Q2C")] {
         for command in ["hist", "map"] {
             let text = printed(&[command, file, "--stage", stage]);
@@ -167,7 +144,7 @@ fn a_map_has_its_colours_and_its_histograms() {
         let done = at + took;
         text + &format!("0,sda,read,R,{at},{at},{done},{},4096,10,db,1,,block,,,,\n", k * 8)
     });
-    let file = &folder.file("ios.csv", ios.as_bytes());
+    let file = &folder.written("ios.csv", ios.as_bytes());
     let picture = |more: &[&str]| printed(&with(more, &["map", file, "--svg", "-"]));
     let (even, classic) = (picture(&[]), picture(&["--palette", "classic"]));
     assert!(even == picture(&["--palette", "even"]));
@@ -211,7 +188,7 @@ fn a_compatible_map_has_the_rows_columns_and_colours_asked_for() {
 #[test]
 fn a_probe_takes_its_sizes_its_engine_and_its_goal() {
     let folder = Folder::new("probe");
-    let file = &folder.file("data", &vec![7; 4 << 20]);
+    let file = &folder.written("data", &vec![7; 4 << 20]);
     let json = |words: &[&str]| -> serde_json::Value {
         let output = run(&with(&["--json"], words));
         let text = String::from_utf8_lossy(&output.stdout);
@@ -264,7 +241,7 @@ fn a_probe_mixes_as_asked_and_a_seed_is_an_order() {
     // Reads, then writes.
     assert_eq!(mixed("80"), [80.0, 20.0]);
     assert_eq!(mixed("40"), [40.0, 60.0]);
-    let file = &folder.file("data", &vec![7; 4 << 20]);
+    let file = &folder.written("data", &vec![7; 4 << 20]);
     let order = |seed: &str| -> Vec<String> {
         let kept = folder.0.join("kept.iowhy").display().to_string();
         let words = ["probe", "read-latency", file, "--count", "20", "--seed", seed];
@@ -503,15 +480,15 @@ fn formats_of_the_guide() -> String {
 #[test]
 fn formats_reads_what_a_users_file_describes() {
     let folder = Folder::new("formats");
-    let formats = folder.file("mine.toml", formats_of_the_guide().as_bytes());
-    let log = folder.file(
+    let formats = folder.written("mine.toml", formats_of_the_guide().as_bytes());
+    let log = folder.written(
         "app.log",
         b"2026-11-27 10:00:01.250 WARN slow fsync of orders.db: 812 ms\n\
           2026-11-27 10:00:02.000 INFO journal commit on /dev/sdb took 1.25s\n",
     );
     let table = "TIME VOL RD/S WR/S RKB/S WKB/S RD_MS WR_MS QLEN UTIL\n\
                  10:00:05 vol1 120.0 30.0 960.0 480.0 4.25 0.80 0.55 48.2\n";
-    let table = folder.file("shelf.txt", table.as_bytes());
+    let table = folder.written("shelf.txt", table.as_bytes());
     assert_eq!(run(&["stat", &table]).status.code(), Some(2), "known without a description");
     let stat = printed(&["stat", "--formats", &formats, "--json", &table]);
     assert!(
@@ -524,7 +501,7 @@ fn formats_reads_what_a_users_file_describes() {
     let forced = printed(&["hist", "--formats", &formats, "--format", "shop-log", &log]);
     assert_eq!(forced, hist);
     let wrong =
-        folder.file("wrong.toml", b"[[log]]\nname = \"a\"\n[[log.says]]\nline = \"x {took}\"\n");
+        folder.written("wrong.toml", b"[[log]]\nname = \"a\"\n[[log.says]]\nline = \"x {took}\"\n");
     let output = run(&["stat", "--formats", &wrong, &table]);
     let reported = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{reported}");

@@ -7,24 +7,11 @@ use std::time::Duration;
 use iowhy_model::{Op, Recording};
 use serde_json::Value;
 
-struct Folder(PathBuf);
+use crate::folder::Folder;
 
 impl Folder {
-    fn new(name: &str) -> Folder {
-        let name = format!("iowhy-probed-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
     fn is_empty(&self) -> bool {
         std::fs::read_dir(&self.0).unwrap().next().is_none()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -4,7 +4,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::probe_rig::{Folder, Loop, missing, shell, text};
+use crate::folder::Folder;
+use crate::probe_rig::{Loop, missing, shell, text};
 
 /// Too few reads of a device for any verdict, as biosnoop prints them.
 fn capture(device: &str) -> String {

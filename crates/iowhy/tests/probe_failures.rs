@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::probe_rig::{self, Folder, Loop, finish, missing, probe, rig, shell};
+use crate::folder::Folder;
+use crate::probe_rig::{self, Loop, finish, missing, probe, rig, shell};
 
 #[test]
 fn what_a_killed_probe_had_measured_is_told_by_the_next() {

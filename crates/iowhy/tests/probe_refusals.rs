@@ -3,7 +3,8 @@
 
 use std::process::{Command, Stdio};
 
-use crate::probe_rig::{Folder, Loop, finish, missing, probe, shell};
+use crate::folder::Folder;
+use crate::probe_rig::{Loop, finish, missing, probe, shell};
 
 const BYTES: u64 = 24 << 20;
 

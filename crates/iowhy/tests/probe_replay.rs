@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::probe_rig::{Folder, finish, probe, text};
+use crate::folder::Folder;
+use crate::probe_rig::{finish, probe, text};
 
 /// Sizes of the reads of the capture, in order.
 const SIZES: [u64; 4] = [4096, 65_536, 8192, 12_288];

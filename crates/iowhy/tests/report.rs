@@ -4,18 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::browser::Browser;
-
-/// A folder of this test, removed at its end.
-struct Folder(PathBuf);
+use crate::folder::Folder;
 
 impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("iowhy-report-{name}-{}", std::process::id()));
-        _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
     /// The report of a capture.
     fn report(&self, capture: &Path) -> PathBuf {
         let page = self.0.join("report.html");
@@ -27,12 +18,6 @@ impl Folder {
         let status = made.status.code().unwrap();
         assert!(status < 2, "{}", String::from_utf8_lossy(&made.stderr));
         page
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

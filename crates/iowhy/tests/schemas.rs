@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
 
+use crate::folder::Folder;
+
 /// The objects, in the order of their tables in `docs/JSON.md`: name, schema, and of each key its
 /// type. A key with `?` may be missing. Types: those of JSON Schema, `any`, `[T]` an array of T,
 /// `$name` another object, `|` between alternatives.
@@ -462,10 +464,8 @@ fn what_watching_commands_write_fits_the_schema() {
         return;
     }
     let whole = whole();
-    let folder = std::env::temp_dir().join(format!("iowhy-schemas-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let [store, trace, file] =
-        ["store", "trace.iowhy", "file"].map(|name| folder.join(name).display().to_string());
+    let folder = Folder::new("schemas");
+    let [store, trace, file] = ["store", "trace.iowhy", "file"].map(|name| folder.file(name));
     std::fs::write(&file, vec![1; 1 << 20]).unwrap();
     let mut seen = 0;
     for words in [
@@ -498,7 +498,6 @@ fn what_watching_commands_write_fits_the_schema() {
     let listed = output(&["incidents", "--store", &store]).unwrap();
     assert!(!listed[0]["incidents"].as_array().unwrap().is_empty(), "{listed:?}");
     fits(&["incidents", "--store", &store], &whole);
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

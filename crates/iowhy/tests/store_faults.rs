@@ -383,6 +383,7 @@ fn a_killed_recorder_loses_at_most_the_last_second() {
         let end = Instant::now() + Duration::from_millis((turn * 337) % 1000);
         while Instant::now() < end {
             look();
+            std::thread::sleep(Duration::from_millis(5));
         }
         recorder.child.kill().unwrap();
         recorder.child.wait().unwrap();

@@ -7,7 +7,6 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, BufWriter, Read};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use iowhy_capture::Writer;
@@ -17,17 +16,11 @@ use iowhy_model::{
 };
 use serde_json::Value;
 
+use crate::folder::Folder;
+
 /// More than are judged one by one (2^19).
 const SHORT: u64 = 600_000;
 const LONG: u64 = 10_000_000;
-
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn program() -> String {
     std::env::var("IOWHY_FAST").unwrap_or_else(|_| env!("CARGO_BIN_EXE_iowhy").to_string())
@@ -156,9 +149,7 @@ fn every_view_shows_every_one_of_ten_million() {
 }
 
 fn holds(total: u64) {
-    let name = format!("iowhy-views-{}-{total}", std::process::id());
-    let folder = Folder(std::env::temp_dir().join(name));
-    std::fs::create_dir_all(&folder.0).unwrap();
+    let folder = Folder::new("views");
     let file = folder.0.join("many.iowhy").display().to_string();
     capture(&file, total);
     let ios = snooped(&file);

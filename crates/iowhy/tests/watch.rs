@@ -11,25 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::folder::Folder;
 use crate::rig::{Loop, can_run, until};
-
-/// A folder that goes when the test ends.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder =
-            std::env::temp_dir().join(format!("iowhy-watch-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder in /tmp");
-        Folder(folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A program that ends with the test.
 struct ChildGuard(Child);

@@ -124,9 +124,12 @@ impl Index {
             }
         }
         let (needles, owners): (Vec<String>, Vec<FormatSet>) = texts.into_iter().unzip();
-        let texts = AhoCorasick::new(needles).ok();
+        // Of no needles it would be made for nothing, once for each input.
+        let none = needles.is_empty();
+        let texts = if none { None } else { AhoCorasick::new(needles).ok() };
         // More letters than it can count: each is asked.
-        let always = if texts.is_some() { always } else { FormatSet::all(formats.len()) };
+        let counted = none || texts.is_some();
+        let always = if counted { always } else { FormatSet::all(formats.len()) };
         Index { formats, texts, owners, shapes, always }
     }
 

@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -47,6 +48,7 @@ impl Browser {
             .args(["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"])
             .args(["--remote-debugging-pipe", "--window-size=1100,900"])
             .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+            .env("TMPDIR", &folder)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -99,7 +101,7 @@ impl Browser {
             if self.eval("document.documentElement?.dataset.ready || ''") == "yes" {
                 return;
             }
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(50));
         }
         panic!("{} was not drawn: {:?}", file.display(), self.complaints);
     }
@@ -125,8 +127,16 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
+        // Killed, it would leave processes that go on writing to the folder.
+        _ = self.to.write_all(b"{\"id\": 0, \"method\": \"Browser.close\"}\0");
+        let end = Instant::now() + Duration::from_secs(10);
+        while self.child.try_wait().is_ok_and(|ended| ended.is_none()) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         _ = self.child.kill();
         _ = self.child.wait();
-        _ = std::fs::remove_dir_all(&self.folder);
+        while std::fs::remove_dir_all(&self.folder).is_err() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }

@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use crate::folder::Folder;
+
 /// Runs a shell command; what it printed, or `None` if it failed.
 pub fn shell(command: &str) -> Option<String> {
     let output = Command::new("sh").args(["-c", command]).output().ok()?;
@@ -40,29 +42,6 @@ pub fn text(bytes: &[u8]) -> String {
 pub fn finish(child: Child) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     (status.code(), text(&stdout), text(&stderr))
-}
-
-/// A directory of its own, removed at the end.
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    pub fn new(name: &str) -> Folder {
-        let name = format!("iowhy-probed-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    pub fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// A loop device over a blank file.

@@ -1,5 +1,6 @@
 //! A scenario in virtual time: its loads against its disks, as a tracer would have seen it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use iowhy_model::Random;
@@ -101,17 +102,22 @@ fn lines(seen: &[(String, Request, Service)], begun: u64, end: u64) -> String {
         end - begun,
         seen.len()
     );
-    let mut flying: Vec<(&str, u64, u64)> = seen
-        .iter()
-        .map(|(name, request, served)| (name.as_str(), request.arrival, served.due))
-        .collect();
-    flying.sort_unstable();
+    // Of each disk when requests arrived and when they were answered, both sorted.
+    let mut flying: BTreeMap<&str, (Vec<u64>, Vec<u64>)> = BTreeMap::new();
     for (name, request, served) in seen {
-        let of = |other: &&(&str, u64, u64)| other.0 == name && other.2 > request.arrival;
-        let before =
-            flying.partition_point(|one| (one.0, one.1) <= (name.as_str(), request.arrival));
-        // Nobody is in flight for longer than a few thousand requests.
-        let depth = flying[..before].iter().rev().take(4096).filter(of).count();
+        let (arrived, answered) = flying.entry(name).or_default();
+        arrived.push(request.arrival);
+        answered.push(served.due);
+    }
+    for (arrived, answered) in flying.values_mut() {
+        arrived.sort_unstable();
+        answered.sort_unstable();
+    }
+    for (name, request, served) in seen {
+        let by = |times: &[u64]| times.partition_point(|time| *time <= request.arrival);
+        let depth = flying
+            .get(name.as_str())
+            .map_or(0, |(arrived, answered)| by(arrived).saturating_sub(by(answered)));
         let queued = request.arrival - begun;
         let _ = writeln!(
             out,

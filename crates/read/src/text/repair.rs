@@ -241,6 +241,10 @@ fn unit(letters: &str) -> bool {
 }
 
 pub(crate) fn shortened(text: &str) -> &str {
+    // A character has at least one byte.
+    if text.len() <= TEXT {
+        return text;
+    }
     let end = text.char_indices().nth(TEXT).map_or(text.len(), |(at, _)| at);
     text.get(..end).unwrap_or(text)
 }
@@ -248,14 +252,17 @@ pub(crate) fn shortened(text: &str) -> &str {
 /// What a line looks like: where it has numbers, with what around them, and where words. Of a line
 /// of few numbers the words after the first count too.
 fn shape(text: &str) -> u64 {
-    let separates = |c: char| {
-        c.is_whitespace() || matches!(c, ',' | ';' | '|' | '"' | '=' | '(' | ')' | '[' | ']')
+    let separates = |c: char| match c {
+        ' ' | ',' | ';' | '|' | '"' | '=' | '(' | ')' | '[' | ']' => true,
+        '!'..='~' => false,
+        _ => c.is_whitespace(),
     };
-    let words = || shortened(text).split(separates).filter(|word| !word.is_empty());
-    let numbers = words().filter(|word| begins_number(word)).count();
+    let words = shortened(text).split(separates).filter(|word| !word.is_empty());
+    let words: Vec<(&str, bool)> = words.map(|word| (word, begins_number(word))).collect();
+    let numbers = words.iter().filter(|(_, is_number)| *is_number).count();
     let mut hasher = DefaultHasher::new();
-    for (place, word) in words().enumerate() {
-        if begins_number(word) {
+    for (place, (word, is_number)) in words.into_iter().enumerate() {
+        if is_number {
             let mut in_number = false;
             for byte in word.bytes() {
                 let number = byte.is_ascii_digit() || byte == b'.';

@@ -104,9 +104,14 @@ pub fn fleet(arguments: &[&str]) -> io::Result<Result<Command, String>> {
     }
     let mut cargo = cargo(arguments);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let objects = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-    cargo.current_dir(root.join(FLEET)).env("CARGO_TARGET_DIR", objects.join(FLEET));
+    cargo.current_dir(root.join(FLEET)).env("CARGO_TARGET_DIR", objects().join(FLEET));
     Ok(Ok(cargo))
+}
+
+/// Where cargo puts what it builds.
+pub fn objects() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from)
 }
 
 /// Builds all test programs and the binaries they start; `None` if they do not build, which cargo
