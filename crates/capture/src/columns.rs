@@ -13,14 +13,15 @@ const GROUPS: u8 = 1;
 /// Writes a column.
 pub fn pack(values: &[u64], out: &mut Vec<u8>) {
     let Some(first) = values.first() else { return };
-    if values.iter().all(|value| value == first) {
+    // Sectors and sizes are multiples of some power of two.
+    let (all, differ) =
+        values.iter().fold((0, 0), |(all, differ), value| (all | value, differ | value ^ first));
+    if differ == 0 {
         out.push(CONSTANT);
         return bytes::number(*first, out);
     }
-    // Sectors and sizes are multiples of some power of two.
-    let all = values.iter().fold(0, |all, value| all | value);
     let shift = all.trailing_zeros();
-    out.extend([GROUPS, shift as u8]);
+    out.extend_from_slice(&[GROUPS, shift as u8]);
     let mut group = [0u64; GROUP];
     for chunk in values.chunks(GROUP) {
         let group = &mut group[..chunk.len()];
@@ -49,24 +50,31 @@ pub fn unpack(count: usize, from: &mut Bytes) -> Option<Vec<u64>> {
 }
 
 fn pack_group(group: &[u64], out: &mut Vec<u8>) {
-    let width = best_width(group);
+    let (width, wider) = best_width(group);
     let mask = mask(width);
-    let wider = group.iter().filter(|value| **value > mask).count();
-    out.extend([width as u8, wider as u8]);
+    out.extend_from_slice(&[width as u8, wider as u8]);
+    let (mut packed, mut at) = ([0u8; GROUP * size_of::<u64>()], 0);
     let (mut bits, mut held) = (0u128, 0);
     for value in group {
         bits |= u128::from(value & mask) << held;
         held += width;
-        while held >= 32 {
-            out.extend((bits as u32).to_le_bytes());
-            bits >>= 32;
-            held -= 32;
+        // Whole words as they come: of 64 numbers at most as many as they are wide.
+        if held >= u64::BITS {
+            if let Some(room) = packed.get_mut(at..at + size_of::<u64>()) {
+                room.copy_from_slice(&(bits as u64).to_le_bytes());
+            }
+            at += size_of::<u64>();
+            bits >>= u64::BITS;
+            held -= u64::BITS;
         }
     }
-    out.extend(&bits.to_le_bytes()[..held.div_ceil(8) as usize]);
-    for (place, value) in group.iter().enumerate().filter(|(_, value)| **value > mask) {
-        out.push(place as u8);
-        bytes::number(value >> width, out);
+    out.extend_from_slice(packed.get(..at).unwrap_or_default());
+    out.extend_from_slice(&bits.to_le_bytes()[..held.div_ceil(8) as usize]);
+    if wider > 0 {
+        for (place, value) in group.iter().enumerate().filter(|(_, value)| **value > mask) {
+            out.push(place as u8);
+            bytes::number(value >> width, out);
+        }
     }
 }
 
@@ -98,21 +106,35 @@ fn unpack_group(count: usize, shift: u32, from: &mut Bytes, into: &mut Vec<u64>)
     Some(())
 }
 
-/// The width at which the group takes the fewest bytes.
-fn best_width(group: &[u64]) -> u32 {
-    let mut lengths = [0usize; 65];
+/// The width at which the group takes the fewest bytes, the least of several, and how many numbers
+/// are wider.
+fn best_width(group: &[u64]) -> (u32, usize) {
+    let mut lengths = [0u8; 65];
     for value in group {
         lengths[(64 - value.leading_zeros()) as usize] += 1;
     }
-    let used = || lengths.iter().enumerate().filter(|(_, count)| **count > 0);
-    let cost = |width: usize| {
-        let wider = used().filter(|(length, _)| *length > width);
-        let patches: usize =
-            wider.map(|(length, count)| count * (1 + (length - width).div_ceil(7))).sum();
-        (group.len() * width).div_ceil(8) + patches
-    };
-    let best = used().map(|(length, _)| length).min_by_key(|width| cost(*width));
-    best.unwrap_or(0) as u32
+    // From the widest down, so that each is tried with those above it, which are `wider`.
+    let (mut best, mut least) = ((0, 0), usize::MAX);
+    let mut above = [(0usize, 0usize); 65];
+    let mut kinds = 0;
+    for width in (0..lengths.len()).rev() {
+        let count = usize::from(lengths[width]);
+        if count == 0 {
+            continue;
+        }
+        let (mut patches, mut wider) = (0, 0);
+        for (length, count) in above.iter().take(kinds) {
+            patches += count * (1 + (length - width).div_ceil(7));
+            wider += count;
+        }
+        let cost = (group.len() * width).div_ceil(8) + patches;
+        if cost <= least {
+            (best, least) = ((width as u32, wider), cost);
+        }
+        above[kinds] = (width, count);
+        kinds += 1;
+    }
+    best
 }
 
 fn mask(width: u32) -> u64 {

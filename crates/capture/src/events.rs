@@ -12,8 +12,20 @@ use iowhy_model::{
 /// Who did an I/O: process, its name, its control group.
 type Who = (Option<u32>, Option<Name>, Option<Name>);
 
+/// A field's number, if it is known.
+type Number = fn(&Event) -> Option<u64>;
+
 /// The fields that are plain columns, in their order, each with the version it came with.
-const PLAIN: [(&str, u16); 4] = [("depth", 1), ("error", 1), ("file", 4), ("weight", 5)];
+const PLAIN: [(&str, u16, Number); 4] = [
+    ("depth", 1, |event| event.depth.map(u64::from)),
+    ("error", 1, |event| event.error.map(u64::from)),
+    ("file", 4, |event| event.file.map(|name| name.index() as u64)),
+    ("weight", 5, |event| event.weight.map(|weight| u64::from(weight.get()))),
+];
+/// Of those who did I/Os the first few are looked for one by one.
+const FEW: usize = 16;
+/// Events whose columns are filled at once: 18 KB of them.
+const PIECE: usize = 128;
 /// Bytes of a sector, whatever the device's blocks.
 const SECTOR: u64 = 512;
 
@@ -23,32 +35,100 @@ pub fn write(version: u16, events: &[Event], out: &mut Vec<u8>) {
     if events.is_empty() {
         return;
     }
-    let mut column = Vec::with_capacity(events.len());
-    let mut each = |value: &dyn Fn(&Event) -> u64, out: &mut Vec<u8>| {
-        column.clear();
-        column.extend(events.iter().map(value));
-        pack(&column, out);
-    };
-    each(&|event| event.device.index() as u64, out);
-    each(&kind, out);
-    write_who(events, out);
-    write_times(events, out);
-    optional(events.iter().map(|event| event.bytes.map(u64::from)), out);
-    write_sectors(events, out);
-    for field in plain(version) {
-        let number = |event| match (field.get)(event) {
-            Some(FieldValue::Whole(number)) => Some(number),
-            Some(FieldValue::Name(name)) => Some(name.index() as u64),
-            _ => None,
+    let mut who = Processes::default();
+    let (mut before, mut end) = (0, 0);
+    let (mut device, mut kinds) = (Column::default(), Column::default());
+    let (mut sizes, mut sectors, mut steps) =
+        (Column::default(), Column::default(), Column::default());
+    let mut times: [Column; 4] = Default::default();
+    let numbers = PLAIN.iter().filter(|(_, since, _)| *since <= version);
+    let mut others: Vec<_> = numbers.map(|(.., number)| (number, Column::default())).collect();
+    // One piece after the other, which stays in the cache for all columns.
+    for piece in events.chunks(PIECE) {
+        device.take(piece.iter().map(|event| Some(event.device.index() as u64)));
+        kinds.take(piece.iter().map(|event| Some(kind(event))));
+        piece.iter().for_each(|event| who.take(event));
+        take_times(piece, &mut times, &mut before);
+        sizes.take(piece.iter().map(|event| event.bytes.map(u64::from)));
+        sectors.take(piece.iter().map(|event| event.sector));
+        steps.take(piece.iter().map(|event| step_to(event, &mut end)));
+        for (number, column) in &mut others {
+            column.take(piece.iter().map(**number));
+        }
+    }
+    pack(&device.values, out);
+    pack(&kinds.values, out);
+    who.write(out);
+    times.iter().for_each(|column| column.write(out));
+    sizes.write(out);
+    // Sectors as they are, or from the end of the I/O before: whichever is shorter.
+    let by_steps = steps.bits() < sectors.bits();
+    out.push(u8::from(by_steps));
+    (if by_steps { steps } else { sectors }).write(out);
+    others.iter().for_each(|(_, column)| column.write(out));
+}
+
+/// The numbers of one column, and which of them are known.
+#[derive(Default)]
+struct Column {
+    /// How many there are, known or not.
+    count: usize,
+    values: Vec<u64>,
+    /// Whether each is known, as soon as some are and some are not.
+    known: Vec<u64>,
+    is_mixed: bool,
+}
+
+impl Column {
+    /// Adds the numbers of a piece.
+    fn take(&mut self, values: impl Iterator<Item = Option<u64>>) {
+        let (mut here, mut known) = ([0u64; PIECE], [0u64; PIECE]);
+        let (mut count, mut of_known) = (0, 0);
+        for ((value, known), _) in values.zip(&mut known).zip(0..PIECE) {
+            // Written in any case, and overwritten by the next one where it is not known.
+            if let Some(room) = here.get_mut(of_known) {
+                *room = value.unwrap_or(0);
+            }
+            *known = u64::from(value.is_some());
+            of_known += usize::from(value.is_some());
+            count += 1;
+        }
+        let is_as_before = match of_known {
+            0 => self.values.is_empty(),
+            all if all == count => self.values.len() == self.count,
+            _ => false,
         };
-        optional(events.iter().map(number), out);
+        if !self.is_mixed && !is_as_before {
+            self.known = vec![u64::from(!self.values.is_empty()); self.count];
+            self.is_mixed = true;
+        }
+        if self.is_mixed {
+            self.known.extend_from_slice(known.get(..count).unwrap_or_default());
+        }
+        self.values.extend_from_slice(here.get(..of_known).unwrap_or_default());
+        self.count += count;
+    }
+
+    /// Writes which numbers are known, then those that are.
+    fn write(&self, out: &mut Vec<u8>) {
+        if self.is_mixed {
+            pack(&self.known, out);
+        } else {
+            pack(&[u64::from(!self.values.is_empty())], out);
+        }
+        pack(&self.values, out);
+    }
+
+    /// Binary digits of all numbers.
+    fn bits(&self) -> u64 {
+        self.values.iter().map(|value| u64::from(64 - value.leading_zeros())).sum()
     }
 }
 
 /// The plain columns of a version.
 fn plain(version: u16) -> impl Iterator<Item = &'static Field<Event>> {
-    let there = PLAIN.iter().filter(move |(_, since)| *since <= version);
-    there.filter_map(|(name, _)| Field::named(&EVENT_FIELDS, name))
+    let there = PLAIN.iter().filter(move |(_, since, _)| *since <= version);
+    there.filter_map(|(name, ..)| Field::named(&EVENT_FIELDS, name))
 }
 
 /// Reads those of a version back; devices and names still carry the numbers of the block's own
@@ -102,31 +182,44 @@ fn of_kind(kind: u64) -> Option<(Op, Layer, Flags)> {
     Some((op, layer, Flags::from_bits(u8::try_from(kind >> 5).ok()?)))
 }
 
-fn write_who(events: &[Event], out: &mut Vec<u8>) {
-    let mut places: HashMap<Who, u64> = HashMap::new();
-    let mut list: Vec<Who> = Vec::new();
-    let mut last: Option<(Who, u64)> = None;
-    let mut column = Vec::with_capacity(events.len());
-    for event in events {
+/// Who did I/Os, each once, and the place of each I/O's among them.
+#[derive(Default)]
+struct Processes {
+    list: Vec<Who>,
+    /// The places of those who are not among the first few.
+    later: HashMap<Who, usize>,
+    last: usize,
+    places: Vec<u64>,
+}
+
+impl Processes {
+    fn take(&mut self, event: &Event) {
         let who = (event.pid, event.comm, event.cgroup);
-        let place = match last {
-            Some((known, place)) if known == who => place,
-            _ => *places.entry(who).or_insert_with(|| {
-                list.push(who);
-                list.len() as u64 - 1
-            }),
-        };
-        last = Some((who, place));
-        column.push(place);
-    }
-    bytes::number(list.len() as u64, out);
-    for (pid, comm, cgroup) in list {
-        bytes::maybe(pid, out, |pid, out| bytes::number(pid.into(), out));
-        for name in [comm, cgroup] {
-            bytes::maybe(name, out, |name, out| bytes::number(name.index() as u64, out));
+        if self.list.get(self.last) != Some(&who) {
+            // Most I/Os come from a few, who are soon found without hashing.
+            let few = self.list.iter().take(FEW).position(|known| *known == who);
+            let known = few.or_else(|| self.later.get(&who).copied());
+            self.last = known.unwrap_or(self.list.len());
+            if known.is_none() {
+                if self.last >= FEW {
+                    self.later.insert(who, self.last);
+                }
+                self.list.push(who);
+            }
         }
+        self.places.push(self.last as u64);
     }
-    pack(&column, out);
+
+    fn write(self, out: &mut Vec<u8>) {
+        bytes::number(self.list.len() as u64, out);
+        for (pid, comm, cgroup) in self.list {
+            bytes::maybe(pid, out, |pid, out| bytes::number(pid.into(), out));
+            for name in [comm, cgroup] {
+                bytes::maybe(name, out, |name, out| bytes::number(name.index() as u64, out));
+            }
+        }
+        pack(&self.places, out);
+    }
 }
 
 fn read_who(events: &mut [Event], from: &mut Bytes) -> Option<()> {
@@ -147,19 +240,20 @@ fn read_who(events: &mut [Event], from: &mut Bytes) -> Option<()> {
 
 /// Completion from the completion before; every other time from the next later one that is known,
 /// or from the completion before.
-fn write_times(events: &[Event], out: &mut Vec<u8>) {
-    let mut columns: [Vec<Option<u64>>; 4] = std::array::from_fn(|_| Vec::new());
-    let mut before = 0i64;
-    for event in events {
-        let mut anchor = before;
+fn take_times(piece: &[Event], columns: &mut [Column; 4], before: &mut i64) {
+    let mut steps = [[None; PIECE]; 4];
+    for (place, event) in piece.iter().enumerate().take(PIECE) {
+        let mut anchor = *before;
         let times = [event.completed, event.issued, event.queued, event.arrived];
-        for (column, time) in columns.iter_mut().zip(times) {
-            column.push(time.map(|time| zigzag(time.ns().wrapping_sub(anchor))));
+        for (steps, time) in steps.iter_mut().zip(times) {
+            steps[place] = time.map(|time| zigzag(time.ns().wrapping_sub(anchor)));
             anchor = time.map_or(anchor, Time::ns);
         }
-        before = event.completed.map_or(before, Time::ns);
+        *before = event.completed.map_or(*before, Time::ns);
     }
-    columns.into_iter().for_each(|column| optional(column.into_iter(), out));
+    for (column, steps) in columns.iter_mut().zip(steps) {
+        column.take(steps.into_iter().take(piece.len()));
+    }
 }
 
 fn read_times(events: &mut [Event], from: &mut Bytes) -> Option<()> {
@@ -185,25 +279,12 @@ fn read_times(events: &mut [Event], from: &mut Bytes) -> Option<()> {
     Some(())
 }
 
-/// Sectors as they are, or from the end of the I/O before: whichever is shorter.
-fn write_sectors(events: &[Event], out: &mut Vec<u8>) {
-    let plain: Vec<Option<u64>> = events.iter().map(|event| event.sector).collect();
-    let mut end = 0u64;
-    let steps: Vec<Option<u64>> = events
-        .iter()
-        .map(|event| {
-            let sector = event.sector?;
-            let step = zigzag(sector.wrapping_sub(end) as i64);
-            end = end_of(sector, event.bytes);
-            Some(step)
-        })
-        .collect();
-    let bits = |column: &[Option<u64>]| -> u64 {
-        column.iter().flatten().map(|value| u64::from(64 - value.leading_zeros())).sum()
-    };
-    let by_steps = bits(&steps) < bits(&plain);
-    out.push(u8::from(by_steps));
-    optional((if by_steps { steps } else { plain }).into_iter(), out);
+/// A sector from the end of the I/O before.
+fn step_to(event: &Event, end: &mut u64) -> Option<u64> {
+    let sector = event.sector?;
+    let step = zigzag(sector.wrapping_sub(*end) as i64);
+    *end = end_of(sector, event.bytes);
+    Some(step)
 }
 
 fn read_sectors(events: &mut [Event], from: &mut Bytes) -> Option<()> {
@@ -225,17 +306,6 @@ fn read_sectors(events: &mut [Event], from: &mut Bytes) -> Option<()> {
 
 fn end_of(sector: u64, bytes: Option<u32>) -> u64 {
     sector.wrapping_add(u64::from(bytes.unwrap_or(0)) / SECTOR)
-}
-
-/// Which values are known, then those that are.
-fn optional(values: impl Iterator<Item = Option<u64>>, out: &mut Vec<u8>) {
-    let (mut known, mut all) = (Vec::new(), Vec::new());
-    for value in values {
-        known.push(u64::from(value.is_some()));
-        all.extend(value);
-    }
-    pack(&known, out);
-    pack(&all, out);
 }
 
 fn read_optional(count: usize, from: &mut Bytes) -> Option<Vec<Option<u64>>> {
@@ -317,7 +387,7 @@ mod tests {
             "cgroup",
         ];
         for field in &EVENT_FIELDS {
-            let plain = PLAIN.iter().any(|(name, _)| *name == field.name);
+            let plain = PLAIN.iter().any(|(name, ..)| *name == field.name);
             assert!(
                 plain != packed.contains(&field.name),
                 "`{}` is new: add it to PLAIN with the next VERSION",

@@ -185,7 +185,7 @@ impl<W: Write> Writer<W> {
         let events = std::mem::take(&mut self.pending);
         self.others = 0;
         if self.error.is_none() {
-            let block = self.take();
+            let block = take(&mut self.sections, &self.devices, &self.names);
             let content = block.to_bytes();
             self.reuse(block);
             let header = Header {
@@ -224,40 +224,40 @@ impl<W: Write> Writer<W> {
             }
         }
     }
+}
 
-    /// Everything since the last block, with devices and names numbered anew for this one.
-    fn take(&mut self) -> Block {
-        let mut block = Block::default();
-        let mut devices = Places::new(self.devices.len());
-        let mut names = Places::new(self.names.len());
-        for section in &mut self.sections {
-            for event in &mut section.events {
-                event.device = DeviceId::at(devices.place(event.device.index()));
-                event.rename(|name| Some(Name::at(names.place(name.index()))));
-            }
-            for interval in &mut section.intervals {
-                interval.device = DeviceId::at(devices.place(interval.device.index()));
-            }
-            for one in &mut section.distributions {
-                one.device = DeviceId::at(devices.place(one.device.index()));
-                one.label = one.label.map(|name| Name::at(names.place(name.index())));
-            }
-            for fact in &mut section.facts {
-                fact.device = fact.device.map(|id| DeviceId::at(devices.place(id.index())));
-            }
-            // Who speaks now and then is named where something was reported.
-            if section.source.sampling == Sampling::Thinned && section.is_empty() {
-                continue;
-            }
-            let rest = Section::of(section.listing, section.source.clone());
-            block.sections.push(std::mem::replace(section, rest));
+/// Everything since the last block, with devices and names numbered anew for this one.
+fn take(sections: &mut [Section], all_devices: &[Device], all_names: &[String]) -> Block {
+    let mut block = Block::default();
+    let mut devices = Places::new(all_devices.len());
+    let mut names = Places::new(all_names.len());
+    for section in sections {
+        for event in &mut section.events {
+            event.device = DeviceId::at(devices.place(event.device.index()));
+            event.rename(|name| Some(Name::at(names.place(name.index()))));
         }
-        let devices = devices.used.iter().filter_map(|place| self.devices.get(*place));
-        block.devices = devices.cloned().collect();
-        let names = names.used.iter().filter_map(|place| self.names.get(*place));
-        block.names = names.cloned().collect();
-        block
+        for interval in &mut section.intervals {
+            interval.device = DeviceId::at(devices.place(interval.device.index()));
+        }
+        for one in &mut section.distributions {
+            one.device = DeviceId::at(devices.place(one.device.index()));
+            one.label = one.label.map(|name| Name::at(names.place(name.index())));
+        }
+        for fact in &mut section.facts {
+            fact.device = fact.device.map(|id| DeviceId::at(devices.place(id.index())));
+        }
+        // Who speaks now and then is named where something was reported.
+        if section.source.sampling == Sampling::Thinned && section.is_empty() {
+            continue;
+        }
+        let rest = Section::of(section.listing, section.source.clone());
+        block.sections.push(std::mem::replace(section, rest));
     }
+    let devices = devices.used.iter().filter_map(|place| all_devices.get(*place));
+    block.devices = devices.cloned().collect();
+    let names = names.used.iter().filter_map(|place| all_names.get(*place));
+    block.names = names.cloned().collect();
+    block
 }
 
 impl Section {

@@ -24,6 +24,8 @@ pub struct ControlGroups {
     root: Option<PathBuf>,
     paths: HashMap<u64, String>,
     names: HashMap<u64, Name>,
+    /// The last one asked for: they repeat.
+    last: Option<(u64, Name)>,
     looked: Option<Instant>,
 }
 
@@ -31,7 +33,7 @@ impl ControlGroups {
     /// Those of this machine; nothing is read before the first is asked for.
     pub fn new() -> ControlGroups {
         let (paths, names) = (HashMap::new(), HashMap::new());
-        ControlGroups { root: None, paths, names, looked: None }
+        ControlGroups { root: None, paths, names, last: None, looked: None }
     }
 
     /// The name of a group: its path, or `cgroup NUMBER` if it has gone. `None` for number 0.
@@ -39,7 +41,11 @@ impl ControlGroups {
         if number == 0 {
             return None;
         }
+        if let Some((_, name)) = self.last.filter(|(known, _)| *known == number) {
+            return Some(name);
+        }
         if let Some(name) = self.names.get(&number) {
+            self.last = Some((number, *name));
             return Some(*name);
         }
         if !self.paths.contains_key(&number) && self.looked.is_none_or(|at| at.elapsed() >= PAUSE) {

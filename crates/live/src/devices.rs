@@ -86,15 +86,38 @@ const FACTS: [(FactKey, &str); 18] = [
 /// # Errors
 /// If the folder `block` cannot be read.
 pub fn devices(sys_root: &Path) -> Result<Vec<BlockDevice>, Error> {
+    devices_that(sys_root, |_| true)
+}
+
+fn devices_that(
+    sys_root: &Path,
+    is_wanted: impl Fn(&Path) -> bool,
+) -> Result<Vec<BlockDevice>, Error> {
     let folder = sys_root.join("block");
     let broken = |cause| Error::File { path: folder.display().to_string(), cause };
     let mut found = Vec::new();
     for entry in fs::read_dir(&folder).map_err(broken)? {
+        let path = entry.map_err(broken)?.path();
         // A device may go while it is read; then it is not there.
-        found.extend(read_device(&entry.map_err(broken)?.path()));
+        if is_wanted(&path) {
+            found.extend(read_device(&path));
+        }
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
+}
+
+/// Those of them behind which there is anything: a driver makes loop, nbd and zram devices in
+/// advance, of no size, and what is read of each is no more than that.
+///
+/// # Errors
+/// If the folder `block` cannot be read.
+pub fn devices_in_use(sys_root: &Path) -> Result<Vec<BlockDevice>, Error> {
+    devices_that(sys_root, |folder| {
+        // A disk of no size may be a broken one, and an array of none a stopped one.
+        let may_be_empty = || ["device", "md"].iter().any(|inside| folder.join(inside).exists());
+        read(folder, "size").is_none_or(|size| size != "0") || may_be_empty()
+    })
 }
 
 fn read_device(folder: &Path) -> Option<BlockDevice> {
@@ -172,8 +195,14 @@ fn chosen(schedulers: &str) -> String {
 }
 
 fn partitions(folder: &Path) -> Vec<(String, u32, u32)> {
+    let disk = folder.file_name().unwrap_or_default().as_encoded_bytes();
+    // A partition is called by its disk (`disk_name` of block/partitions/core.c).
+    let is_named_so = |entry: &PathBuf| {
+        entry.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(disk))
+    };
     let mut found: Vec<_> = entries(folder)
         .into_iter()
+        .filter(is_named_so)
         .filter(|entry| entry.join("partition").exists())
         .filter_map(|entry| {
             let (major, minor) = parse_numbers(&read(&entry, "dev")?)?;

@@ -48,15 +48,25 @@ pub fn open_below(folder: BorrowedFd<'_>, path: &Path, more: ResolveFlags) -> io
 }
 
 const FOUND: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 fn open_found(found: &OwnedFd) -> io::Result<File> {
     let known = rustix::fs::fstat(found)?;
     if FileType::from_raw_mode(known.st_mode) != FileType::RegularFile {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let again = format!("/proc/self/fd/{}", found.as_raw_fd());
-    Ok(File::from(rustix::fs::open(again, flags, Mode::empty())?))
+    Ok(File::from(rustix::fs::open(again, READ, Mode::empty())?))
+}
+
+fn open_attribute(path: &Path) -> io::Result<File> {
+    let opened = rustix::fs::open(path, READ, Mode::empty())?;
+    let known = rustix::fs::fstat(&opened)?;
+    match FileType::from_raw_mode(known.st_mode) {
+        FileType::RegularFile => Ok(File::from(opened)),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
 }
 
 /// The text of a small file. In a copy of /sys no link leads out of the copy.
@@ -66,8 +76,9 @@ pub(crate) fn text(path: &Path) -> Option<String> {
             let folder = rustix::fs::open(tree, FOUND | OFlags::DIRECTORY, Mode::empty()).ok()?;
             open_below(folder.as_fd(), path.strip_prefix(tree).ok()?, ResolveFlags::empty())
         }
-        // The kernel's own tree contains no link that leads out.
-        _ => open_found(&rustix::fs::open(path, FOUND, Mode::empty()).ok()?),
+        // The kernel's own tree contains no link that leads out, and no FIFO.
+        Some(_) => open_attribute(path),
+        None => open_found(&rustix::fs::open(path, FOUND, Mode::empty()).ok()?),
     };
     let mut text = String::new();
     opened.ok()?.take(MOST).read_to_string(&mut text).ok()?;

@@ -53,7 +53,7 @@ pub use confine::{
 };
 pub use container_names::LOGS_OF_PODS;
 pub use cost::Cost;
-pub use devices::{BlockDevice, devices, disk_sequence};
+pub use devices::{BlockDevice, devices, devices_in_use, disk_sequence};
 pub use doctor::{Check, examine, examine_at};
 pub use error::Error;
 pub use foreign_files::{is_foreign_to_sys, open_below};

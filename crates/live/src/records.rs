@@ -52,8 +52,10 @@ impl RecordReader {
             return None;
         }
         let full = FullCompletion::read_from_bytes(record).ok();
-        let more = MoreCompletion::read_from_prefix(record).ok();
-        let (sent, _) = Completion::read_from_prefix(record).ok()?;
+        let (sent, more) = match MoreCompletion::read_from_prefix(record) {
+            Ok((more, _)) => (more.plain, Some((more.arrived, more.cgroup))),
+            Err(_) => (Completion::read_from_prefix(record).ok()?.0, None),
+        };
         let device = self.device(sent.device, watched, sink);
         let mut event = Event::new(device, op_of(sent.cmd_flags), Layer::Block);
         event.completed = time(sent.completed);
@@ -70,9 +72,9 @@ impl RecordReader {
             event.pid = Some(sent.pid);
             event.comm = Some(self.comm(sent.comm, sink));
         }
-        if let Some((more, _)) = more {
-            event.arrived = time(more.arrived);
-            event.cgroup = self.groups.name(more.cgroup, sink);
+        if let Some((arrived, cgroup)) = more {
+            event.arrived = time(arrived);
+            event.cgroup = self.groups.name(cgroup, sink);
         }
         if let Some(full) = full {
             event.file = self.files.as_ref().and_then(|files| files.name(full.file, sink));

@@ -59,8 +59,64 @@ type ByStage = BTreeMap<(u32, usize), [Option<Histogram>; STAGES.len()]>;
 /// Those of events: of the running stretch, and of what came after its end.
 #[derive(Debug, Default)]
 struct Sent {
-    here: ByStage,
-    next: ByStage,
+    here: ByPlace,
+    next: ByPlace,
+}
+
+/// Counts by the place of a device and operation, which is found without searching.
+#[derive(Debug, Default)]
+struct ByPlace(Vec<Option<Box<[Counts; STAGES.len()]>>>);
+
+/// A histogram in the making.
+#[derive(Debug, Default)]
+struct Counts {
+    /// None before the first.
+    buckets: Vec<u64>,
+    sum_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl Counts {
+    fn add(&mut self, ns: u64, edges: &Edges) {
+        if self.buckets.is_empty() {
+            self.buckets = vec![0; edges.buckets()];
+            self.min_ns = u64::MAX;
+        }
+        if let Some(bucket) = self.buckets.get_mut(edges.index(ns)) {
+            *bucket += 1;
+        }
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// `None` if nothing was added.
+    fn histogram(self, edges: &Edges) -> Option<Histogram> {
+        let mut histogram = Histogram::from_counts(edges.clone(), self.buckets)?;
+        histogram.sum_ns = Some(self.sum_ns as f64);
+        histogram.min_ns = Some(self.min_ns);
+        histogram.max_ns = Some(self.max_ns);
+        Some(histogram)
+    }
+}
+
+impl ByPlace {
+    fn stages(&mut self, device: usize, op: usize) -> &mut [Counts; STAGES.len()] {
+        let place = device * Op::ALL.len() + op;
+        if self.0.len() <= place {
+            self.0.resize_with(place + 1, || None);
+        }
+        self.0[place].get_or_insert_default()
+    }
+
+    /// What is in it, which is nothing from now on.
+    fn take(&mut self, edges: &Edges) -> ByStage {
+        let of = |place: usize| ((place / Op::ALL.len()) as u32, place % Op::ALL.len());
+        let all = self.0.iter_mut().enumerate();
+        let all = all.filter_map(|(place, stages)| Some((of(place), *stages.take()?)));
+        all.map(|(of, stages)| (of, stages.map(|counts| counts.histogram(edges)))).collect()
+    }
 }
 
 impl StretchHistograms {
@@ -86,11 +142,10 @@ impl StretchHistograms {
         let later = until.zip(event.completed).is_some_and(|(until, at)| at > until);
         let all = if later { &mut self.sent.next } else { &mut self.sent.here };
         let op = Op::ALL.iter().position(|op| *op == event.op).unwrap_or_default();
-        let stages = all.entry((event.device.index() as u32, op)).or_default();
-        for (stage, histogram) in STAGES.iter().zip(stages) {
+        let stages = all.stages(event.device.index(), op);
+        for (stage, counts) in STAGES.iter().zip(stages) {
             if let Some(latency) = event.latency(*stage) {
-                let empty = || Histogram::empty(self.edges.clone());
-                histogram.get_or_insert_with(empty).record(latency.ns().max(0) as u64);
+                counts.add(latency.ns().max(0) as u64, &self.edges);
             }
         }
     }
@@ -115,8 +170,8 @@ impl StretchHistograms {
     ) -> Result<Vec<Distribution>, Error> {
         let (epoch, start) = (self.epoch, self.since);
         self.since = now;
-        let mut all = std::mem::take(&mut self.sent.here);
-        self.sent.here = std::mem::take(&mut self.sent.next);
+        let mut all = self.sent.here.take(&self.edges);
+        std::mem::swap(&mut self.sent.here, &mut self.sent.next);
         let mut in_kernel = ByStage::new();
         if unread {
             if !over {

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use iowhy_model::{FactKey, key};
 
-use crate::devices;
-use crate::devices::name_of;
+use crate::devices::{devices, devices_in_use, name_of};
 use crate::foreign_files;
 
 /// Something /sys reports of a disk.
@@ -43,7 +42,7 @@ const FILES: [(FactKey, &str); 12] = [
 /// All such facts of all disks below a /sys folder.
 pub fn facts(sys: &Path) -> Vec<SysFact> {
     let mut facts = Vec::new();
-    for disk in devices(sys).unwrap_or_default() {
+    for disk in devices_in_use(sys).unwrap_or_default() {
         let folder = sys.join("block").join(disk.name.replace('/', "!"));
         let fact = |key, value: String, path: &Path| {
             let (disk, path) = (disk.name.clone(), path.display().to_string());

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use iowhy_live::{Collector, DiskStats, devices, examine_at};
+use iowhy_live::{Collector, DiskStats, devices, devices_in_use, examine_at};
 use iowhy_model::{Medium, Op, Recording, key};
 
 /// A folder that goes away with its guard.
@@ -178,6 +178,31 @@ fn what_a_device_is_made_of() {
     let scheduler =
         sda.facts.iter().find(|(key, ..)| *key == key::QUEUE_SCHEDULER).expect("a fact");
     assert_eq!(scheduler.1, "mq-deadline");
+}
+
+#[test]
+fn devices_made_in_advance_are_not_in_use_until_something_is_behind_them() {
+    let folder = Folder::new("in-use");
+    for (name, number, size) in [
+        ("loop0", "7:0", "2048"),
+        ("loop1", "7:1", "0"),
+        ("nbd0", "43:0", "0"),
+        ("md0", "9:0", "0"),
+        ("sda", "8:0", "0"),
+        ("sdb", "8:16", ""),
+    ] {
+        folder.write(&format!("block/{name}/dev"), number);
+        folder.write(&format!("block/{name}/size"), size);
+    }
+    // A stopped array, and a disk that shows no size any more.
+    folder.write("block/md0/md/array_state", "inactive");
+    folder.write("block/sda/device/state", "offline");
+    let names = |found: Vec<iowhy_live::BlockDevice>| -> Vec<String> {
+        found.into_iter().map(|device| device.name).collect()
+    };
+    let in_use = names(devices_in_use(&folder.0).expect("the folder"));
+    assert_eq!(in_use, ["loop0", "md0", "sda", "sdb"]);
+    assert_eq!(names(devices(&folder.0).expect("the folder")).len(), 6);
 }
 
 #[test]

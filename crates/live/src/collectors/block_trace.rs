@@ -467,8 +467,11 @@ impl Collector for BlockTrace {
 
     fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(running) = &mut self.running else { return Ok(()) };
+        let tallied = running.tallied;
         running.emit(sink, self.stacks.as_mut(), None)?;
-        self.counts = running.counts.all(&running.watched);
+        if running.tallied != tallied {
+            self.counts = running.counts.all(&running.watched);
+        }
         Ok(())
     }
 

@@ -43,20 +43,49 @@ pub struct DiskStats {
     /// When the counters were read last, and what they were.
     read: Time,
     before: HashMap<String, Counters>,
+    /// Lines of /proc/diskstats as they were, and what they say; nothing of a partition.
+    lines: HashMap<String, (String, Option<Counters>)>,
 }
 
 impl DiskStats {
     /// A reader of /proc/diskstats or, with a root folder, of ROOT/block/*/stat.
     pub fn new(root: Option<PathBuf>) -> Self {
         let zero = Time::from_ns(0);
-        DiskStats { root, listing: 0, began: zero, read: zero, before: HashMap::new() }
+        let (before, lines) = (HashMap::new(), HashMap::new());
+        DiskStats { root, listing: 0, began: zero, read: zero, before, lines }
     }
 
-    fn counters(&self) -> Result<Vec<Counters>, Error> {
+    fn counters(&mut self) -> Result<Vec<Counters>, Error> {
         match &self.root {
             Some(root) => of_folder(root),
-            None => of_proc(),
+            None => self.of_proc(),
         }
+    }
+
+    /// Whole disks of /proc/diskstats: those that have a folder of their own in /sys/block.
+    fn of_proc(&mut self) -> Result<Vec<Counters>, Error> {
+        let text = fs::read_to_string(PROC).map_err(|cause| broken(Path::new(PROC), cause))?;
+        let named = || {
+            let name = |line: &'_ str| line.split_ascii_whitespace().nth(2).map(str::to_string);
+            text.lines().filter_map(move |line| Some((name(line)?, line)))
+        };
+        // One look at the folder: a machine may have hundreds of devices.
+        let is_news = named().any(|(name, _)| !self.lines.contains_key(&name));
+        let whole = if is_news { whole_disks() } else { HashSet::new() };
+        let mut before = std::mem::take(&mut self.lines);
+        let mut found = Vec::new();
+        for (name, line) in named() {
+            // Most devices do nothing most of the time.
+            let counters = match before.remove(&name) {
+                Some((known, counters)) if known == line => counters,
+                Some((_, None)) => None,
+                Some(_) => parse_line(line),
+                None => parse_line(line).filter(|one| whole.contains(&one.name)),
+            };
+            found.extend(counters.clone());
+            self.lines.insert(name, (line.to_string(), counters));
+        }
+        Ok(found)
     }
 }
 
@@ -145,14 +174,10 @@ fn warn(sink: &mut dyn Sink, device: &str, reason: &str) {
     sink.note(Note { line: 0, text: device.to_string(), reason: reason.to_string() });
 }
 
-/// Whole disks of /proc/diskstats: those that have a folder of their own in /sys/block.
-fn of_proc() -> Result<Vec<Counters>, Error> {
-    let text = fs::read_to_string(PROC).map_err(|cause| broken(Path::new(PROC), cause))?;
-    // One look at the folder: a machine may have hundreds of devices.
+/// The disks that have a folder of their own in /sys/block.
+fn whole_disks() -> HashSet<String> {
     let entries = fs::read_dir(Path::new(SYS).join("block")).into_iter().flatten().flatten();
-    let whole: HashSet<String> =
-        entries.map(|entry| entry.file_name().to_string_lossy().replace('!', "/")).collect();
-    Ok(text.lines().filter_map(parse_line).filter(|one| whole.contains(&one.name)).collect())
+    entries.map(|entry| entry.file_name().to_string_lossy().replace('!', "/")).collect()
 }
 
 fn of_folder(root: &Path) -> Result<Vec<Counters>, Error> {
