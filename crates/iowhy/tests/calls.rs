@@ -5,7 +5,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::rig::{self, Loop, can_run, until_attached};
+use crate::rig::slow_mount::SlowMount;
+use crate::rig::{self, Loop, Running, can_run, until_attached};
 
 /// Calls that sleep 2 ms each, calls that report a wait, and a function that calls itself.
 const PROGRAM: &str = r#"
@@ -123,6 +124,60 @@ fn every_system_call_of_dd_is_counted_and_the_disk_has_its_part() {
     let device = of_dd["d2c_sum_ns"].as_f64().unwrap();
     println!("dd waited {:.2} ms in write, {:.2} ms of it on the device", wait / 1e6, device / 1e6);
     assert!(device > 0.0 && wait > device * 0.8, "{wait} {device}");
+}
+
+#[test]
+fn a_slow_file_system_is_named_by_its_mount_point_and_one_that_hangs_as_well() {
+    if !can_run(&["python3", "dd"]) {
+        return;
+    }
+    let mount = SlowMount::new(0.02, 16);
+    let (file, hang) = (mount.file("file"), mount.file("hang"));
+    let place = mount.folder.to_str().unwrap().to_string();
+    let watching = iowhy(&["syscalls", "--by", "mount", "--json", "--for", "5m"]);
+    let table = iowhy(&["syscalls", "--by", "mount", "--for", "5m"]);
+    let plain = iowhy(&["syscalls", "--json", "--for", "5m"]);
+    [&watching, &table, &plain].into_iter().for_each(until_attached);
+    let dd = |words: &[&str]| drop(rig::run("dd", &[&["bs=4k"][..], words].concat()));
+    let path = file.to_str().unwrap();
+    dd(&[&format!("if={path}"), "of=/dev/null", "count=100", "iflag=direct"]);
+    let to = format!("of={path}");
+    dd(&["if=/dev/zero", &to, "count=10", "oflag=direct", "conv=notrunc,fsync"]);
+    let mut cat = Command::new("cat");
+    let cat = cat.arg(&hang).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("cat");
+    let cat = Running(cat);
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let (told, plain) = (object(watching), object(plain));
+    rig::run("kill", &["-INT", &table.id().to_string()]);
+    let (_, table, _) = ended(table);
+    is_in_the_manual(&told);
+    // What the server takes is what its mount point has, by operation.
+    let of_mount = |call: &str| -> Vec<&Value> {
+        let calls = told["calls"].as_array().unwrap().iter();
+        calls.filter(|one| one["mount"] == place.as_str() && one["call"] == call).collect()
+    };
+    for (call, number) in [("read", 100), ("write", 10), ("fsync", 1)] {
+        let [one] = of_mount(call)[..] else { panic!("one {call} row: {told}") };
+        assert_eq!((one["file_system"].as_str(), count(one)), (Some("fuse"), number), "{one}");
+        let mean = one["sum_ns"].as_f64().unwrap() / 1e6 / number as f64;
+        println!("{call}: {mean:.1} ms");
+        assert!((20.0..60.0).contains(&mean), "{one}");
+    }
+    let unfinished = told["unfinished"].as_array().unwrap();
+    let hangs = unfinished.iter().find(|one| one["pid"] == cat.0.id()).expect("the one that hangs");
+    assert_eq!((&hangs["call"], &hangs["mount"]), (&"read".into(), &place.as_str().into()));
+    assert_eq!((&hangs["comm"], &hangs["file_system"]), (&"cat".into(), &"fuse".into()));
+    assert!(hangs["age_ns"].as_f64().unwrap() > 1e9, "{hangs}");
+    // It is listed without the mount point, too; and in the table.
+    let known = plain["unfinished"].as_array().unwrap().iter();
+    let known: Vec<&Value> = known.filter(|one| one["pid"] == cat.0.id()).collect();
+    assert!(known.len() == 1 && known[0]["mount"].is_null(), "{plain}");
+    assert!(table.contains(&format!("{place} (fuse)")), "{table}");
+    assert!(table.contains(": read by cat["), "{table}");
+    let row = table.lines().find(|line| line.ends_with(&format!("read   {place} (fuse)")));
+    let row: Vec<&str> = row.expect("its row").split_whitespace().collect();
+    let p50: f64 = row[3].parse().expect("p50");
+    assert!((20.0..60.0).contains(&p50) && row[4] == "ms", "{table}");
 }
 
 #[test]

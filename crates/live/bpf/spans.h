@@ -9,10 +9,11 @@
 #include "callers.h"
 #include "edges.h"
 
-/* Per process and kind; a value per CPU, so that nothing has to be locked. */
+/* Per process, kind and file system; a value per CPU, so that nothing has to be locked. */
 struct group_key {
 	u32 pid;
 	u32 kind;
+	u32 system; /* 0: not asked for */
 };
 
 struct group {
@@ -42,9 +43,9 @@ struct {
 } blank SEC(".maps");
 
 /* The group of the running process; made if it is new. */
-INLINE struct group *group_of(u32 pid, u32 kind)
+INLINE struct group *group_of(u32 pid, u32 kind, u32 system)
 {
-	struct group_key key = { pid, kind };
+	struct group_key key = { pid, kind, system };
 	struct group *group = map_lookup(&groups, &key);
 	struct group *empty;
 	u32 first = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
  * System calls that do I/O, from entry to return, and io_uring requests from submission to
- * completion: counted per process, call and kind of file.
+ * completion: counted per process, call, kind of file and, where asked for, file system.
  */
 #include "spans.h"
 
@@ -19,6 +19,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile u8 calls[CALLS];
 const volatile u32 cqe_argument; /* io_uring_complete gives the completion as a struct */
 const volatile u32 ring_call;    /* the place in that list of io_uring requests */
+const volatile u32 by_system;    /* which file system a file is of is asked for */
 #define OF_FILE 0x80
 
 /* arch/x86/include/asm/ptrace.h and arch/arm64/include/asm/ptrace.h: the first argument. */
@@ -33,8 +34,12 @@ struct pt_regs___arm {
 } KERNEL_FIELDS;
 
 /* include/linux/sched.h, fdtable.h, fs.h */
+struct super_block {
+	u32 s_dev;
+} KERNEL_FIELDS;
 struct inode {
 	u16 i_mode;
+	struct super_block *i_sb;
 } KERNEL_FIELDS;
 struct file {
 	struct inode *f_inode;
@@ -65,6 +70,8 @@ struct begun {
 	u64 at;
 	u32 kind;
 	u32 pid;
+	u32 system;
+	u32 nothing;
 };
 
 /* Threads inside a call, by thread. */
@@ -83,8 +90,22 @@ struct {
 	TYPE(value, struct begun);
 } in_ring SEC(".maps");
 
-/* The kind of file behind a descriptor of the running process. */
-INLINE u32 kind_of_file(u32 descriptor)
+/* The number of the file system that a file is of; 0 if it is not asked for. */
+INLINE u32 system_of(struct inode *inode)
+{
+	struct super_block *super = 0;
+	u32 number = 0;
+
+	if (!by_system)
+		return 0;
+	read_kernel(&super, sizeof(super), &inode->i_sb);
+	if (super)
+		read_kernel(&number, sizeof(number), &super->s_dev);
+	return number;
+}
+
+/* The kind of file behind a descriptor of the running process, and its file system. */
+INLINE u32 kind_of_file(u32 descriptor, u32 *system)
 {
 	struct task_struct *task = (struct task_struct *)current_task();
 	struct files_struct *files = 0;
@@ -111,6 +132,7 @@ INLINE u32 kind_of_file(u32 descriptor)
 	if (!inode)
 		return NO_FILE;
 	read_kernel(&mode, sizeof(mode), &inode->i_mode);
+	*system = system_of(inode);
 	return mode >> 12;
 }
 
@@ -133,7 +155,7 @@ SEC("tp_btf/sys_enter") int enter_call(u64 *arguments)
 			first = ((struct pt_regs___x86 *)registers)->di;
 		else if (FIELD_EXISTS(((struct pt_regs___arm *)registers)->orig_x0))
 			first = ((struct pt_regs___arm *)registers)->orig_x0;
-		file = kind_of_file(first);
+		file = kind_of_file(first, &begun.system);
 	}
 	begun.kind = (place & ~OF_FILE) - 1 + (file << 8);
 	begun.pid = pid;
@@ -154,7 +176,7 @@ SEC("tp_btf/sys_exit") int leave_call(u64 *arguments)
 	if (!begun)
 		return 0;
 	now = ktime_get_ns();
-	group = group_of(begun->pid, begun->kind);
+	group = group_of(begun->pid, begun->kind, begun->system);
 	count_span(group, now - begun->at);
 	map_delete(&inside, &tid);
 	if (!group)
@@ -178,10 +200,12 @@ SEC("tp_btf/io_uring_submit_req") int submit(u64 *arguments)
 		return 0;
 	begun.kind = ring_call + request->opcode;
 	begun.kind += (file ? file->f_inode->i_mode >> 12 : NO_FILE) << 8;
+	if (file)
+		begun.system = system_of(file->f_inode);
 	begun.pid = pid;
 	begun.at = ktime_get_ns();
 	/* The process is running only now: its name is taken here. */
-	group_of(pid, begun.kind);
+	group_of(pid, begun.kind, begun.system);
 	if (map_update(&in_ring, &key, &begun, 0))
 		miss(NO_START_KEPT);
 	return 0;
@@ -203,6 +227,7 @@ SEC("tp_btf/io_uring_complete") int complete(u64 *arguments)
 		result = arguments[3];
 	of.pid = begun->pid;
 	of.kind = begun->kind;
+	of.system = begun->system;
 	group = map_lookup(&groups, &of);
 	count_span(group, ktime_get_ns() - begun->at);
 	map_delete(&in_ring, &key);

@@ -71,7 +71,7 @@ SEC("uprobe") int enter_function(u64 *registers)
 	if (latency_argument) {
 		u64 value = argument(registers, latency_argument);
 
-		count_span(group_of(pid, kind), value * latency_unit);
+		count_span(group_of(pid, kind, 0), value * latency_unit);
 		return 0;
 	}
 	call.thread = current_pid_tgid();
@@ -93,7 +93,7 @@ SEC("uretprobe") int leave_function(u64 *registers)
 	begun = map_lookup(&inside, &call);
 	if (!begun)
 		return 0;
-	count_span(group_of(process(), 0), now - *begun);
+	count_span(group_of(process(), 0, 0), now - *begun);
 	map_delete(&inside, &call);
 	return 0;
 }

@@ -21,6 +21,8 @@ pub struct CallLatency {
     pub pid: u32,
     /// What the program shows it is of.
     pub kind: u32,
+    /// The number of the file system, where it was asked for.
+    pub system: u32,
     /// The name of the thread seen first.
     pub comm: String,
     /// The lengths, with exact sum, minimum and maximum.
@@ -111,7 +113,7 @@ pub fn name_in(bytes: &[u8]) -> String {
 
 /// The tables of loaded programs.
 pub struct CallLatencies {
-    groups: PerCpuHashMap<MapData, [u32; 2], [u64; GROUP_WORDS]>,
+    groups: PerCpuHashMap<MapData, [u32; 3], [u64; GROUP_WORDS]>,
     missed: PerCpuArray<MapData, u64>,
 }
 
@@ -155,10 +157,10 @@ impl CallLatencies {
     pub fn read(&self) -> Result<Vec<CallLatency>, Error> {
         let mut spans = Vec::new();
         for group in self.groups.iter() {
-            let ([pid, kind], cpus) = group.map_err(broke)?;
-            spans.extend(merged(pid, kind, &cpus));
+            let (key, cpus) = group.map_err(broke)?;
+            spans.extend(merged(key, &cpus));
         }
-        spans.sort_by_key(|span| (span.pid, span.kind));
+        spans.sort_by_key(|span| (span.pid, span.kind, span.system));
         Ok(spans)
     }
 
@@ -172,7 +174,7 @@ impl CallLatencies {
 }
 
 /// One group over all CPUs; `None` if nothing was counted yet.
-fn merged(pid: u32, kind: u32, cpus: &[[u64; GROUP_WORDS]]) -> Option<CallLatency> {
+fn merged([pid, kind, system]: [u32; 3], cpus: &[[u64; GROUP_WORDS]]) -> Option<CallLatency> {
     let edges = Edges::standard();
     let mut counts = vec![0u64; BUCKETS];
     let (mut sum, mut min, mut max, mut failed, mut amount) = (0u64, None, 0u64, 0u64, 0u64);
@@ -195,7 +197,7 @@ fn merged(pid: u32, kind: u32, cpus: &[[u64; GROUP_WORDS]]) -> Option<CallLatenc
     }
     let mut histogram = Histogram::from_counts(edges, counts)?;
     (histogram.sum_ns, histogram.min_ns, histogram.max_ns) = (Some(sum as f64), min, Some(max));
-    Some(CallLatency { pid, kind, comm, histogram, failed, amount })
+    Some(CallLatency { pid, kind, system, comm, histogram, failed, amount })
 }
 
 #[cfg(test)]
@@ -211,10 +213,10 @@ mod tests {
         let mut two = [0u64; GROUP_WORDS];
         two[0] = 1;
         two[BUCKETS..BUCKETS + 5].copy_from_slice(&[7, 8, 7, 0, 10]);
-        let span = merged(42, 3, &[one, two, [0; GROUP_WORDS]]).expect("a span");
+        let span = merged([42, 3, 0], &[one, two, [0; GROUP_WORDS]]).expect("a span");
         assert_eq!((span.histogram.count(), span.histogram.sum_ns), (3, Some(1_017.0)));
         assert_eq!((span.histogram.min_ns, span.histogram.max_ns), (Some(7), Some(510)));
         assert_eq!((span.failed, span.amount, &*span.comm), (1, 4106, "fio"));
-        assert_eq!(merged(42, 3, &[[0; GROUP_WORDS]]), None);
+        assert_eq!(merged([42, 3, 0], &[[0; GROUP_WORDS]]), None);
     }
 }

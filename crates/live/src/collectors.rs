@@ -15,7 +15,7 @@ pub use diskstats::DiskStats;
 pub use ftrace::Ftrace;
 pub use host_facts::{HostFacts, KernelLog};
 pub use mountstats::MountStats;
-pub use syscalls::{CallCount, Syscalls, call_names};
+pub use syscalls::{CallCount, Syscalls, UnfinishedCall, call_names};
 pub use uprobe::{EventCount, Uprobe, UprobeOptions};
 pub use waits::{WaitCount, Waits};
 

@@ -25,6 +25,7 @@ mod files;
 mod foreign_files;
 mod kernel_filter;
 mod memory;
+mod mount_points;
 mod names;
 mod records;
 mod request_counts;
@@ -44,8 +45,8 @@ pub use cgroups::control_group;
 pub use collector::Collector;
 pub use collectors::{
     BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EventCount, Ftrace, HostFacts,
-    KernelLog, Syscalls, TraceClock, TraceMode, TraceOptions, Uprobe, UprobeOptions, WaitCount,
-    Waits, beside, call_names,
+    KernelLog, Syscalls, TraceClock, TraceMode, TraceOptions, UnfinishedCall, Uprobe,
+    UprobeOptions, WaitCount, Waits, beside, call_names,
 };
 pub use confine::{
     Confinement, FileRules, Needs, confine_asking, confine_looking, confine_pushing,
@@ -59,6 +60,7 @@ pub use error::Error;
 pub use foreign_files::{is_foreign_to_sys, open_below};
 pub use kernel_filter::TraceFilter;
 pub use memory::give_back_memory;
+pub use mount_points::MountPoint;
 pub use names::naming_facts;
 pub use request_counts::RequestCounts;
 pub use rights::{Rights, give_up_all_rights, give_up_rights, give_up_rights_but_looking};

@@ -14,25 +14,36 @@
 //! attributed to the process. `--verbose` draws all histograms, otherwise only those of the longest
 //! waits.
 //!
+//! `--by mount` adds up by mount point and operation (reads, writes, fsync and related calls), with
+//! p50, p99 and maximum: what programs see of each file system, whatever is below it, also of NFS,
+//! SMB and FUSE. A read that the page cache serves counts as well. Calls that have not returned
+//! when the watch ends are in the column `waiting`, and the oldest is named: a server or disk that
+//! hangs has those and no latency.
+//!
+//!
 //! ## Examples
 //! `iowhy syscalls --for 30s`: who waits, in what, and is it the disk?
 //! `iowhy syscalls --pid 4242 --verbose`: one process, every histogram.
+//! `iowhy syscalls --by mount`: which file system is slow, or hangs?
 //! `iowhy syscalls --comm postgres --json`: one object of schema `iowhy.syscalls/1`.
 
+mod by_mount;
 mod disk;
 mod text;
 
 use std::time::Duration;
 
-use clap::{Args, FromArgMatches};
+use clap::{Args, FromArgMatches, ValueEnum};
 use iowhy_live::{CallCount, Syscalls, TraceFilter, TraceMode};
 use iowhy_model::Loss;
 
 use crate::calls::{CallArgs, WATCH};
 use crate::command::{Command, Status};
 use crate::messages::HintedError;
+use crate::sanitised;
 use crate::watch::{Plan, Watch};
 use disk::Disk;
+use text::CallTotals;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -53,12 +64,22 @@ struct Arguments {
     /// Only this call, such as `pread64` or `io_uring read` (may be given several times)
     #[arg(long, value_name = "NAME")]
     call: Vec<String>,
+    /// Add up by this instead of listing processes and calls
+    #[arg(long, value_name = "KEY")]
+    by: Option<By>,
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
     /// Every row and every histogram
     #[arg(short, long)]
     verbose: bool,
+}
+
+/// What calls are added up by.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum By {
+    /// Where the file system of the file is mounted
+    Mount,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
@@ -78,7 +99,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         progress: true,
         ..Plan::default()
     };
-    let (calls, whole) = (Syscalls::new(whom), Duration::MAX);
+    let (calls, whole) = (Syscalls::new(whom).by_mount(given.by.is_some()), Duration::MAX);
     let mut watch = Watch::start_with(&plan, |all, sink| all.add(calls, whole, sink))?;
     watch.collectors.trace_at(DRAIN);
     let mut disk = Disk::default();
@@ -91,16 +112,22 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let rest = watch.end()?;
     disk.count(&rest);
     let wanted = |name: &String| given.call.is_empty() || given.call.contains(name);
+    let unfinished = watch.collectors.of().map_or(&[][..], Syscalls::unfinished).iter();
+    let unfinished: Vec<_> = unfinished.filter(|call| wanted(&call.call)).cloned().collect();
     let counts = watch.collectors.of().map_or(&[][..], Syscalls::counts).iter();
     let mut counts: Vec<_> = counts.filter(|count| wanted(&count.call)).cloned().collect();
     let waited = |count: &CallCount| count.histogram.sum_ns.unwrap_or(0.0);
     counts.sort_by(|a, b| waited(b).total_cmp(&waited(a)));
     let listings = rest.listings.iter().filter(|one| !disk::is_of_disks(one));
     let losses: Vec<Loss> = listings.flat_map(|listing| listing.source.losses.clone()).collect();
+    let totals = CallTotals { seconds, losses: &losses, disk_lost: disk.lost };
     if given.json {
-        text::json(&counts, &disk, &losses, seconds)?;
+        text::json(&counts, &unfinished, &disk, &totals)?;
+    } else if given.by == Some(By::Mount) {
+        let mut out = sanitised::stdout();
+        by_mount::table(&counts, &unfinished, &totals, given.verbose, &mut out)?;
     } else {
-        text::table(&counts, &disk, &losses, seconds, given.verbose)?;
+        text::table(&counts, &unfinished, &disk, &totals, given.verbose)?;
     }
     Ok(Status::incomplete(!losses.is_empty() || disk.lost > 0))
 }

@@ -6,7 +6,9 @@
 //! `io_getevents`, `io_pgetevents` and `io_uring_enter`, from entry to return; and every request of
 //! io_uring from its submission to its completion. They are counted in the kernel, per process,
 //! call and kind of file (regular, directory, block device, character device, pipe, socket), with
-//! exact sum, minimum and maximum, failures, and the bytes that reading and writing calls moved.
+//! exact sum, minimum and maximum, failures, and the bytes that reading and writing calls moved;
+//! where it is asked for (`--by mount`) also per file system. Calls on files, directories and block
+//! devices that have not returned when the watch ends are listed with their age.
 //!
 //! ## Needs
 //! Linux 5.8 or later with BTF, and root or `CAP_BPF` with `CAP_PERFMON`. io_uring requests are
@@ -14,21 +16,25 @@
 //!
 //! ## Costs
 //! About 0.1 microseconds for every system call on the machine, watched or not, and about 0.3 for a
-//! counted one. Two kilobytes per process, call and kind of file, on each CPU.
+//! counted one; by file system, two more reads of the kernel's memory. Two kilobytes per process,
+//! call, kind of file and file system, on each CPU.
 //!
 //! ## Not in this output
-//! Calls in progress when the watch starts or ends: they are not counted. Combinations of process,
-//! call and file beyond 4096 are counted as lost. 32-bit programs use other call numbers and are
+//! Calls in progress when the watch starts; those in progress when it ends have no latency yet.
+//! Files that are mapped into memory: a page fault is no call. Combinations of process, call, file
+//! and file system beyond 4096 are counted as lost. 32-bit programs use other call numbers and are
 //! miscounted. How a wait divides into disk, page cache, locks and scheduler: the block tracer
 //! running alongside determines the disk share.
 
+use aya::maps::{HashMap, MapData};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, include_bytes_aligned};
 use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sampling, Sink, Source, Stage, Time};
 
-use crate::bpf::{absent, refused};
+use crate::bpf::{absent, broke, refused};
 use crate::btf::KernelTypes;
 use crate::call_latencies::{CallLatencies, CallLatency, Callers};
+use crate::mount_points::{MountPoint, MountPoints};
 use crate::rights::Rights;
 use crate::{Collector, Error, clock};
 
@@ -95,6 +101,8 @@ pub struct CallCount {
     pub op: Option<Op>,
     /// The kind of file, if the call is about one.
     pub file: Option<&'static str>,
+    /// Where its file system is mounted, if that was asked for and is known.
+    pub mount: Option<MountPoint>,
     /// How long they took.
     pub histogram: iowhy_model::Histogram,
     /// Those that failed.
@@ -103,17 +111,45 @@ pub struct CallCount {
     pub bytes: Option<u64>,
 }
 
+/// A call that had not returned when the watch ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnfinishedCall {
+    /// The process.
+    pub pid: u32,
+    /// Its name; empty if it is gone.
+    pub comm: String,
+    /// The call's name.
+    pub call: String,
+    /// What it does to the file, where that is one thing.
+    pub op: Option<Op>,
+    /// The kind of file.
+    pub file: Option<&'static str>,
+    /// Where its file system is mounted, if that was asked for and is known.
+    pub mount: Option<MountPoint>,
+    /// For how long.
+    pub age: Nanos,
+}
+
 /// The watcher of system calls.
 pub struct Syscalls {
     whom: Callers,
+    by_mount: bool,
     running: Option<AttachedState>,
     counts: Vec<CallCount>,
+    unfinished: Vec<UnfinishedCall>,
 }
+
+/// Words of `struct begun`: the time, kind, process, file system, nothing.
+const BEGUN_WORDS: usize = 6;
+type Begun = [u32; BEGUN_WORDS];
 
 struct AttachedState {
     // Dropped first: nothing is counted into tables that are going.
     programs: Option<Ebpf>,
     spans: CallLatencies,
+    inside: HashMap<MapData, u32, Begun>,
+    in_ring: HashMap<MapData, u64, Begun>,
+    mounts: MountPoints,
     listing: usize,
     began: Time,
 }
@@ -121,7 +157,19 @@ struct AttachedState {
 impl Syscalls {
     /// A watcher of these that has not begun yet.
     pub fn new(whom: Callers) -> Syscalls {
-        Syscalls { whom, running: None, counts: Vec::new() }
+        let (counts, unfinished) = (Vec::new(), Vec::new());
+        Syscalls { whom, by_mount: false, running: None, counts, unfinished }
+    }
+
+    /// One that counts apart by file system.
+    #[must_use]
+    pub fn by_mount(self, by_mount: bool) -> Syscalls {
+        Syscalls { by_mount, ..self }
+    }
+
+    /// Calls on files that had not returned at the end of the watch, the oldest first.
+    pub fn unfinished(&self) -> &[UnfinishedCall] {
+        &self.unfinished
     }
 
     /// Everything counted up to the end of the watch.
@@ -147,7 +195,11 @@ impl Collector for Syscalls {
         }
         // Since 6.16 the completion is handed over as a struct: three arguments instead of many.
         let cqe = types.tracepoint_arguments("io_uring_complete") == Some(3);
-        let constants = [("cqe_argument", u32::from(cqe)), ("ring_call", RING)];
+        let constants = [
+            ("cqe_argument", u32::from(cqe)),
+            ("ring_call", RING),
+            ("by_system", u32::from(self.by_mount)),
+        ];
         let (mut programs, spans) = CallLatencies::load(
             OBJECT,
             &btf,
@@ -156,6 +208,10 @@ impl Collector for Syscalls {
             &[("calls", &numbers)],
             None,
         )?;
+        let mut take = |name: &str| programs.take_map(name).ok_or_else(|| absent(name));
+        let inside = HashMap::try_from(take("inside")?).map_err(refused)?;
+        let in_ring = HashMap::try_from(take("in_ring")?).map_err(refused)?;
+        let mounts = if self.by_mount { MountPoints::read() } else { MountPoints::default() };
         let ring = types.tracepoint_arguments("io_uring_submit_req").is_some();
         let all = [
             ("sys_exit", "leave_call"),
@@ -178,7 +234,9 @@ impl Collector for Syscalls {
         source.sampling = Sampling::Traced;
         source.resolution = Some(Nanos(1));
         let (listing, began) = (sink.begin(source), clock::now());
-        self.running = Some(AttachedState { programs: Some(programs), spans, listing, began });
+        let programs = Some(programs);
+        self.running =
+            Some(AttachedState { programs, spans, inside, in_ring, mounts, listing, began });
         Ok(())
     }
 
@@ -190,13 +248,21 @@ impl Collector for Syscalls {
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
         running.programs = None;
-        let length = clock::now() - running.began;
+        let now = clock::now();
+        let length = now - running.began;
+        if self.by_mount {
+            running.mounts.read_again();
+        }
         sink.resume(running.listing);
         sink.source().watched = Some(length);
-        self.counts = running.spans.read()?.into_iter().map(named).collect();
+        let mounts = &running.mounts;
+        self.counts = running.spans.read()?.into_iter().map(|span| named(span, mounts)).collect();
+        self.unfinished = running.unfinished(now, &self.counts)?;
         for count in &self.counts {
             let file = count.file.map_or(String::new(), |file| format!(" on {file}"));
-            let label = format!("{}{file} by {}[{}]", count.call, count.comm, count.pid);
+            let mount = count.mount.as_ref();
+            let mount = mount.map_or(String::new(), |mount| format!(" below {}", mount.place));
+            let label = format!("{}{file}{mount} by {}[{}]", count.call, count.comm, count.pid);
             let label = sink.name(&label);
             let device = sink.device("");
             let histogram = count.histogram.clone();
@@ -213,21 +279,71 @@ impl Collector for Syscalls {
     }
 }
 
-fn named(span: CallLatency) -> CallCount {
-    let (number, file) = (span.kind & 0xff, span.kind >> 8);
-    let (call, op, returns_bytes) = match CALLS.get(number as usize) {
+impl AttachedState {
+    /// Calls on what may be on a disk or a server; a program may read from a pipe for ever.
+    fn unfinished(&self, now: Time, counts: &[CallCount]) -> Result<Vec<UnfinishedCall>, Error> {
+        let mut begun: Vec<Begun> = Vec::new();
+        for entry in self.inside.iter() {
+            begun.push(entry.map_err(broke)?.1);
+        }
+        for entry in self.in_ring.iter() {
+            begun.push(entry.map_err(broke)?.1);
+        }
+        let mut calls: Vec<UnfinishedCall> = begun
+            .into_iter()
+            .filter_map(|[low, high, kind, pid, system, _]| {
+                let (call, op, _) = call_of(kind & 0xff);
+                let file = kind_of_file(kind >> 8);
+                let on_disk = matches!(file, Some("regular file" | "directory" | "block device"));
+                let since = u64::from(high) << 32 | u64::from(low);
+                let age = u64::try_from(now.ns()).unwrap_or(0).saturating_sub(since);
+                (on_disk || op == Some(Op::Flush)).then(|| UnfinishedCall {
+                    pid,
+                    comm: name_of(pid, counts),
+                    call,
+                    op,
+                    file,
+                    mount: self.mounts.of(system),
+                    age: Nanos(i64::try_from(age).unwrap_or(i64::MAX)),
+                })
+            })
+            .collect();
+        calls.sort_by_key(|call| std::cmp::Reverse(call.age));
+        Ok(calls)
+    }
+}
+
+/// The name of a process that may have counted nothing yet.
+fn name_of(pid: u32, counts: &[CallCount]) -> String {
+    if let Some(known) = counts.iter().find(|count| count.pid == pid) {
+        return known.comm.clone();
+    }
+    let text = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    text.trim_end_matches('\n').to_string()
+}
+
+/// A call by its place in the list, or of a ring: its name, what it does, and whether it returns
+/// bytes.
+fn call_of(number: u32) -> (String, Option<Op>, bool) {
+    match CALLS.get(number as usize) {
         Some((name, _, _, op, bytes)) => (name.to_string(), *op, *bytes),
         None => {
             let (name, op) = ring_operation(number.wrapping_sub(RING));
             (format!("io_uring {name}"), op, op.is_some_and(|op| op != Op::Flush))
         }
-    };
+    }
+}
+
+fn named(span: CallLatency, mounts: &MountPoints) -> CallCount {
+    let (number, file) = (span.kind & 0xff, span.kind >> 8);
+    let (call, op, returns_bytes) = call_of(number);
     CallCount {
         pid: span.pid,
         comm: span.comm,
         call,
         op,
         file: kind_of_file(file),
+        mount: mounts.of(span.system),
         histogram: span.histogram,
         failed: span.failed,
         bytes: returns_bytes.then_some(span.amount),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use iowhy_live::CallCount;
+use iowhy_live::{CallCount, UnfinishedCall};
 use iowhy_model::{
     Distribution, Edges, Filter, Histogram, Layer, Level, Loss, Op, Recording, Report, Sampling,
     Sink, Source, Stage, numbers,
@@ -21,16 +21,35 @@ use crate::sanitised;
 const ROWS: usize = 15;
 const HISTOGRAMS: usize = 3;
 
+/// How long calls were watched, and what was not counted.
+pub struct CallTotals<'a> {
+    /// The length of the watch.
+    pub seconds: f64,
+    /// Calls.
+    pub losses: &'a [Loss],
+    /// Block I/Os.
+    pub disk_lost: u64,
+}
+
+/// Writes what was not counted.
+pub fn losses(totals: &CallTotals, out: &mut dyn Write) -> std::io::Result<()> {
+    for loss in totals.losses {
+        writeln!(out, "lost     {} {}", loss.count, loss.what)?;
+    }
+    Ok(())
+}
+
 /// Draws everything.
 pub fn table(
     counts: &[CallCount],
+    unfinished: &[UnfinishedCall],
     disk: &Disk,
-    losses: &[Loss],
-    seconds: f64,
+    totals: &CallTotals,
     verbose: bool,
 ) -> anyhow::Result<()> {
     let mut out = sanitised::stdout();
-    writeln!(out, "I/O calls in {}, by summed wait (traced)\n", numbers::duration(seconds * 1e9))?;
+    let length = numbers::duration(totals.seconds * 1e9);
+    writeln!(out, "I/O calls in {length}, by summed wait (traced)\n")?;
     let shown = if verbose { counts.len() } else { ROWS };
     writeln!(
         out,
@@ -58,13 +77,23 @@ pub fn table(
     } else if counts.len() > shown {
         writeln!(out, "and {} more rows with --verbose", counts.len() - shown)?;
     }
+    if let Some(oldest) = unfinished.first() {
+        writeln!(
+            out,
+            "\nnot returned: {} on files, the oldest for {}: {} on {} by {}[{}]",
+            numbers::several(unfinished.len() as u64, "call"),
+            numbers::duration(oldest.age.ns() as f64),
+            oldest.call,
+            oldest.file.unwrap_or("-"),
+            oldest.comm,
+            oldest.pid,
+        )?;
+    }
     disk_part(counts, disk, &mut out)?;
     histograms(counts, if verbose { usize::MAX } else { HISTOGRAMS }, &mut out)?;
-    for loss in losses {
-        writeln!(out, "lost     {} {}", loss.count, loss.what)?;
-    }
-    if disk.lost > 0 {
-        writeln!(out, "lost     {} block I/Os: the disk share is a lower bound", disk.lost)?;
+    losses(totals, &mut out)?;
+    if totals.disk_lost > 0 {
+        writeln!(out, "lost     {} block I/Os: the disk share is a lower bound", totals.disk_lost)?;
     }
     Ok(())
 }
@@ -150,9 +179,9 @@ fn histograms(counts: &[CallCount], most: usize, out: &mut dyn Write) -> std::io
 /// Writes it all as an object of schema iowhy.syscalls/1.
 pub fn json(
     counts: &[CallCount],
+    unfinished: &[UnfinishedCall],
     disk: &Disk,
-    losses: &[Loss],
-    seconds: f64,
+    totals: &CallTotals,
 ) -> anyhow::Result<()> {
     let of = |count: &CallCount| {
         let of = json!({
@@ -161,6 +190,8 @@ pub fn json(
             "file": count.file,
             "pid": count.pid,
             "comm": count.comm,
+            "mount": count.mount.as_ref().map(|mount| mount.place.as_str()),
+            "file_system": count.mount.as_ref().map(|mount| mount.kind.as_str()),
             "failed": count.failed,
             "bytes": count.bytes,
         });
@@ -181,13 +212,26 @@ pub fn json(
             })
         })
         .collect();
+    let not_returned = |call: &UnfinishedCall| {
+        json!({
+            "call": call.call,
+            "op": call.op.map(|op| op.name()),
+            "file": call.file,
+            "pid": call.pid,
+            "comm": call.comm,
+            "mount": call.mount.as_ref().map(|mount| mount.place.as_str()),
+            "file_system": call.mount.as_ref().map(|mount| mount.kind.as_str()),
+            "age_ns": call.age.ns(),
+        })
+    };
     let object = json!({
         "schema": "iowhy.syscalls/1",
-        "seconds": seconds,
+        "seconds": totals.seconds,
         "calls": counts.iter().map(of).collect::<Vec<_>>(),
+        "unfinished": unfinished.iter().map(not_returned).collect::<Vec<_>>(),
         "disk": disk_of,
-        "losses": calls::lost(losses),
-        "disk_lost": disk.lost,
+        "losses": calls::lost(totals.losses),
+        "disk_lost": totals.disk_lost,
     });
     writeln!(sanitised::stdout(), "{object}")?;
     Ok(())

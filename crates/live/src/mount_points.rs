@@ -1,0 +1,103 @@
+//! Where file systems are mounted, by the number of their superblock.
+
+use std::collections::HashMap;
+use std::fs;
+
+/// Where this process sees its mounts.
+const MOUNTS: &str = "/proc/self/mountinfo";
+
+/// A place at which a file system is mounted.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct MountPoint {
+    /// The folder; `0:52, not mounted here` of one that only others see.
+    pub place: String,
+    /// Its type, such as `ext4`; empty if it is not known.
+    pub kind: String,
+}
+
+/// The mounts of this mount namespace, one place for each file system.
+#[derive(Debug, Default)]
+pub struct MountPoints(HashMap<u32, (bool, MountPoint)>);
+
+impl MountPoints {
+    /// As they are now.
+    pub fn read() -> MountPoints {
+        let mut mounts = MountPoints::default();
+        mounts.read_again();
+        mounts
+    }
+
+    /// Adds those that came since then; those that went keep their names.
+    pub fn read_again(&mut self) {
+        self.take(&fs::read_to_string(MOUNTS).unwrap_or_default());
+    }
+
+    /// Where the file system of this number is mounted; `None` of number 0, which is none.
+    pub fn of(&self, number: u32) -> Option<MountPoint> {
+        let (major, minor) = (number >> 20, number & 0xf_ffff);
+        let unknown = || MountPoint {
+            place: format!("{major}:{minor}, not mounted here"),
+            kind: String::new(),
+        };
+        let known = self.0.get(&number).map(|(_, mount)| mount.clone());
+        (number != 0).then(|| known.unwrap_or_else(unknown))
+    }
+
+    /// Of several places that with its root, the first one (proc_pid_mountinfo(5): number, parent,
+    /// device, root, place, options, then after a hyphen the type and the source).
+    fn take(&mut self, text: &str) {
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [_, _, numbers, root, place, rest @ ..] = &words[..] else { continue };
+            let Some((major, minor)) = numbers.split_once(':') else { continue };
+            let (Ok(major), Ok(minor)) = (major.parse::<u32>(), minor.parse::<u32>()) else {
+                continue;
+            };
+            let kind = rest.iter().skip_while(|word| **word != "-").nth(1);
+            let mount = MountPoint { place: plain(place), kind: plain(kind.unwrap_or(&"")) };
+            let (number, is_root) = (major << 20 | minor & 0xf_ffff, *root == "/");
+            match self.0.get(&number) {
+                Some((known_is_root, _)) if *known_is_root || !is_root => {}
+                _ => drop(self.0.insert(number, (is_root, mount))),
+            }
+        }
+    }
+}
+
+/// Blanks and the like are written as `\040`.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        plain.push_str(before);
+        let code = after.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match code {
+            Some(code) => plain.push(char::from(code)),
+            None => plain.push('\\'),
+        }
+        rest = after.get(if code.is_some() { 3 } else { 0 }..).unwrap_or_default();
+    }
+    plain + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_has_one_place_that_with_its_root() {
+        let mut mounts = MountPoints::default();
+        mounts.take(
+            "30 1 8:2 /sub /x rw - ext4 /dev/sda2 rw\n\
+             31 1 8:2 / /data\\040one rw,noatime shared:5 - ext4 /dev/sda2 rw\n\
+             32 1 8:2 / /later rw - ext4 /dev/sda2 rw\n\
+             33 1 0:52 / /mnt\\134 rw - fuse.sshfs host: rw\nnonsense\n34 1 8 / /y\n",
+        );
+        let of = |number: u32| mounts.of(number).map(|mount| (mount.place, mount.kind));
+        let known = |place: &str, kind: &str| Some((place.to_string(), kind.to_string()));
+        assert_eq!(of(8 << 20 | 2), known("/data one", "ext4"));
+        assert_eq!(of(52), known("/mnt\\", "fuse.sshfs"));
+        assert_eq!(of(53), known("0:53, not mounted here", ""));
+        assert_eq!(of(0), None);
+    }
+}
