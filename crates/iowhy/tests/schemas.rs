@@ -127,7 +127,7 @@ const OBJECTS: &[(&str, Option<&str>, &str)] = &[
     (
         "syscalls",
         Some("iowhy.syscalls/1"),
-        "seconds:number calls:[$call] disk:[object] losses:[$loss] disk_lost:integer",
+        "seconds:number calls:[$call] unfinished:[object] disk:[object] losses:[$loss] disk_lost:integer",
     ),
     (
         "uprobe",
@@ -137,7 +137,7 @@ const OBJECTS: &[(&str, Option<&str>, &str)] = &[
     (
         "waits",
         Some("iowhy.waits/1"),
-        "seconds:number sum_ns:integer io_sum_ns:integer waits:[$wait] losses:[$loss]",
+        "seconds:number sum_ns:integer io_sum_ns:integer ended:[$wait_end] waits:[$wait] losses:[$loss]",
     ),
     (
         "probe",
@@ -158,8 +158,8 @@ const WITHIN: &[(&str, &str)] = &[
     ("bound", "above?:number|null below?:number|null between?:[number|null]"),
     (
         "call",
-        "call:string op:string|null file:string|null pid:integer comm:string count:integer failed:integer bytes:integer|null \
-         sum_ns:number min_ns:integer max_ns:integer buckets:[object]",
+        "call:string op:string|null file:string|null mount:string|null file_system:string|null pid:integer comm:string \
+         count:integer failed:integer bytes:integer|null sum_ns:number min_ns:integer max_ns:integer buckets:[object]",
     ),
     ("explained_by", "side:string|null verdict:string|null"),
     (
@@ -183,7 +183,12 @@ const WITHIN: &[(&str, &str)] = &[
     (
         "wait",
         "pid:integer comm:string for_io:boolean function:string|null waits_for:string|null stack:[string] count:integer \
-         unfinished:integer earlier:integer sum_ns:integer max_ns:integer",
+         unfinished:integer earlier:integer sum_ns:integer max_ns:integer ended:[$wait_end]",
+    ),
+    (
+        "wait_end",
+        "by:string comm:string|null device:string|null operation:string|null count:integer sum_ns:integer late_ns:integer \
+         d2c_count:integer d2c_sum_ns:integer d2c_max_ns:integer",
     ),
 ];
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::rig::slow_mount::SlowMount;
 use crate::rig::{self, Loop, Running, can_run, until_attached};
 
 /// Reads 64 KiB at random with O_DIRECT for so many seconds once it is told to by a line, in a name
@@ -84,6 +85,22 @@ fn sum(rows: &[Value]) -> f64 {
     rows.iter().map(|row| row["sum_ns"].as_f64().expect("a sum")).sum()
 }
 
+/// What ended waits, of a row or of all: those of one kind.
+fn ended(of: &Value, by: &str) -> Vec<Value> {
+    let ends = of["ended"].as_array().expect("what ended them").iter();
+    ends.filter(|end| end["by"] == by).cloned().collect()
+}
+
+/// Every wait has one end: as many and as long as the rows.
+fn ends_add_up(object: &Value) {
+    for of in rows(object).iter().chain([object]) {
+        let ends = of["ended"].as_array().expect("what ended them");
+        assert_eq!(sum(ends), of["sum_ns"].as_f64().expect("a sum"), "{of}");
+        let counts: u64 = ends.iter().map(|end| end["count"].as_u64().unwrap()).sum();
+        assert!(of["count"].as_u64().is_none_or(|count| count == counts), "{of}");
+    }
+}
+
 #[test]
 fn waits_for_direct_reads_are_those_that_the_program_measured() {
     if !can_run(&["python3", "fio"]) {
@@ -101,10 +118,15 @@ fn waits_for_direct_reads_are_those_that_the_program_measured() {
     let named = watching(&["--comm", comm, "--json"]);
     let folded = watching(&["--pid", &pid, "--folded"]);
     let table = watching(&["--pid", &pid, "--verbose"]);
+    let mut beside = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+    beside.args(["syscalls", "--pid", &pid, "--json", "--for", "5m"]);
+    let beside = beside.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let beside = beside.spawn().expect("iowhy");
+    until_attached(&beside);
     let asleep = watching(&["--pid", &of_nap, "--json"]);
     let measured = has_read(&mut reader);
     let (object, named, asleep) = (object(json), object(named), object(asleep));
-    let (folded, table) = (stopped(folded), stopped(table));
+    let (folded, table, beside) = (stopped(folded), stopped(table), self::object(beside));
     let io: Vec<Value> =
         rows(&object).iter().filter(|row| row["for_io"] == true).cloned().collect();
     let waited = sum(&io);
@@ -119,6 +141,32 @@ fn waits_for_direct_reads_are_those_that_the_program_measured() {
     assert_eq!(longest["comm"], comm);
     assert_eq!(longest["pid"].to_string(), pid);
     assert!(longest["max_ns"].as_f64() >= longest["sum_ns"].as_f64().map(|sum| sum / 1e6));
+    // What ended them: the reads of this disk, and the tracer of requests saw the same device time.
+    ends_add_up(&object);
+    let by_disk = ended(longest, "request");
+    let [by_disk] = &by_disk[..] else { panic!("one device and operation: {longest}") };
+    assert_eq!(
+        (&by_disk["device"], &by_disk["operation"]),
+        (&disk.name.clone().into(), &"read".into())
+    );
+    let share = by_disk["sum_ns"].as_f64().unwrap() / sum(&io);
+    let of = |object: &Value, key: &str| object[key].as_f64().expect("a number");
+    let (device, tracer) = (of(by_disk, "d2c_sum_ns"), of(&beside["disk"][0], "d2c_sum_ns"));
+    println!(
+        "{:.1} % ended by reads of the disk; D2C {:.4} s, by the tracer {:.4} s, {} and {} I/Os",
+        share * 100.0,
+        device / 1e9,
+        tracer / 1e9,
+        by_disk["d2c_count"],
+        beside["disk"][0]["ios"],
+    );
+    assert!(share > 0.95, "{longest}");
+    assert!(device <= of(by_disk, "sum_ns") * 1.02, "{longest}");
+    let each = |sum: f64, count: f64| sum / count;
+    let ours = each(device, of(by_disk, "d2c_count"));
+    let theirs = each(tracer, of(&beside["disk"][0], "ios"));
+    assert!((0.9..1.1).contains(&(ours / theirs)), "{ours} {theirs} ns: {beside}");
+    assert!(table.contains(&format!("by reads of {}, D2C ", disk.name)), "{table}");
     // The same by its name; another process, which only sleeps, waits for nothing.
     assert!(rows(&named).iter().all(|row| row["pid"] == longest["pid"]), "{named}");
     assert!((0.9..1.1).contains(&(sum(rows(&named)) / sum(rows(&object)))), "{named}");
@@ -177,4 +225,131 @@ fn a_wait_that_has_not_ended_is_counted_so_far_and_marked() {
     assert!(waited >= 1e9 && waited < at_most && waited == longest, "{at_most}: {object}");
     assert_eq!(row["for_io"], false, "{object}");
     assert_eq!(row["waits_for"], "its vfork child", "{object}");
+}
+
+/// Writes or reads 4 KiB with so many calls, once it is told to by a line, in a name of its own; the
+/// last word of `how` is `fsync` for one after each.
+const CALLER: &str = r#"
+import mmap, os, sys
+path, comm, how, number = sys.argv[1], os.fsencode(sys.argv[2]), sys.argv[3].split(), int(sys.argv[4])
+open("/proc/self/comm", "wb").write(comm)
+direct = os.O_DIRECT if "direct" in how else 0
+file = os.open(path, os.O_RDWR | direct)
+page = mmap.mmap(-1, 4096)
+print("ready", flush=True)
+sys.stdin.readline()
+for k in range(number):
+    if "read" in how:
+        os.preadv(file, [page], k * 4096)
+    if "write" in how:
+        os.pwritev(file, [page], 0)
+    if "fsync" in how:
+        os.fsync(file)
+print("done", flush=True)
+sys.stdin.readline()
+"#;
+
+fn caller(path: &str, comm: &str, how: &str, number: u32) -> Running {
+    let mut python = Command::new("python3");
+    python.args(["-c", CALLER, path, comm, how, &number.to_string()]);
+    let child = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
+    let mut caller = Running(child);
+    assert_eq!(line(&mut caller), "ready");
+    caller
+}
+
+fn go(caller: &mut Running) {
+    caller.0.stdin.as_mut().expect("its input").write_all(b"go\n").expect("it is told");
+}
+
+#[test]
+fn waits_for_a_disk_of_known_delay_are_tied_to_its_requests() {
+    if !can_run(&["python3"]) {
+        return;
+    }
+    // The disk's file is on a file system whose server takes 30 ms.
+    let mount = SlowMount::new(0.03, 16);
+    let file = mount.file("file");
+    std::fs::metadata(&file).expect("its file");
+    let path = rig::run("losetup", &["-f", "--show", "--direct-io=on", file.to_str().unwrap()]);
+    let path = path.trim().to_string();
+    struct Detached(String);
+    impl Drop for Detached {
+        fn drop(&mut self) {
+            let _ = Command::new("losetup").args(["-d", &self.0]).status();
+        }
+    }
+    let _disk = Detached(path.clone());
+    let (name, number) = (path.trim_start_matches("/dev/"), 12);
+    let mut reader = caller(&path, "iowhy-slowread", "direct read", number);
+    let mut flusher = caller(&path, "iowhy-flusher", "direct write fsync", number);
+    let pids = [&reader, &flusher].map(|of| of.0.id().to_string());
+    let watches = pids.map(|pid| watching(&["--pid", &pid, "--json"]));
+    for of in [&mut reader, &mut flusher] {
+        go(of);
+        assert_eq!(line(of), "done");
+    }
+    let [reads, flushes] = watches.map(object);
+    for (object, operations) in [(&reads, &["read"][..]), (&flushes, &["flush", "write"][..])] {
+        ends_add_up(object);
+        let by: Vec<Value> = ended(object, "request");
+        let mut seen: Vec<&str> = by.iter().map(|end| end["operation"].as_str().unwrap()).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, operations, "{object}");
+        for end in &by {
+            assert_eq!(end["device"], name, "{object}");
+            assert!(end["count"].as_u64().unwrap() >= u64::from(number) - 1, "{object}");
+            assert_eq!(end["d2c_count"], end["count"], "{object}");
+            let mean =
+                |key: &str| end[key].as_f64().unwrap() / 1e6 / end["count"].as_f64().unwrap();
+            let (wait, device) = (mean("sum_ns"), mean("d2c_sum_ns"));
+            println!("{}: waits {wait:.2} ms, device {device:.2} ms", end["operation"]);
+            assert!(device >= 30.0 && device <= wait && wait < device + 15.0, "{object}");
+        }
+        assert!(sum(&by) > 0.95 * object["sum_ns"].as_f64().unwrap(), "{object}");
+    }
+}
+
+#[test]
+fn waits_for_a_lock_or_a_server_are_tied_to_who_ended_them_and_to_no_request() {
+    if !can_run(&["python3", "fio"]) {
+        return;
+    }
+    let mount = SlowMount::new(0.02, 16);
+    let file = mount.file("file");
+    let path = file.to_str().unwrap();
+    // A write to a file of FUSE holds its lock while it waits for the server: of two who write, one
+    // waits for the lock, which the other releases.
+    let names = ["iowhy-holder-a", "iowhy-holder-b"];
+    let mut writers = names.map(|name| caller(path, name, "direct write", 40));
+    // Requests complete all the time on the same CPUs.
+    let disk = Loop::new(64, None);
+    let _load =
+        disk.under_load(&["--rw=randread", "--size=64m", "--iodepth=4", "--ioengine=libaio"]);
+    let pids = [&writers[0], &writers[1]].map(|of| of.0.id().to_string());
+    let watches = pids.map(|pid| watching(&["--pid", &pid, "--json"]));
+    writers.iter_mut().for_each(go);
+    writers.iter_mut().for_each(|of| assert_eq!(line(of), "done"));
+    let objects = watches.map(object);
+    let mut locked = 0;
+    for (object, other) in objects.iter().zip(["iowhy-holder-b", "iowhy-holder-a"]) {
+        ends_add_up(object);
+        assert_eq!(ended(object, "request"), Vec::<Value>::new(), "{object}");
+        for row in rows(object) {
+            let by = ended(row, "task");
+            println!("{}: {} waits, {by:?}", row["waits_for"], row["count"]);
+            let of = |comm: &str| {
+                let of = by.iter().filter(|end| end["comm"] == comm);
+                of.map(|end| end["count"].as_u64().unwrap()).sum::<u64>()
+            };
+            match row["waits_for"].as_str() {
+                Some("a lock") => locked += of(other),
+                Some("the answer of a FUSE server") => {
+                    assert!(of("python3") * 10 >= row["count"].as_u64().unwrap() * 9, "{row}");
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(locked >= 20, "{objects:?}");
 }

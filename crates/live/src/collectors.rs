@@ -17,7 +17,7 @@ pub use host_facts::{HostFacts, KernelLog};
 pub use mountstats::MountStats;
 pub use syscalls::{CallCount, Syscalls, UnfinishedCall, call_names};
 pub use uprobe::{EventCount, Uprobe, UprobeOptions};
-pub use waits::{WaitCount, Waits};
+pub use waits::{EndedBy, WaitCount, WaitEnd, Waits, add_ends};
 
 use std::path::Path;
 

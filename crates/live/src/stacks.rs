@@ -121,6 +121,12 @@ impl KernelSymbols {
         KernelSymbols::parse(&fs::read_to_string(KERNEL).unwrap_or_default())
     }
 
+    /// These, in the order of their addresses.
+    #[cfg(test)]
+    pub fn of(functions: &[(u64, &str)]) -> KernelSymbols {
+        KernelSymbols(functions.iter().map(|(at, name)| (*at, name.to_string())).collect())
+    }
+
     fn parse(text: &str) -> KernelSymbols {
         let line = |line: &str| {
             let mut words = line.split_whitespace();

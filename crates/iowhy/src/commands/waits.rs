@@ -1,4 +1,4 @@
-//! Which tasks wait in uninterruptible sleep, where in the kernel, and how long.
+//! Which tasks wait in uninterruptible sleep, where in the kernel, how long, and what ended it.
 //!
 //! ## Does
 //! Traces every stretch that a task is off its CPU in uninterruptible sleep (state D), until it
@@ -8,19 +8,27 @@
 //! prints the innermost function that shows what the task waits for, and what that is where known;
 //! for a lock, the function that wants it.
 //!
+//! Below that it prints what ended these waits, with the share of the time. A wait that was ended
+//! by a block request names the device and the operation, and the mean device time (D2C) of these
+//! requests beside the mean of the waits: about equal, and the task waited for that device; much
+//! shorter, and it waited for a queue, or for several requests of which this was the last. A wait
+//! that another task ended names that program: whoever released a lock, a server of a FUSE file
+//! system, or a kernel thread (`kworker`, `jbd2`, `md0_raid1`) that completes for others what a
+//! device began; the device then is in the row of that thread. The last lines have the same sums
+//! over all rows.
+//!
 //! The rows are those with the longest sum; `--verbose` prints all, each with its stack. `--folded`
 //! prints every stack once, with its sum in microseconds, for `flamegraph.pl`. Waits that had begun
 //! before the watch or had not ended at its end are counted within it, and marked. The time
-//! includes the wait for a CPU after the wake-up. Sums of several tasks overlap: they can exceed
-//! the time watched.
+//! includes the wait for a CPU after the wake-up, which is printed where it is a twentieth or more.
+//! Sums of several tasks overlap: they can exceed the time watched.
 //!
 //! Not in this output: interruptible sleep (state S), in which programs wait for asynchronous I/O
-//! such as io_uring or libaio; which device a wait was for, and how many waits ended with the
-//! completion of a block I/O, because wake-ups are not traced (`snoop --stacks` shows who submits
-//! I/Os); who holds a lock.
+//! such as io_uring or libaio; requests that did not end a wait (`hist`, `snoop --stacks`); a wait
+//! for a free tag in a queue is ended by an interrupt here, because its request is over by then.
 //!
 //! ## Examples
-//! `iowhy waits --for 30s`: who waits, in which function, and is it I/O?
+//! `iowhy waits --for 30s`: who waits, in which function, and which device ended it?
 //! `iowhy waits --pid 4242 --verbose`: one process, every stack.
 //! `iowhy waits --folded --for 30s | flamegraph.pl --countname us > waits.svg`: as a flame graph.
 //! `iowhy waits --comm postgres --json`: one object of schema `iowhy.waits/1`.
@@ -80,6 +88,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if watch.collectors.of().is_some_and(Waits::hides_names) {
         let hint = "run as root, or set `kernel.kptr_restrict` to 0";
         messages::warn("the kernel hides the names of its functions", Some(hint));
+    }
+    if let Some(why) = watch.collectors.of().and_then(Waits::refused_ends) {
+        messages::warn(&format!("what ended the waits is not known: {why}"), None);
     }
     if given.json {
         text::json(counts, &losses, seconds)?;

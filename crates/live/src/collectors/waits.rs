@@ -1,4 +1,5 @@
-//! Uninterruptible sleep of tasks, with the kernel stack in which they wait, with eBPF.
+//! Uninterruptible sleep of tasks, with the kernel stack in which they wait and what ended it, with
+//! eBPF.
 //!
 //! ## Watches
 //! Every task that leaves its CPU in state D (uninterruptible or killable, but not the idle state I
@@ -8,6 +9,11 @@
 //! wait that has not ended is counted up to the end of the watch, one that had begun before is
 //! counted from the start of the watch.
 //!
+//! What ends a wait is a wake-up. If it is called within the completion of a block request (on the
+//! same CPU, in the same context, before that request is free again), that request ended the wait:
+//! its device, its operation and its device time (D2C) are counted with the wait. Else the wake-up
+//! came from a running task, whose program is counted, or from an interrupt.
+//!
 //! ## Needs
 //! Linux 5.8 or later with BTF, and root or `CAP_BPF` with `CAP_PERFMON`. Names of kernel functions
 //! need `CAP_SYSLOG`, or `kernel.kptr_restrict` 0. Tasks that wait already when the watch begins
@@ -15,28 +21,31 @@
 //!
 //! ## Costs
 //! About 60 nanoseconds for every context switch on the machine, and one microsecond more for one
-//! into state D, whose stack is walked (Linux 6.18, by `kernel.bpf_stats_enabled`). 8 MiB, and 0.2
-//! MiB for each CPU.
+//! into state D, whose stack is walked; 0.1 microseconds for every wake-up, 0.5 for every block
+//! request, and one more for a wake-up of such a task by a program (Linux 6.18, by
+//! `kernel.bpf_stats_enabled`). 8 MiB, and 0.5 MiB for each CPU.
 //!
 //! ## Not in this output
 //! How long a task had waited before the watch began. Interruptible sleep (state S), waiting for a
-//! CPU, and CPU time. Which device a wait was for, and whether a completed block I/O ended it: the
-//! wake-up is not traced.
+//! CPU, and CPU time. I/O that ends a wait through a task between: a worker of the file system, the
+//! journal's thread or the thread of an array completes what the request began, and that task is
+//! named. Of several requests that a task waits for together, only the last one, which wakes it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::Path;
 
 use aya::maps::{HashMap, MapData, PerCpuArray, PerCpuHashMap, StackTraceMap};
 use aya::programs::{BtfTracePoint, Iter};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
-use iowhy_model::{Level, Nanos, Sampling, Sink, Source, Time};
+use iowhy_model::{Level, Nanos, Op, Sampling, Sink, Source, Time};
 
 use crate::bpf::{absent, broke, refused};
 use crate::btf::KernelTypes;
 use crate::call_latencies::{CallerGlobals, Callers, missed, name_in};
 use crate::rights::Rights;
 use crate::stacks::KernelSymbols;
-use crate::{Collector, Error, clock};
+use crate::{Collector, Error, clock, devices};
 
 /// Its name in the list of collectors.
 pub const NAME: &str = "waits";
@@ -47,6 +56,12 @@ static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/waits.b
 /// The tracepoint and its program.
 const TRACEPOINT: &str = "sched_switch";
 const PROGRAM: &str = "change_task";
+/// Those that see what ends a wait; the one that names it comes last.
+const ENDS: [(&str, &str); 3] = [
+    ("block_rq_issue", "note_issue"),
+    ("block_rq_complete", "note_completion"),
+    ("sched_waking", "wake_task"),
+];
 /// What a program is shown to see all tasks, and that program.
 const TASKS: &str = "task";
 const LOOK: &str = "look_at_task";
@@ -54,10 +69,26 @@ const LOOK: &str = "look_at_task";
 const FRAMES: usize = 64;
 /// Numbers of stacks of tasks that waited before, plus the thread; as in the programs.
 const EARLIER: u32 = 1 << 30;
-/// Words of `struct wait`: process, stack, whether for I/O, name.
-const WAIT_WORDS: usize = 7;
-/// Words of `struct begun`: the time, a wait, and what fills its last 8 bytes.
-const BEGUN_WORDS: usize = 2 + WAIT_WORDS + 1;
+/// Words of `struct wait`: process, stack, whether for I/O, name; what ended it, device, operation,
+/// name.
+const WAIT_WORDS: usize = 14;
+/// Words of `struct begun`: two times, a latency, and a wait.
+const BEGUN_WORDS: usize = 6 + WAIT_WORDS;
+/// 64-bit words of `struct waited`.
+const WAITED_WORDS: usize = 7;
+/// `enum ended_by`.
+const BY_REQUEST: u32 = 1;
+const BY_INTERRUPT: u32 = 2;
+const BY_TASK: u32 = 3;
+/// Where the kernel is entered for an interrupt while a program runs (arch/x86/entry/entry_64.S,
+/// arch/x86/include/asm/idtentry.h).
+const INTERRUPTED: [&str; 4] =
+    ["asm_common_interrupt", "asm_sysvec_", "asm_spurious_interrupt", "common_interrupt_return"];
+/// Least size of a task's stack in the kernel (THREAD_SIZE of x86-64 and arm64); it is never
+/// smaller than a page.
+const LEAST_STACK: u64 = 16 << 10;
+/// RQF_FLUSH_SEQ before it was an enumerator (6.11).
+const FLUSH_SEQ_BIT: u32 = 4;
 
 /// What the tasks of one process and name waited for in one stack of the kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,6 +111,47 @@ pub struct WaitCount {
     pub total: Nanos,
     /// The longest.
     pub longest: Nanos,
+    /// What ended them, the longest sum first: together as many and as long.
+    pub ends: Vec<WaitEnd>,
+}
+
+/// What ended a wait.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum EndedBy {
+    /// The completion of a block request.
+    Request {
+        /// Of this device.
+        device: String,
+        /// Its operation.
+        op: Op,
+    },
+    /// An interrupt that completed no block request when it woke the task.
+    Interrupt,
+    /// A running task of this program.
+    Task(String),
+    /// It had not ended.
+    Nothing,
+    /// The wake-up was not seen.
+    Unknown,
+}
+
+/// The waits that one thing ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitEnd {
+    /// What it was.
+    pub by: EndedBy,
+    /// How many.
+    pub count: u64,
+    /// Their lengths added up.
+    pub total: Nanos,
+    /// Of this, from the wake-up until the task ran.
+    pub late: Nanos,
+    /// How many have the device time of the request that ended them.
+    pub with_d2c: u64,
+    /// The device times of these added up.
+    pub d2c: Nanos,
+    /// The longest of these.
+    pub longest_d2c: Nanos,
 }
 
 /// The watcher of waits.
@@ -88,6 +160,7 @@ pub struct Waits {
     running: Option<AttachedState>,
     counts: Vec<WaitCount>,
     hides_names: bool,
+    refused_ends: Option<String>,
 }
 
 /// `struct wait`.
@@ -97,7 +170,8 @@ struct AttachedState {
     // Dropped first: nothing is counted into tables that are going.
     programs: Option<Ebpf>,
     waiting: HashMap<MapData, u32, [u32; BEGUN_WORDS]>,
-    waits: PerCpuHashMap<MapData, Wait, [u64; 3]>,
+    waits: PerCpuHashMap<MapData, Wait, [u64; WAITED_WORDS]>,
+    devices: BTreeMap<u32, String>,
     traces: StackTraceMap<MapData>,
     earlier: HashMap<MapData, u32, [u64; FRAMES]>,
     missed: PerCpuArray<MapData, u64>,
@@ -109,7 +183,7 @@ struct AttachedState {
 impl Waits {
     /// A watcher of these that has not begun yet.
     pub fn new(whom: Callers) -> Waits {
-        Waits { whom, running: None, counts: Vec::new(), hides_names: false }
+        Waits { whom, running: None, counts: Vec::new(), hides_names: false, refused_ends: None }
     }
 
     /// Everything counted up to the end of the watch, the longest sum first.
@@ -120,6 +194,11 @@ impl Waits {
     /// Whether the kernel hides the names of its functions.
     pub fn hides_names(&self) -> bool {
         self.hides_names
+    }
+
+    /// Why the kernel refused to show what ends a wait, if it did.
+    pub fn refused_ends(&self) -> Option<&str> {
+        self.refused_ends.as_deref()
     }
 }
 
@@ -135,7 +214,18 @@ impl Collector for Waits {
         let arguments = types.tracepoint_arguments(TRACEPOINT);
         let state_argument = u32::from(arguments.is_some_and(|number| number > 3));
         let (globals, mut loader) = (CallerGlobals::of(&self.whom), EbpfLoader::new());
-        loader.btf(Some(&btf)).override_global("state_argument", &state_argument, true);
+        let arguments = types.tracepoint_arguments("block_rq_issue");
+        let rq_argument = u32::from(arguments == Some(2));
+        let has_rq_disk = u32::from(types.has_member("request", "rq_disk"));
+        let flush_seq = 1u32 << types.constant("__RQF_FLUSH_SEQ").unwrap_or(FLUSH_SEQ_BIT);
+        let stack_bytes = LEAST_STACK.max(rustix::param::page_size() as u64);
+        loader
+            .btf(Some(&btf))
+            .override_global("state_argument", &state_argument, true)
+            .override_global("rq_argument", &rq_argument, true)
+            .override_global("has_rq_disk", &has_rq_disk, true)
+            .override_global("flush_seq_flag", &flush_seq, true)
+            .override_global("stack_bytes", &stack_bytes, true);
         globals.set(&mut loader);
         let mut programs = loader.load(OBJECT).map_err(refused)?;
         let mut take = |name: &str| programs.take_map(name).ok_or_else(|| absent(name));
@@ -146,10 +236,16 @@ impl Collector for Waits {
         let missed = PerCpuArray::try_from(take("missed")?).map_err(refused)?;
         let symbols = KernelSymbols::read();
         self.hides_names = symbols.are_hidden();
-        let program = programs.program_mut(PROGRAM).ok_or_else(|| absent(PROGRAM))?;
-        let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
-        program.load(TRACEPOINT, &btf).map_err(refused)?;
-        program.attach().map_err(refused)?;
+        // First, so that no wait begins whose end could not be seen. They are refused together: a
+        // wake-up without the request that it belongs to would be taken for another's.
+        let ends = ENDS.iter().map(|(at, name)| load(&mut programs, at, name, &btf));
+        let loaded = ends.collect::<Result<Vec<()>, Error>>();
+        match loaded {
+            Ok(_) => ENDS.iter().try_for_each(|(_, name)| attach(&mut programs, name))?,
+            Err(error) => self.refused_ends = Some(error.to_string()),
+        }
+        load(&mut programs, TRACEPOINT, PROGRAM, &btf)?;
+        attach(&mut programs, PROGRAM)?;
         let began = clock::now();
         if globals.see_all_processes() {
             // Older kernels cannot show a program the stacks of others.
@@ -164,6 +260,7 @@ impl Collector for Waits {
             programs,
             waiting,
             waits,
+            devices: device_names(),
             traces,
             earlier,
             missed,
@@ -181,8 +278,11 @@ impl Collector for Waits {
 
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
-        running.programs = None;
+        // Taking the programs off takes a while: what goes on is counted up to here.
         let now = clock::now();
+        running.programs = None;
+        // Those that came since then, and those that went.
+        running.devices.extend(device_names());
         sink.resume(running.listing);
         sink.source().watched = Some(now - running.began);
         self.counts = running.read(now)?;
@@ -195,6 +295,27 @@ impl Collector for Waits {
         sink.end();
         Ok(())
     }
+}
+
+fn load(programs: &mut Ebpf, tracepoint: &str, name: &str, btf: &Btf) -> Result<(), Error> {
+    tracepoint_program(programs, name)?.load(tracepoint, btf).map_err(refused)
+}
+
+fn attach(programs: &mut Ebpf, name: &str) -> Result<(), Error> {
+    tracepoint_program(programs, name)?.attach().map(drop).map_err(refused)
+}
+
+fn tracepoint_program<'a>(
+    programs: &'a mut Ebpf,
+    name: &str,
+) -> Result<&'a mut BtfTracePoint, Error> {
+    programs.program_mut(name).ok_or_else(|| absent(name))?.try_into().map_err(refused)
+}
+
+/// Names of the block devices by their numbers, as the programs write them.
+fn device_names() -> BTreeMap<u32, String> {
+    let known = devices::devices(Path::new("/sys")).unwrap_or_default().into_iter();
+    known.map(|device| ((device.major << 20 | device.minor) + 1, device.name)).collect()
 }
 
 /// Has the program look at every task once.
@@ -217,17 +338,14 @@ impl AttachedState {
         for entry in self.waits.iter() {
             let (of, cpus) = entry.map_err(broke)?;
             let sum = sums.entry(of).or_default();
-            for [count, total, longest] in cpus.iter() {
-                sum.add(*count, *total, *longest);
-            }
+            cpus.iter().for_each(|waited| sum.add(waited));
         }
         for entry in self.waiting.iter() {
             let (_, begun) = entry.map_err(broke)?;
             let Some((since, of)) = split(begun) else { continue };
             let took = u64::try_from(now.ns()).unwrap_or(0).saturating_sub(since);
             let sum = sums.entry(of).or_default();
-            sum.add(1, took, took);
-            sum.unfinished += 1;
+            sum.add_unfinished(took);
         }
         // A stack that was there before and one of later may be the same.
         let mut counts: BTreeMap<(u32, String, Vec<String>, bool), WaitCount> = BTreeMap::new();
@@ -243,7 +361,9 @@ impl AttachedState {
         Ok(counts)
     }
 
-    fn named(&self, [pid, stack, for_io, name @ ..]: Wait, sum: WaitSum) -> Option<WaitCount> {
+    fn named(&self, of: Wait, sum: WaitSum) -> Option<WaitCount> {
+        let [pid, stack, for_io, rest @ ..] = of;
+        let (name, end) = rest.split_first_chunk::<4>()?;
         let is_earlier = stack.cast_signed() >= EARLIER.cast_signed();
         let addresses: Vec<u64> = if stack.cast_signed() < 0 {
             Vec::new()
@@ -254,10 +374,9 @@ impl AttachedState {
             let trace = self.traces.get(&stack, 0).ok();
             trace.map_or(Vec::new(), |trace| trace.frames().iter().map(|one| one.ip).collect())
         };
-        let nanos = |ns: u64| Nanos(i64::try_from(ns).unwrap_or(i64::MAX));
-        (sum.count > 0).then(|| WaitCount {
+        let count = |ends: Vec<WaitEnd>| WaitCount {
             pid,
-            comm: name_in(&name.map(u32::to_ne_bytes).concat()),
+            comm: name_of(name),
             stack: self.symbols.frames(&addresses),
             for_io: for_io > 0,
             count: sum.count,
@@ -265,8 +384,47 @@ impl AttachedState {
             earlier: if is_earlier { sum.count } else { 0 },
             total: nanos(sum.total),
             longest: nanos(sum.longest),
-        })
+            ends,
+        };
+        (sum.count > 0).then(|| count(sum.ends(ended_by(end, &self.devices, &self.symbols))))
     }
+}
+
+/// The last words of `struct wait`.
+fn ended_by(words: &[u32], devices: &BTreeMap<u32, String>, symbols: &KernelSymbols) -> EndedBy {
+    match words {
+        [BY_REQUEST, number, op, ..] => {
+            let (major, minor) = (number.wrapping_sub(1) >> 20, number.wrapping_sub(1) & 0xf_ffff);
+            let device = devices.get(number).cloned();
+            EndedBy::Request {
+                device: device.unwrap_or_else(|| format!("{major}:{minor}")),
+                op: Op::ALL.get(*op as usize).copied().unwrap_or(Op::Other),
+            }
+        }
+        [BY_INTERRUPT, ..] => EndedBy::Interrupt,
+        [BY_TASK, low, high, name @ ..] => {
+            let entry = u64::from(*high) << 32 | u64::from(*low);
+            let frames = symbols.frames(&[entry]);
+            let first = frames.first().map_or("", String::as_str);
+            match INTERRUPTED.iter().any(|begins| first.starts_with(begins)) {
+                true => EndedBy::Interrupt,
+                false => EndedBy::Task(name_of(name)),
+            }
+        }
+        _ => EndedBy::Unknown,
+    }
+}
+
+fn name_of(words: &[u32]) -> String {
+    name_in(&words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>())
+}
+
+fn nanos(ns: u64) -> Nanos {
+    Nanos(i64::try_from(ns).unwrap_or(i64::MAX))
+}
+
+fn plus(one: Nanos, other: Nanos) -> Nanos {
+    Nanos(one.ns().saturating_add(other.ns()))
 }
 
 impl WaitCount {
@@ -275,32 +433,97 @@ impl WaitCount {
         self.count += other.count;
         self.unfinished += other.unfinished;
         self.earlier += other.earlier;
-        self.total = Nanos(self.total.ns().saturating_add(other.total.ns()));
+        self.total = plus(self.total, other.total);
         self.longest = self.longest.max(other.longest);
+        add_ends(&mut self.ends, &other.ends);
     }
 }
 
+/// Adds the ends of other waits to these, and keeps the longest sum first.
+pub fn add_ends(ends: &mut Vec<WaitEnd>, others: &[WaitEnd]) {
+    for other in others {
+        match ends.iter_mut().find(|end| end.by == other.by) {
+            Some(end) => {
+                end.count += other.count;
+                end.total = plus(end.total, other.total);
+                end.late = plus(end.late, other.late);
+                end.with_d2c += other.with_d2c;
+                end.d2c = plus(end.d2c, other.d2c);
+                end.longest_d2c = end.longest_d2c.max(other.longest_d2c);
+            }
+            None => ends.push(other.clone()),
+        }
+    }
+    ends.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.by.cmp(&b.by)));
+}
+
+/// `struct waited`, of all CPUs, and what goes on.
 #[derive(Clone, Copy, Default)]
 struct WaitSum {
     count: u64,
     unfinished: u64,
+    unfinished_total: u64,
     total: u64,
     longest: u64,
+    late: u64,
+    d2c: u64,
+    longest_d2c: u64,
+    with_d2c: u64,
 }
 
 impl WaitSum {
-    fn add(&mut self, count: u64, total: u64, longest: u64) {
+    fn add(&mut self, waited: &[u64; WAITED_WORDS]) {
+        let [count, total, longest, late, d2c, longest_d2c, with_d2c] = *waited;
         self.count += count;
         self.total = self.total.saturating_add(total);
         self.longest = self.longest.max(longest);
+        self.late = self.late.saturating_add(late);
+        self.d2c = self.d2c.saturating_add(d2c);
+        self.longest_d2c = self.longest_d2c.max(longest_d2c);
+        self.with_d2c += with_d2c;
+    }
+
+    fn add_unfinished(&mut self, took: u64) {
+        self.add(&[1, took, took, 0, 0, 0, 0]);
+        self.unfinished += 1;
+        self.unfinished_total = self.unfinished_total.saturating_add(took);
+    }
+
+    /// What ended them, and those that had not ended.
+    fn ends(&self, by: EndedBy) -> Vec<WaitEnd> {
+        let none = |by| WaitEnd {
+            by,
+            count: 0,
+            total: Nanos(0),
+            late: Nanos(0),
+            with_d2c: 0,
+            d2c: Nanos(0),
+            longest_d2c: Nanos(0),
+        };
+        let ended = WaitEnd {
+            count: self.count - self.unfinished,
+            total: nanos(self.total - self.unfinished_total),
+            late: nanos(self.late),
+            with_d2c: self.with_d2c,
+            d2c: nanos(self.d2c),
+            longest_d2c: nanos(self.longest_d2c),
+            ..none(by)
+        };
+        let going_on = WaitEnd {
+            count: self.unfinished,
+            total: nanos(self.unfinished_total),
+            ..none(EndedBy::Nothing)
+        };
+        [ended, going_on].into_iter().filter(|end| end.count > 0).collect()
     }
 }
 
 /// `struct begun`: when it began, and what wait it is.
-fn split([low, high, rest @ ..]: [u32; BEGUN_WORDS]) -> Option<(u64, Wait)> {
-    let [low, high] = [low, high].map(u32::to_ne_bytes);
-    let (time, wait) = ([low, high].concat(), rest.first_chunk()?);
-    Some((u64::from_ne_bytes(time.try_into().ok()?), *wait))
+fn split(begun: [u32; BEGUN_WORDS]) -> Option<(u64, Wait)> {
+    let (times, wait) = begun.split_at_checked(BEGUN_WORDS - WAIT_WORDS)?;
+    let [low, high, ..] = *times else { return None };
+    let time = [low.to_ne_bytes(), high.to_ne_bytes()].concat();
+    Some((u64::from_ne_bytes(time.try_into().ok()?), wait.try_into().ok()?))
 }
 
 #[cfg(test)]
@@ -313,8 +536,56 @@ mod tests {
         let time = 0x1_2345_6789u64.to_ne_bytes();
         begun[0] = u32::from_ne_bytes([time[0], time[1], time[2], time[3]]);
         begun[1] = u32::from_ne_bytes([time[4], time[5], time[6], time[7]]);
-        begun[2..5].copy_from_slice(&[42, 7, 1]);
+        begun[6..9].copy_from_slice(&[42, 7, 1]);
         let (since, [pid, stack, for_io, ..]) = split(begun).expect("a wait");
         assert_eq!((since, pid, stack, for_io), (0x1_2345_6789, 42, 7, 1));
+    }
+
+    #[test]
+    fn what_ended_waits_is_read_and_added_up() {
+        let known = BTreeMap::from([((7 << 20 | 97) + 1, "loop97".to_string())]);
+        let symbols = KernelSymbols::of(&[(0x1000, "do_syscall_64"), (0x2000, "asm_sysvec_x")]);
+        let ended_by = |words: &[u32]| super::ended_by(words, &known, &symbols);
+        let mut words = [0u32; WAIT_WORDS - 7];
+        words[..3].copy_from_slice(&[BY_REQUEST, (7 << 20 | 97) + 1, 3]);
+        let flush = EndedBy::Request { device: "loop97".to_string(), op: Op::Flush };
+        assert_eq!(ended_by(&words), flush);
+        words[1] = (259 << 20 | 3) + 1;
+        let gone = EndedBy::Request { device: "259:3".to_string(), op: Op::Flush };
+        assert_eq!(ended_by(&words), gone);
+        words = [0; WAIT_WORDS - 7];
+        words[0] = BY_TASK;
+        words[3] = u32::from_ne_bytes(*b"jbd2");
+        assert_eq!(ended_by(&words), EndedBy::Task("jbd2".to_string()));
+        // In a call, and in an interrupt that came while it ran.
+        words[1..3].copy_from_slice(&[0x1010, 0]);
+        assert_eq!(ended_by(&words), EndedBy::Task("jbd2".to_string()));
+        words[1..3].copy_from_slice(&[0x2010, 0]);
+        assert_eq!(ended_by(&words), EndedBy::Interrupt);
+        assert_eq!(ended_by(&[BY_INTERRUPT, 0, 0, 0]), EndedBy::Interrupt);
+        assert_eq!(ended_by(&[0; 7]), EndedBy::Unknown);
+        assert_eq!(ended_by(&[]), EndedBy::Unknown);
+
+        let mut sum = WaitSum::default();
+        sum.add(&[2, 50, 30, 4, 20, 15, 2]);
+        sum.add_unfinished(7);
+        let mut ends = sum.ends(flush.clone());
+        let shown = |ends: &[WaitEnd]| -> Vec<(EndedBy, u64, i64)> {
+            ends.iter().map(|end| (end.by.clone(), end.count, end.total.ns())).collect()
+        };
+        let nothing = EndedBy::Nothing;
+        assert_eq!(shown(&ends), [(flush.clone(), 2, 50), (nothing.clone(), 1, 7)]);
+        let mut other = WaitSum::default();
+        other.add(&[1, 100, 100, 1, 40, 40, 1]);
+        add_ends(&mut ends, &other.ends(EndedBy::Interrupt));
+        add_ends(&mut ends, &other.ends(flush.clone()));
+        let all = [(flush, 3, 150), (EndedBy::Interrupt, 1, 100), (nothing, 1, 7)];
+        assert_eq!(shown(&ends), all);
+        let [by_flush, ..] = &ends[..] else { panic!("three") };
+        assert_eq!(
+            (by_flush.d2c, by_flush.longest_d2c, by_flush.with_d2c),
+            (Nanos(60), Nanos(40), 3)
+        );
+        assert_eq!(by_flush.late, Nanos(5));
     }
 }

@@ -3,15 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-use iowhy_live::WaitCount;
-use iowhy_model::{Loss, Nanos, numbers, waits};
-use serde_json::json;
+use iowhy_live::{EndedBy, WaitCount, WaitEnd, add_ends};
+use iowhy_model::{Loss, Nanos, Op, numbers, waits};
+use serde_json::{Value, json};
 
 use crate::calls;
 use crate::sanitised;
 
 /// Rows shown unless everything is asked for.
 const ROWS: usize = 10;
+/// What ended the waits of a row, at most, unless everything is asked for.
+const ENDS: usize = 3;
+/// From this share of the waiting on, the wait for a CPU after the wake-up is printed.
+const LATE: f64 = 0.05;
 
 /// The waits of all processes of one name in one stack.
 struct WaitGroup {
@@ -63,6 +67,68 @@ fn sums(counts: &[WaitCount]) -> (Nanos, Nanos) {
     (sum(false), sum(true))
 }
 
+/// What ended all waits, the longest sum first.
+fn all_ends(counts: &[WaitCount]) -> Vec<WaitEnd> {
+    let mut all = Vec::new();
+    counts.iter().for_each(|count| add_ends(&mut all, &count.ends));
+    all
+}
+
+/// The operation, of several requests.
+fn requests(op: Op) -> &'static str {
+    match op {
+        Op::Read => "reads",
+        Op::Write => "writes",
+        Op::Discard => "discards",
+        Op::Flush => "flushes",
+        Op::Other => "other requests",
+    }
+}
+
+/// What ended waits: `reads of sda, D2C 4 ms of 4.1 ms`.
+fn ended_by(end: &WaitEnd) -> String {
+    let mean = |sum: Nanos, of: u64| numbers::duration(sum.ns() as f64 / of.max(1) as f64);
+    match &end.by {
+        EndedBy::Request { device, op } => {
+            let what = format!("by {} of {}", requests(*op), plain(device));
+            match end.with_d2c {
+                0 => what,
+                known => format!(
+                    "{what}, D2C {} of {}",
+                    mean(end.d2c, known),
+                    mean(end.total, end.count)
+                ),
+            }
+        }
+        EndedBy::Task(name) => format!("by {}", plain(name)),
+        EndedBy::Interrupt => "by an interrupt".to_string(),
+        EndedBy::Nothing => "not ended".to_string(),
+        EndedBy::Unknown => "by a wake-up that was not seen".to_string(),
+    }
+}
+
+/// What ended the waits of a row; `None` if nothing of it was seen, or there is nothing to tell.
+fn ends(ends: &[WaitEnd], most: usize) -> Option<String> {
+    let is_known = |end: &WaitEnd| !matches!(end.by, EndedBy::Unknown | EndedBy::Nothing);
+    if !ends.iter().any(is_known) {
+        return None;
+    }
+    let sum = |ends: &[WaitEnd]| ends.iter().map(|end| end.total).fold(Nanos(0), plus).ns() as f64;
+    let all = sum(ends).max(1.0);
+    let share = |part: f64| numbers::share(part / all);
+    let (shown, rest) = ends.split_at(ends.len().min(most));
+    let one = |end: &WaitEnd| format!("{} {}", share(end.total.ns() as f64), ended_by(end));
+    let mut parts: Vec<String> = shown.iter().map(one).collect();
+    if !rest.is_empty() {
+        parts.push(format!("{} by {} others", share(sum(rest)), rest.len()));
+    }
+    let late = ends.iter().map(|end| end.late).fold(Nanos(0), plus).ns() as f64;
+    if late / all >= LATE {
+        parts.push(format!("of it {} for a CPU after the wake-up", numbers::duration(late)));
+    }
+    Some(format!("ended {}", parts.join("; ")))
+}
+
 /// The function that shows what a stack waits for, and what it is.
 fn shown(stack: &[String], for_io: bool) -> String {
     let unknown = if for_io { "I/O" } else { "not in iowhy's table" };
@@ -92,10 +158,35 @@ pub fn table(
         numbers::duration(all.ns() as f64),
         numbers::duration(io.ns() as f64),
     )?;
+    if let Some(line) = sums_of_ends(&all_ends(counts)) {
+        writeln!(out, "{line}")?;
+    }
     for loss in losses {
         writeln!(out, "lost     {} {}", loss.count, loss.what)?;
     }
     Ok(())
+}
+
+/// How much of the waiting was ended by what kind of thing; `None` if nobody waited.
+fn sums_of_ends(ends: &[WaitEnd]) -> Option<String> {
+    let sum = |is: fn(&EndedBy) -> bool| {
+        let of = ends.iter().filter(|end| is(&end.by)).map(|end| end.total);
+        of.fold(Nanos(0), plus)
+    };
+    let kinds = [
+        ("by block I/O", sum(|by| matches!(by, EndedBy::Request { .. }))),
+        ("by other tasks", sum(|by| matches!(by, EndedBy::Task(_)))),
+        ("by other interrupts", sum(|by| matches!(by, EndedBy::Interrupt))),
+        ("by wake-ups that were not seen", sum(|by| matches!(by, EndedBy::Unknown))),
+    ];
+    let not_ended = sum(|by| matches!(by, EndedBy::Nothing));
+    let time = |sum: Nanos| numbers::duration(sum.ns() as f64);
+    let mut parts: Vec<String> =
+        kinds.iter().map(|(what, sum)| format!("{} {what}", time(*sum))).collect();
+    if not_ended > Nanos(0) {
+        parts.push(format!("{} not ended", time(not_ended)));
+    }
+    (!ends.is_empty()).then(|| format!("ended    {}", parts.join(", ")))
 }
 
 fn write(groups: &[WaitGroup], verbose: bool, out: &mut dyn Write) -> std::io::Result<()> {
@@ -132,6 +223,9 @@ fn write(groups: &[WaitGroup], verbose: bool, out: &mut dyn Write) -> std::io::R
         let begun = edge(waits.earlier, "had begun before");
         let over = edge(waits.unfinished, "had not ended");
         writeln!(out, "{:10} {}{begun}{over}", "", shown(&waits.stack, waits.for_io))?;
+        if let Some(line) = ends(&waits.ends, if verbose { usize::MAX } else { ENDS }) {
+            writeln!(out, "{:10} {line}", "")?;
+        }
         for function in waits.stack.iter().filter(|_| verbose) {
             writeln!(out, "{:14} {function}", "")?;
         }
@@ -183,6 +277,7 @@ pub fn json(counts: &[WaitCount], losses: &[Loss], seconds: f64) -> anyhow::Resu
             "earlier": count.earlier,
             "sum_ns": count.total.ns(),
             "max_ns": count.longest.ns(),
+            "ended": count.ends.iter().map(end).collect::<Vec<_>>(),
         })
     };
     let (all, io) = sums(counts);
@@ -191,11 +286,35 @@ pub fn json(counts: &[WaitCount], losses: &[Loss], seconds: f64) -> anyhow::Resu
         "seconds": seconds,
         "sum_ns": all.ns(),
         "io_sum_ns": io.ns(),
+        "ended": all_ends(counts).iter().map(end).collect::<Vec<_>>(),
         "waits": counts.iter().map(one).collect::<Vec<_>>(),
         "losses": calls::lost(losses),
     });
     writeln!(sanitised::stdout(), "{object}")?;
     Ok(())
+}
+
+/// What ended waits, as an object.
+fn end(end: &WaitEnd) -> Value {
+    let (by, comm, of) = match &end.by {
+        EndedBy::Request { device, op } => ("request", None, Some((device.as_str(), op.name()))),
+        EndedBy::Task(comm) => ("task", Some(comm.as_str()), None),
+        EndedBy::Interrupt => ("interrupt", None, None),
+        EndedBy::Nothing => ("nothing", None, None),
+        EndedBy::Unknown => ("unknown", None, None),
+    };
+    json!({
+        "by": by,
+        "comm": comm,
+        "device": of.map(|(device, _)| device),
+        "operation": of.map(|(_, operation)| operation),
+        "count": end.count,
+        "sum_ns": end.total.ns(),
+        "late_ns": end.late.ns(),
+        "d2c_count": end.with_d2c,
+        "d2c_sum_ns": end.d2c.ns(),
+        "d2c_max_ns": end.longest_d2c.ns(),
+    })
 }
 
 #[cfg(test)]
@@ -213,7 +332,54 @@ mod tests {
             earlier: 0,
             total: Nanos(total),
             longest: Nanos(total / 2),
+            ends: Vec::new(),
         }
+    }
+
+    fn end(by: EndedBy, count: u64, total: i64) -> WaitEnd {
+        let none = Nanos(0);
+        WaitEnd {
+            by,
+            count,
+            total: Nanos(total),
+            late: none,
+            with_d2c: 0,
+            d2c: none,
+            longest_d2c: none,
+        }
+    }
+
+    #[test]
+    fn a_row_says_what_ended_its_waits() {
+        let of = |device: &str, op| EndedBy::Request { device: device.to_string(), op };
+        let reads = WaitEnd {
+            with_d2c: 4,
+            d2c: Nanos(28_000_000),
+            ..end(of("sda", Op::Read), 4, 30_000_000)
+        };
+        let others = vec![
+            end(of("dm-0", Op::Flush), 1, 5_000_000),
+            end(EndedBy::Task("jbd2".to_string()), 1, 3_000_000),
+            end(EndedBy::Interrupt, 1, 1_000_000),
+            WaitEnd { late: Nanos(2_500_000), ..end(EndedBy::Nothing, 1, 1_000_000) },
+        ];
+        let all: Vec<WaitEnd> = std::iter::once(reads).chain(others).collect();
+        assert_eq!(
+            ends(&all, ENDS).as_deref(),
+            Some(
+                "ended 75 % by reads of sda, D2C 7 ms of 7.5 ms; 12 % by flushes of dm-0; \
+                 7.5 % by jbd2; 5 % by 2 others; of it 2.5 ms for a CPU after the wake-up"
+            )
+        );
+        assert_eq!(
+            sums_of_ends(&all).as_deref(),
+            Some(
+                "ended    35 ms by block I/O, 3 ms by other tasks, 1 ms by other interrupts, \
+                 0 ns by wake-ups that were not seen, 1 ms not ended"
+            )
+        );
+        assert_eq!(ends(&[end(EndedBy::Unknown, 3, 5)], ENDS), None);
+        assert_eq!((ends(&[], ENDS), sums_of_ends(&[])), (None, None));
     }
 
     fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
