@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use iowhy_model::{Note, Sink, numbers};
-use iowhy_show::incidents::IncidentRow;
+use iowhy_show::incidents::{IncidentRow, Timeline};
 use iowhy_store::{Gap, GapCause, LearnedHistograms, SECOND_NS, Span, Store};
 
 use crate::messages::HintedError;
@@ -50,6 +50,11 @@ impl StoreInput {
     /// Whether a stretch of the past is asked for, not a moment.
     pub fn is_stretch(&self) -> bool {
         self.since.is_some() || self.until.is_some()
+    }
+
+    /// Whether a stretch or a moment of it is asked for, not all that the store has.
+    pub fn is_of_a_time(&self) -> bool {
+        self.is_stretch() || !self.at.is_empty()
     }
 
     /// The store's folder.
@@ -308,6 +313,20 @@ pub fn rows(past: &StoreInput) -> Vec<IncidentRow> {
         Ok(all.iter().map(|one| one.row(is_written)).collect())
     };
     if past.asked() { known().unwrap_or_default() } else { Vec::new() }
+}
+
+/// The same, and the clock on which they are drawn: the stretch that is asked for, as far as it has
+/// ends, and up to now; of a moment, all of each incident around it.
+pub fn timeline(past: &StoreInput) -> Timeline {
+    let rows = rows(past);
+    let (mut from_ns, mut to_ns) = (None, None);
+    if past.is_stretch()
+        && let Ok(span) = past.span()
+    {
+        from_ns = Some(span.from_ns).filter(|from| *from != i64::MIN);
+        to_ns = Some(span.to_ns.min(when::now_ns()));
+    }
+    Timeline { rows, from_ns, to_ns }
 }
 
 /// What is asked of a store beside a verdict of this moment, ns: a day.

@@ -22,6 +22,7 @@ mod first_screen;
 mod folder;
 mod growth;
 mod hostile_names;
+mod incidents;
 mod lengths;
 mod live;
 mod mcp;

@@ -9,6 +9,10 @@ use crate::paint::{Align, Canvas, Cell, Columns, TextStyle, Tone};
 use crate::words::{NONE, duration, share};
 use crate::{Style, clock, device_label};
 
+mod timeline;
+
+pub use timeline::Timeline;
+
 /// An incident as it is listed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IncidentRow {
@@ -77,7 +81,7 @@ impl IncidentRow {
     }
 
     /// `dm-3 (vg-pgdata, /var/lib/pg) +2`.
-    fn named_device(&self) -> String {
+    pub fn named_device(&self) -> String {
         let mut text = if self.device.is_empty() { NONE.to_string() } else { self.device.clone() };
         let parts: Vec<String> = [&self.names, &self.mounts]
             .into_iter()

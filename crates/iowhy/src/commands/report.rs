@@ -138,7 +138,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         (Report { recording, findings }, comparison)
     });
     let style: Style = Output::default().style(filter);
-    let incidents = store_input::rows(&asked.files.past);
+    let incidents = store_input::timeline(&asked.files.past);
     let beside = before.as_ref().map(|(report, comparison)| Before { report, comparison });
     output.fill_text(|out| iowhy_show::page(&report, beside, &incidents, &style, out))?;
     Ok(Status::incomplete(incomplete))

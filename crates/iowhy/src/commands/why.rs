@@ -14,7 +14,9 @@
 //!
 //! Where a recorder keeps a store, the screen of a live verdict ends with since when and how often
 //! it has been so (`recorded`), and with the latency that is usual at this hour (`usual`). A
-//! verdict on `--since` or `--until` ends with the incidents of that time.
+//! verdict on `--since` or `--until` ends with the incidents of that time: a bar for each on the
+//! clock of that time (an arrow where it began before, or still goes on), and a table with start,
+//! end, device, verdict and time lost. A verdict on `--at` ends with those around that moment.
 //!
 //! For monitoring, `--fail-on device` makes it exit with status 3 if a verdict of that name or
 //! family is found.
@@ -233,7 +235,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             writeln!(sanitised::stdout(), "  usual       {known}")?;
         }
     }
-    if why.files.past.is_stretch() && !why.output.json {
+    if why.files.past.is_of_a_time() && !why.output.json {
         list_incidents(&why.files.past, &style)?;
     }
     if let Some(proposal) = proposal.filter(|_| why.ask) {
@@ -299,16 +301,26 @@ pub fn watch(
     Ok(recording)
 }
 
-/// The last incidents of the stretch that was asked for, and how many came before.
+/// The incidents of the stretch that was asked for, as bars on its clock, and the last of them as a
+/// table; of a moment those around it, if there are any.
 fn list_incidents(past: &StoreInput, style: &Style) -> anyhow::Result<()> {
-    let rows = store_input::rows(past);
+    let timeline = store_input::timeline(past);
+    let rows = &timeline.rows;
     let (before, last) = rows.split_at(rows.len().saturating_sub(INCIDENTS_LISTED));
     let mut out = sanitised::stdout();
     if last.is_empty() {
-        writeln!(out, "\nNo incidents in this time.")?;
+        if past.is_stretch() {
+            writeln!(out, "\nNo incidents in this time.")?;
+        }
         return Ok(out.flush()?);
     }
-    writeln!(out, "\nIncidents in this time")?;
+    let whose = if past.is_stretch() { "in" } else { "around" };
+    let window = timeline.window().map_or(String::new(), |(from, to)| {
+        format!(", {} to {}", when::words(from), when::words(to))
+    });
+    writeln!(out, "\nIncidents {whose} this time{window}")?;
+    timeline.text(style, &mut out)?;
+    writeln!(out)?;
     incidents::table(last, style, &mut out)?;
     if !before.is_empty() {
         writeln!(out, "and {} earlier: `iowhy incidents`", before.len())?;

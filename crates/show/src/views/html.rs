@@ -25,7 +25,7 @@ use base64::engine::general_purpose::STANDARD;
 use iowhy_model::{Comparison, Filter, Finding, Report, SingleIos};
 use sha2::{Digest, Sha256};
 
-use crate::incidents::IncidentRow;
+use crate::incidents::Timeline;
 use crate::{Style, View};
 
 mod about;
@@ -58,7 +58,7 @@ pub struct Before<'a> {
 }
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    page(report, None, &[], style, out)
+    page(report, None, &Timeline::default(), style, out)
 }
 
 /// Writes the page, with a section "Before and after" if there is something to compare with, and a
@@ -69,7 +69,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
 pub fn page(
     report: &Report,
     before: Option<Before>,
-    incidents: &[IncidentRow],
+    incidents: &Timeline,
     style: &Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -85,7 +85,7 @@ pub fn page(
     let pictured = Pictured::of(report, style);
     sections::who(&pictured, out)?;
     timeline::section(incidents, style, out)?;
-    sections::others(report, &findings, out)?;
+    sections::others(report, &findings, !incidents.rows.is_empty(), out)?;
     if let Some(before) = &before {
         beside::section(before, report, style, out)?;
     }

@@ -135,15 +135,21 @@ impl ToDo {
     }
 }
 
-/// The other findings in a line each, in three classes; the last is folded.
-pub fn others(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
+/// The other findings in a line each, in three classes; the last is folded, beside a timeline of
+/// incidents the second as well.
+pub fn others(
+    report: &Report,
+    findings: &[&Finding],
+    has_incidents: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     for class in [ToDo::ActOn, ToDo::LookAt, ToDo::Note] {
         let of_it = findings.iter().skip(1).filter(|one| ToDo::about(one) == class);
         let of_it: Vec<&&Finding> = of_it.collect();
         if of_it.is_empty() {
             continue;
         }
-        let folded = class == ToDo::Note;
+        let folded = class == ToDo::Note || class == ToDo::LookAt && has_incidents;
         match folded {
             true => writeln!(
                 out,
