@@ -59,6 +59,8 @@ pub struct Screen<'a> {
     pub window: usize,
     /// The latest verdict and what it rests on.
     pub verdict: Option<&'a Report>,
+    /// Since when a recorder has known what the verdict says; empty if none has.
+    pub since: &'a str,
     /// `live`, `paused` or `replay FILE`.
     pub mode: &'a str,
     /// What is missing of the picture: rights, losses.
@@ -269,6 +271,10 @@ fn head(screen: &Screen, width: usize) -> Vec<Line<'static>> {
     let tone = if lost > 0 { Tone::Bad } else { Tone::Faint };
     let lost = format!("  lost {}", count(lost));
     second.push(Span::styled(lost, screen.pen(tone)));
+    if !screen.since.is_empty() {
+        let since = format!("  {}", clean(screen.since));
+        second.push(Span::styled(since, screen.pen(Tone::Accent)));
+    }
     for missing in screen.missing {
         second.push(Span::styled(format!("  {}", clean(missing)), screen.pen(Tone::Warn)));
     }

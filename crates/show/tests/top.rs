@@ -44,6 +44,7 @@ fn screen<'a>(ticks: &'a [Tick], report: &'a Report, style: &'a Style) -> Screen
         intensity: false,
         popup: None,
         replay: false,
+        since: "",
         style,
     }
 }
@@ -78,6 +79,18 @@ fn screens_look_as_accepted() {
     let rich = Style { colour: Colour::True, unicode: true, ..Style::plain() };
     let (large, places) = drawn((250, 60), &screen(&ticks, &report, &rich));
     assert!(large.lines().count() == 60 && places.map.width > 200, "{large}");
+}
+
+#[test]
+fn a_verdict_is_told_since_when_it_has_been_so() {
+    let report = reports::dusty();
+    let ticks = ticks(&report);
+    let style = Style::plain();
+    let since = "since 2026-11-28 21:36:03 UTC";
+    let (text, _) = drawn((100, 24), &Screen { since, ..screen(&ticks, &report, &style) });
+    assert!(text.lines().nth(1).unwrap().contains(since), "{text}");
+    let (text, _) = drawn((100, 24), &screen(&ticks, &report, &style));
+    assert!(!text.contains("since"), "{text}");
 }
 
 #[test]

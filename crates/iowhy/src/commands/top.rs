@@ -4,7 +4,8 @@
 //! Watches this machine and draws one screen each second: the rates and latencies of every device,
 //! a heat map of the selected one scrolling in time, the histogram beside it, processes, control
 //! groups and files by their share of the time waited, the slowest I/Os of the last minute, and at
-//! the top the current verdict with its confidence and any losses. With a file it replays a capture
+//! the top the current verdict with its confidence and any losses; where a recorder keeps a store,
+//! also since when it has been so, and how often in 24 hours. With a file it replays a capture
 //! of any format that has times, with a time bar to navigate. `?` lists the keys. Without
 //! permission to trace it samples the counters; the second line names what is missing.
 //!
@@ -26,6 +27,7 @@ use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
 use iowhy_model::{Filter, NameTable, Nanos, OwnerNames, Report, Tally};
 use iowhy_show::Style;
+use iowhy_show::incidents::IncidentRow;
 use iowhy_show::top::{Places, Screen, Tick, draw};
 
 use crate::arguments::{Files, Output, Selection, Task, TraceArgs, Words};
@@ -33,8 +35,8 @@ use crate::command::{Command, Status};
 use crate::confinement;
 use crate::messages::HintedError;
 use crate::present::knows_devices;
-use crate::scope;
 use crate::watch::{self, Plan, Watch};
+use crate::{recorded, scope, store_input, when};
 
 use control::{Action, State};
 use history::{History, Replay};
@@ -159,6 +161,8 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
 /// This machine, until `q` or the count of ticks.
 fn live(top: &Top, tick: Duration, count: Option<u64>) -> anyhow::Result<Status> {
     let selection = top.selection.settled_here()?;
+    // While files may still be opened.
+    let past = store_input::of_the_last_day();
     let how = TraceArgs { before: true, overhead: false, ftrace: false };
     // The judge sees all that the devices did; what else was asked for is asked of the recording.
     let devices = Selection { device: selection.device.clone(), ..Selection::default() };
@@ -166,6 +170,7 @@ fn live(top: &Top, tick: Duration, count: Option<u64>) -> anyhow::Result<Status>
         trace: (!top.sampled).then_some(TraceMode::Events),
         sample: Some(tick),
         cgroups: true,
+        files: true,
         host_facts: Some(Duration::from_secs(1)),
         progress: false,
         ..Plan::traced(TraceMode::Events, &devices, how)?
@@ -185,6 +190,7 @@ fn live(top: &Top, tick: Duration, count: Option<u64>) -> anyhow::Result<Status>
         state,
         places: Places::default(),
         history: History::default(),
+        past,
         verdict: None,
         missing,
         style: Output::default().style(Filter::default()),
@@ -233,6 +239,7 @@ struct LiveScreen {
     state: State,
     places: Places,
     history: History,
+    past: Vec<IncidentRow>,
     verdict: Option<Report>,
     missing: Vec<String>,
     style: Style,
@@ -243,7 +250,14 @@ impl LiveScreen {
     fn draw(&mut self) -> anyhow::Result<()> {
         let (verdict, ticks) = (self.verdict.as_ref(), self.history.ticks());
         let mode = self.state.mode();
+        let since = verdict.and_then(|report| {
+            let first = report.findings.first()?;
+            let device = &report.recording.device_of(first.subject.device?).name;
+            recorded::history(&self.past, device, first.verdict.name(), when::now_ns())
+        });
+        let since = since.unwrap_or_default();
         let screen = self.state.screen(ticks, verdict, mode, &self.missing, &self.style);
+        let screen = Screen { since: &since, ..screen };
         Ok(self.terminal.draw(|frame| self.places = draw(frame, &screen))?)
     }
 
@@ -288,6 +302,7 @@ impl State {
             cursor: self.cursor(ticks),
             window: self.window,
             verdict,
+            since: "",
             mode,
             missing,
             device: &self.selected,
