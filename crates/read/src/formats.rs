@@ -1,6 +1,7 @@
 //! The list of formats. To add one: its file, its `mod` line, its place in [`FORMATS`].
 
 mod aix_iostat;
+mod arcstat;
 mod asm_metrics;
 mod atop;
 mod atop_screen;
@@ -17,6 +18,7 @@ mod bpftrace;
 mod bpftrace_json;
 mod btrfs_scrub;
 mod btrfs_stats;
+mod btrfs_usage;
 mod btt;
 mod ceph_log;
 mod ceph_osd_perf;
@@ -36,6 +38,7 @@ mod diskinfo;
 mod diskspd;
 mod diskspd_text;
 mod diskstats;
+mod drbd;
 mod drive_settings;
 mod dstat;
 mod dtrace_iosnoop;
@@ -43,7 +46,9 @@ mod esxi_log;
 mod esxtop;
 mod etcd_log;
 mod events_csv;
+mod f3;
 mod fdisk;
+mod filefrag;
 mod fio;
 mod fio_json;
 mod fio_log;
@@ -51,7 +56,10 @@ mod fio_terse;
 mod freebsd_iostat;
 mod fs_dist;
 mod fs_slower;
+mod gluster_log;
 mod gluster_profile;
+mod gobonniego;
+mod gpfs_waiters;
 mod gstat;
 mod hdparm;
 mod hist_log;
@@ -85,9 +93,11 @@ mod mountstats;
 mod multipath;
 mod mysql_log;
 mod netapp;
+mod netapp_sysstat;
 mod nfsiostat;
 mod nmon;
 mod node_exporter;
+mod nodetool;
 mod nvme_cli;
 mod nvme_lat_stats;
 mod nvme_latency_monitor;
@@ -108,6 +118,7 @@ mod postgres_log;
 mod pressure;
 mod profile_blockio;
 mod prometheus;
+mod pt_diskstats;
 mod pveperf;
 mod pylatencymap;
 mod quantize;
@@ -137,6 +148,7 @@ mod vmstat_disk;
 mod vxtrace;
 mod waiting_tasks;
 mod windows_event;
+mod winsat;
 mod workload_rounds;
 mod write_test;
 mod yabs;
@@ -149,6 +161,7 @@ use crate::format::{Format, Formats, formats_of_files};
 /// All formats, sorted by name.
 pub const FORMATS: &[Format] = formats_of_files![
     aix_iostat::FORMAT,
+    arcstat::FORMAT,
     asm_metrics::FORMAT,
     atop::FORMAT,
     atop_screen::FORMAT,
@@ -165,6 +178,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     bpftrace_json::FORMAT,
     btrfs_scrub::FORMAT,
     btrfs_stats::FORMAT,
+    btrfs_usage::FORMAT,
     btt::FORMAT,
     ceph_log::FORMAT,
     ceph_osd_perf::FORMAT,
@@ -184,6 +198,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     diskspd::FORMAT,
     diskspd_text::FORMAT,
     diskstats::FORMAT,
+    drbd::FORMAT,
     drive_settings::FORMAT,
     dstat::FORMAT,
     dtrace_iosnoop::FORMAT,
@@ -191,7 +206,9 @@ pub const FORMATS: &[Format] = formats_of_files![
     esxtop::FORMAT,
     etcd_log::FORMAT,
     events_csv::FORMAT,
+    f3::FORMAT,
     fdisk::FORMAT,
+    filefrag::FORMAT,
     fio::FORMAT,
     fio_json::FORMAT,
     fio_log::FORMAT,
@@ -199,7 +216,10 @@ pub const FORMATS: &[Format] = formats_of_files![
     freebsd_iostat::FORMAT,
     fs_dist::FORMAT,
     fs_slower::FORMAT,
+    gluster_log::FORMAT,
     gluster_profile::FORMAT,
+    gobonniego::FORMAT,
+    gpfs_waiters::FORMAT,
     gstat::FORMAT,
     hdparm::FORMAT,
     hist_log::FORMAT,
@@ -233,9 +253,11 @@ pub const FORMATS: &[Format] = formats_of_files![
     multipath::FORMAT,
     mysql_log::FORMAT,
     netapp::FORMAT,
+    netapp_sysstat::FORMAT,
     nfsiostat::FORMAT,
     nmon::FORMAT,
     node_exporter::FORMAT,
+    nodetool::FORMAT,
     nvme_cli::FORMAT,
     nvme_lat_stats::FORMAT,
     nvme_latency_monitor::FORMAT,
@@ -256,6 +278,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     pressure::FORMAT,
     profile_blockio::FORMAT,
     prometheus::FORMAT,
+    pt_diskstats::FORMAT,
     pveperf::FORMAT,
     pylatencymap::FORMAT,
     quantize::FORMAT,
@@ -285,6 +308,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     vxtrace::FORMAT,
     waiting_tasks::FORMAT,
     windows_event::FORMAT,
+    winsat::FORMAT,
     workload_rounds::FORMAT,
     write_test::FORMAT,
     yabs::FORMAT,

@@ -51,7 +51,7 @@ use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding};
-use crate::evidence::candidates;
+use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::committers;
 use crate::evidence::confidence;
 use crate::evidence::fullness;
@@ -190,7 +190,7 @@ fn full(analysis: &Analysis) -> Vec<Finding> {
             }
         }
         if builder.evidence.is_empty() {
-            return None;
+            return without_a_chunk(analysis, candidate);
         }
         let mut finding =
             new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
@@ -213,6 +213,57 @@ fn full(analysis: &Analysis) -> Vec<Finding> {
         Some(finding)
     });
     findings.collect()
+}
+
+/// Bytes that btrfs allocates at once for data at most, and for metadata on file systems above 50
+/// GB (fs/btrfs/volumes.c, init_alloc_chunk_ctl_policy_regular).
+const CHUNK: f64 = 1_073_741_824.0;
+/// From this share on the chunks of metadata are full: what is left of 10 GB is the global reserve
+/// of 512 MB (fs/btrfs/block-rsv.c, btrfs_update_global_block_rsv).
+const RESERVED: f64 = 0.95;
+
+/// A btrfs file system that cannot allocate a chunk, and has filled those that it has.
+fn without_a_chunk(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+    let about = candidate.about();
+    let (left, reading) = about.number(key::BTRFS_UNALLOCATED).filter(|(left, _)| *left < CHUNK)?;
+    let mut builder = EvidenceBuilder::default();
+    let below = Some(Bound::Below(CHUNK));
+    builder.fact(analysis, &reading, "unallocated space", (left, Unit::Bytes), below);
+    let kinds = [
+        (key::BTRFS_METADATA_USED, "space for metadata in use", RESERVED, "metadata"),
+        (key::BTRFS_DATA_USED, "space for data in use", FULL, "data"),
+    ];
+    let full: Vec<&str> = kinds
+        .into_iter()
+        .filter_map(|(key, what, bound, name)| {
+            let (share, reading) = about.number(key).filter(|(share, _)| *share >= bound)?;
+            let above = Some(Bound::Above(bound));
+            builder.fact(analysis, &reading, what, (share, Unit::Share), above);
+            Some(name)
+        })
+        .collect();
+    let kind = full.first()?;
+    let mut finding =
+        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    finding.sentence = format!(
+        "the btrfs file system {} has no room for more {kind}: writes fail, or wait while it looks \
+         for space, whatever `df` shows as free; no disk is faulty",
+        candidate.disk
+    );
+    finding.assume(STATED, "reported by btrfs");
+    finding.explained_share = 1.0;
+    finding.evidence = builder.evidence;
+    finding.refuted_by = lines(&[
+        "`btrfs filesystem usage` shows more than 1 GiB unallocated, and writes still wait",
+    ]);
+    finding.next_step = lines(&[
+        "`btrfs balance start -dusage=10 MOUNT-POINT`, then `-dusage=30`: returns chunks of data \
+         that are nearly empty",
+        "if balance itself fails for lack of space: delete snapshots, or add a device for a time \
+         (`btrfs device add`)",
+        "`dmesg | grep -i btrfs`: have writes failed (ENOSPC, forced read-only)?",
+    ]);
+    Some(finding)
 }
 
 /// Drives that refuse what was asked of them: writes out of the order of a zone, or places that

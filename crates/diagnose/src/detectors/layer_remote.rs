@@ -18,7 +18,9 @@
 //! blocks accessed before, at equal size, with at least ten of each and a probability by chance
 //! below 1 %.
 //!
-//! Or a cluster reports that some of its placement groups are not active (`ceph -s`).
+//! Or a cluster reports that some of its placement groups are not active (`ceph -s`). Or a server's
+//! log counts at least ten waits for other servers of a replica (HDFS), and three times as many as
+//! for its own disks; or at a replicated volume (`/proc/drbd`) as many are open at the peer.
 //!
 //! Or the kernel's log shows that an NFS or SMB server, an iSCSI session or a DRBD peer did not
 //! respond, or an array reported that it is busy or that one of its ports does not serve the
@@ -102,7 +104,7 @@ const CHANCE: f64 = 0.01;
 const BY_SHAPE: f64 = SHAPE_ALONE;
 /// Odds of a volume by its name from which on the name counts (`nvme`: 0.4, `vd`: 0.7, `sd`: 0.1).
 const BY_NAME: f64 = 0.3;
-const NO_ANSWER: &str = "kernel messages that a server or peer did not respond, or was busy";
+const NO_ANSWER: &str = "messages that a server or peer did not respond, or was busy";
 const PORT_REFUSES: &str = "paths whose target port the array reports as not available (ALUA)";
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
@@ -114,6 +116,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(inactive(analysis))
         .chain(blocked(analysis))
         .chain(slow_alone(analysis))
+        .chain(replicas(analysis))
+        .chain(peers(analysis))
         .chain(shares::waits(analysis, DETECTOR.verdict))
         .chain(round_trips::findings(analysis, DETECTOR.verdict))
         .chain(round_trips::tests_of_a_cluster(analysis, DETECTOR.verdict))
@@ -142,6 +146,11 @@ fn inactive(analysis: &Analysis) -> Vec<Finding> {
         let what = "placement groups that are not active";
         let source = analysis.source(place);
         finding.evidence = vec![read_off(what, value, Unit::Share, 1, source).above(0.0)];
+        let down = listing.facts.iter().find(|fact| fact.key == key::CLUSTER_OSDS_DOWN);
+        if let Some(down) = down.and_then(|fact| fact.value.number()) {
+            let what = "daemons of the cluster (OSDs) that are down";
+            finding.evidence.push(read_off(what, down, Unit::Count, 1, source));
+        }
         finding.assume(OF_A_CLUSTER, "stated by the cluster");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
@@ -151,6 +160,79 @@ fn inactive(analysis: &Analysis) -> Vec<Finding> {
             "the log of these OSDs: do they run, and do they reach each other?",
             "`ceph osd perf`, once all groups are active",
         ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// A server that waited for others of its replicas many times, and for its own disks far less
+/// often.
+fn replicas(analysis: &Analysis) -> Vec<Finding> {
+    let found = (0..analysis.recording.listings.len()).filter_map(|place| {
+        let listing = analysis.listing(place);
+        let said = |key: FactKey| {
+            let fact = listing.facts.iter().find(|fact| fact.key == key);
+            fact.and_then(|fact| fact.value.number())
+        };
+        let waits = said(key::REPLICA_SLOW).filter(|waits| *waits >= EACH as f64)?;
+        let own = said(key::IO_SLOW).unwrap_or(0.0) + listing.events.len() as f64;
+        (waits >= TIMES * own).then_some(())?;
+        let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
+        finding.sentence = format!(
+            "the server waited for other servers that hold its replicas {}, for its own disks and \
+             page cache {}: the network, or the disk of such a server, is slow",
+            phrase::count(waits, "time(s)"),
+            phrase::count(own, "time(s)")
+        );
+        let source = analysis.source(place);
+        let what = "waits for another server over the limit of the log";
+        let own_waits = "waits for its own disks and page cache over the limit";
+        finding.evidence = vec![
+            read_off(what, waits, Unit::Count, 1, source).above(TIMES * own).weighs(),
+            read_off(own_waits, own, Unit::Count, 1, source),
+        ];
+        if let Some(longest) = said(key::REPLICA_SLOWEST) {
+            let what = "longest wait for another server";
+            finding.evidence.push(read_off(what, longest, Unit::Seconds, 1, source));
+        }
+        finding.assume(OF_A_TARGET, "the server's own lines in the log");
+        finding.explained_share = 1.0;
+        finding.refuted_by = lines(&[
+            "the log of the next server shows slow writes to its disks: then it is that disk",
+        ]);
+        finding.next_step = lines(&[
+            "the same counts on the other servers: `grep -oE 'Slow .*(took|cost)' LOG | sort | \
+             uniq -c`: one that is named by many is the slow one",
+            "`ss -ti`, `nstat -az TcpRetransSegs`, `ethtool -S`: does the network lose packets?",
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// Replicated volumes of which far more is open at the peer than at the local disk.
+fn peers(analysis: &Analysis) -> Vec<Finding> {
+    let candidates = candidates::candidates(analysis);
+    let found = candidates.iter().filter_map(|candidate| {
+        let about = candidate.about();
+        let (open, reading) = about.number(key::DRBD_PEER).filter(|(n, _)| *n >= EACH as f64)?;
+        let local = about.number(key::DRBD_LOCAL).map_or(0.0, |(n, _)| n);
+        let state = about.last(key::DRBD_CONNECTION)?.text();
+        (open >= TIMES * local && state == "Connected").then_some(())?;
+        let mut builder = EvidenceBuilder::default();
+        let above = Some(Bound::Above(TIMES * local));
+        let what = "requests and replies open between the volume and its peer";
+        builder.fact(analysis, &reading, what, (open, Unit::Count), above);
+        let sentence = format!(
+            "{} waits for its peer: {} open there, {} at the local disk",
+            candidate.disk,
+            phrase::count(open, "request(s)"),
+            phrase::digits(local)
+        );
+        let listings = builder.listings(candidate);
+        let mut finding = remote(Some(candidate.device), listings, sentence, builder);
+        finding.doubt("one moment: many may be open for an instant", OF_A_TARGET);
+        finding.next_step.insert(0, "`cat /proc/drbd` several times: does it stay so?".to_string());
         Some(finding)
     });
     found.collect()

@@ -17,6 +17,7 @@ use crate::detector::RankedFindings;
 use crate::evidence::builder::{cited, computed, read_off};
 use crate::evidence::ceilings;
 use crate::evidence::drive_counters;
+use crate::evidence::fullness;
 use crate::evidence::mounts;
 use crate::evidence::recorded;
 use crate::evidence::throughput;
@@ -32,6 +33,8 @@ const NOTABLE_PER_S: f64 = 1e6;
 /// of what a copy of 4 MB/s through a full page cache scans; a fault is one read of a disk).
 const SCANNED_PER_S: f64 = 100.0;
 const FAULTS_PER_S: f64 = 10.0;
+/// Gaps in a file that are worth a word: a second of seeks of 10 ms (a choice).
+const SCATTERED: f64 = 100.0;
 /// Suspicions below this are noise.
 const SUSPECTED: f64 = 0.1;
 
@@ -276,6 +279,100 @@ fn of_machine() -> Vec<NotableNumber> {
             None,
         ),
         known(
+            key::REPLICA_SLOW,
+            "waits for another server of a replica over the limit of the log",
+            0.0,
+            "the network, or the disk of that server: not the disk of this one",
+            Some(Verdict::LayerRemote),
+        ),
+        known(
+            key::REPLICA_SLOWEST,
+            "longest wait for another server of a replica",
+            0.1,
+            "the network, or the disk of that server: not the disk of this one",
+            Some(Verdict::LayerRemote),
+        )
+        .measured_in(Unit::Seconds),
+        share(
+            key::ARC_HITS,
+            "reads that the cache of ZFS (ARC) served",
+            0.0,
+            "the rest are read from disks or from an L2ARC: `zpool iostat -vl 1` shows them",
+            None,
+        ),
+        known(
+            key::ARC_MISSES,
+            "reads that the cache of ZFS (ARC) did not have, per second",
+            0.0,
+            "each is a read of a disk or of an L2ARC: `zpool iostat -vl 1` shows them",
+            None,
+        )
+        .measured_in(Unit::PerSecond),
+        known(
+            key::RUN_SECTORS_LOST,
+            "sectors that were not read back as they were written",
+            0.0,
+            "the flash, the reader or the link between them changes data: try the card in another \
+             reader, and do not use it until then",
+            Some(Verdict::DeviceMedia),
+        ),
+        known(
+            key::COMPACTION_PENDING,
+            "compactions a database has to do",
+            0.0,
+            "it compacts more slowly than data arrive, limited by the disk, its threads or a rate \
+             limit; reads and writes wait only if they are pending too",
+            None,
+        ),
+        known(
+            key::READ_PENDING,
+            "reads a program was waiting for at that moment",
+            0.0,
+            "normal in one sample of a busy program; if several samples show it, reads are slow or \
+             numerous",
+            None,
+        ),
+        known(
+            key::WRITE_PENDING,
+            "writes a program was waiting for at that moment",
+            0.0,
+            "normal in one sample of a busy program; if several samples show it, writes are slow \
+             or numerous",
+            None,
+        ),
+        known(
+            key::NETAPP_CP_BACK,
+            "consistency points of a filer that began while one was written",
+            0.0,
+            "its memory fills faster than its disks are written: clients wait",
+            Some(Verdict::LayerRemote),
+        ),
+        share(
+            key::NETAPP_DISK_UTIL,
+            "maximum utilisation of a filer's busiest disk",
+            0.5,
+            "normal while a consistency point is written; clients wait only if one follows the \
+             other (type B)",
+            None,
+        ),
+        known(
+            key::GPFS_LONGEST.of("disk"),
+            "longest wait for a disk of the node among threads of GPFS",
+            0.0,
+            "ordinary I/O in flight is listed too: look again; a waiter of seconds names a disk \
+             that does not respond",
+            None,
+        )
+        .measured_in(Unit::Seconds),
+        known(
+            key::GPFS_LONGEST.of("rpc"),
+            "longest wait for another node among threads of GPFS",
+            0.0,
+            "the network or the disk of that node: `mmdiag --waiters` there shows which",
+            None,
+        )
+        .measured_in(Unit::Seconds),
+        known(
             key::STALL_STOPPED,
             "times a database stopped its own writes",
             0.0,
@@ -394,6 +491,46 @@ fn of_drive() -> Vec<NotableNumber> {
             path,
         )
         .decided_by(PHY_AGAIN),
+        known(
+            key::PHY.of("phy_reset_problem_count"),
+            "failed resets of the SAS phys",
+            0.0,
+            "the two ends could not agree on a link at some time; only an increase shows that \
+             they still cannot",
+            path,
+        )
+        .decided_by(PHY_AGAIN),
+        known(
+            key::DRIVE_PIO,
+            "transfers without DMA (using_dma = 0)",
+            0.0,
+            "the CPU moves each word: a few MB/s, and much system time",
+            path,
+        )
+        .decided_by(
+            "`hdparm -d1 /dev/DISK`, `hdparm -tT /dev/DISK` before and after; `dmesg` shows why the \
+             kernel does not use DMA (driver, cable of 40 wires)",
+        ),
+        known(
+            key::DRBD_LOCAL,
+            "open requests of the replicated volume to its local disk",
+            fullness::DEEP,
+            "one moment: they wait for the local disk, not for the peer or the network \
+             (`iostat -x 1`)",
+            None,
+        ),
+        known(
+            key::FILE_GAPS,
+            "extents of the file beyond those that its size needs",
+            SCATTERED,
+            "reading it in order is random I/O: up to a seek for each on a disk that rotates, \
+             little on flash",
+            Some(Verdict::LayerAbove),
+        )
+        .decided_by(
+            "`cp FILE FILE.new`, `filefrag FILE.new`, and the time that each takes to read with \
+             `dd iflag=direct`",
+        ),
         known(
             key::SMART_ERRORS,
             "errors in the drive's log",

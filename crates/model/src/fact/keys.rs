@@ -54,6 +54,8 @@ macro_rules! keys {
 
 keys! {
 keys {
+    ARC_HITS "arc.hits" Percent "reads that the ARC served";
+    ARC_MISSES "arc.misses" PerSecond "reads that the ARC did not have";
     ARRAY_ACTION "array.action" ArrayAction "background work of an array";
     ARRAY_DEGRADED "array.degraded" Count "missing members of an array";
     ARRAY_PERCENT "array.percent" Percent "completed share of that work";
@@ -64,6 +66,9 @@ keys {
     ARRAY_WRITE_CACHE_ASKED "array.write_cache.asked" WritePolicy "configured write policy of a \
                                                                    RAID controller";
     ARRIVALS_APART "arrivals.apart" Seconds "mean time between arrivals";
+    BTRFS_DATA_USED "btrfs.data.used" Percent "used data chunks of a btrfs file system";
+    BTRFS_METADATA_USED "btrfs.metadata.used" Percent "used metadata chunks of a btrfs file system";
+    BTRFS_UNALLOCATED "btrfs.unallocated" Bytes "unallocated space of a btrfs file system";
     CAPTURE_FORMAT "capture.format" Text "format or collector that is the source of a capture";
     CEPH_BLOCKED "ceph.blocked" Count "maximum number of blocked requests of an OSD";
     CEPH_BLOCKED_TIME "ceph.blocked_time" Seconds "longest time that a request of an OSD was blocked";
@@ -94,6 +99,7 @@ keys {
     COMMIT_SLOW "commit.slow" Count "commits slower than a limit";
     COMMIT_SLOWEST "commit.slowest" Microseconds "duration of the slowest commit";
     COMMIT_TIME "commit.time" Microseconds "mean duration of a commit";
+    COMPACTION_PENDING "compaction.pending" Count "compactions a database has to do";
     CONTROLLER_BATTERY "controller.battery" Text "state of the battery of a RAID controller's cache";
     CONTROLLER_CACHE "controller.cache" Text "state of a RAID controller's cache";
     CONTROLLER_STATE "controller.state" Text "state of a RAID controller";
@@ -131,9 +137,14 @@ keys {
     DEVICE_UNNAMED "device.unnamed" Flag "whether the drive is unnamed in the listing";
     DM_NAME "dm.name" Text "name in the device mapper";
     DM_UUID "dm.uuid" Text "UUID in the device mapper";
+    DRBD_CONNECTION "drbd.connection" Text "connection of a replicated volume to its peer";
+    DRBD_LOCAL "drbd.local" Count "open requests of a replicated volume to its local disk";
+    DRBD_PEER "drbd.peer" Count "requests and replies open between a replicated volume and its peer";
+    DRIVE_PIO "drive.pio" Flag "whether the drive transfers data without DMA";
     DRIVE_WRITE_CACHE "drive.write_cache" WriteCache "write cache as reported by the drive";
     ETCD_LATE_HEARTBEATS "etcd.late_heartbeats" Count "late heartbeats of etcd";
     FILE_FLUSHES "file.flushes" PerSecond "file flushes by a program";
+    FILE_GAPS "file.gaps" Count "extents of a file beyond those that its size needs";
     FILE_READS "file.reads" PerSecond "file reads by a program";
     FILE_WRITES "file.writes" PerSecond "file writes by a program";
     FLUSH_IDLE "flush.idle" Microseconds "longest round of a page cleaner with nothing to flush";
@@ -170,6 +181,8 @@ keys {
     MOUNT_TYPE "mount.type" Text "file system type";
     MULTIPATH_FAILED "multipath.failed" Count "failed paths of a volume";
     MULTIPATH_PATHS "multipath.paths" Count "paths of a volume";
+    NETAPP_CP_BACK "netapp.cp.back" Count "consistency points that began while one was written";
+    NETAPP_DISK_UTIL "netapp.disk.util" Percent "maximum utilisation of a filer's busiest disk";
     NVME_APST "nvme.apst" Flag "whether the drive enters sleep states by itself";
     OUTLIER_LATENCY "outlier.latency" Microseconds "latency of one slow I/O";
     OUTLIER_SECTOR "outlier.sector" Count "first sector of that I/O";
@@ -224,6 +237,8 @@ keys {
     QUEUE_WRITE_CACHE "queue.write_cache" Text "write cache";
     QUEUE_ZONED "queue.zoned" Text "zone model";
     READ_PENDING "read.pending" Count "reads a program waits for";
+    REPLICA_SLOW "replica.slow" Count "waits for another server of a replica that were over a limit";
+    REPLICA_SLOWEST "replica.slowest" Microseconds "longest wait for another server of a replica";
     RPC_REPEATED "rpc.repeated" Count "requests to a file server that were sent again";
     RPC_TIMEOUTS "rpc.timeouts" Count "requests to a file server that timed out";
     RUN_AT_ONCE "run.at_once" Count "maximum number of requests in flight in a run";
@@ -232,6 +247,7 @@ keys {
     RUN_DURABLE "run.durable" Durable "when a run flushed its data";
     RUN_LONGEST "run.longest" Microseconds "longest operation of a run";
     RUN_PAUSE "run.pause" Microseconds "pause of a run between two requests";
+    RUN_SECTORS_LOST "run.sectors.lost" Count "sectors that a run did not read back as written";
     RUN_SILENT "run.silent" Seconds "time without completions although requests were in flight";
     RUN_THROUGHPUT "run.throughput" BytesPerSecond "throughput of a run";
     SCAN_FAILED "scan.failed" Count "places on a drive that a program could not read or write";
@@ -314,6 +330,8 @@ families {
     DISKS_WRITTEN "disks.written.*" BytesPerSecond "write throughput of all disks, mean or maximum";
     FIO "fio.*" Text "option of a job of fio";
     FIO_BANDWIDTH_MEAN "fio.bw.mean.*" Any "mean throughput of a job of fio";
+    GPFS_LONGEST "gpfs.longest.*" Seconds "longest wait of a thread of GPFS, by what it waits for";
+    GPFS_WAITERS "gpfs.waiters.*" Count "threads of GPFS that wait, by what they wait for";
     INSTANCE_EXCEEDED "instance.exceeded.*" Microseconds "time in which demand exceeded the \
                                                           instance's volume limit";
     KERNEL_LOG "kernel.log.*" Message "kernel message";

@@ -14,12 +14,12 @@
 //!
 //! ## Caveats
 //! `avio` is busy time divided by requests, not a latency. Counts cover the whole interval and are
-//! divided by its length, which is only in the first line. If that is missing, the length is
-//! inferred from the requests, their size and `MBr/s` or `MBw/s`, with a note; without these there
-//! are no rates. The first screen is since boot, as noted below its disks. The queue `avq` is the
-//! mean while the disk was busy; it is multiplied by the busy share to match aqu-sz. Shares of
-//! `CPU` are of one CPU: 392 % idle means four CPUs. Large counts are printed as `33718e3`. Names
-//! of volumes are truncated at the start.
+//! divided by its length, which is only in the first line; counts with `/s` (key `1`) need none. If
+//! that is missing, the length is inferred from the requests, their size and `MBr/s` or `MBw/s`,
+//! with a note; without these there are no rates. The first screen is since boot, as noted below
+//! its disks. The queue `avq` is the mean while the disk was busy; it is multiplied by the busy
+//! share to match aqu-sz. Shares of `CPU` are of one CPU: 392 % idle means four CPUs. Large counts
+//! are printed as `33718e3`. Names of volumes are truncated at the start.
 //!
 //! ## Not in this output
 //! How long requests waited: atop prints no await. The latency distribution.
@@ -33,6 +33,9 @@ pub const FORMAT: Format =
     Format::labels("atop's screen: disks, volumes, arrays and CPUs", Level::A, &LABELS);
 
 const KIB: f64 = 1024.0;
+const MIB: f64 = 1024.0 * KIB;
+/// What stands behind the counts of a screen that shows averages per second (key `1`).
+const PER_SECOND: &str = "/s";
 /// A share of a processor that is none: more processors than there are.
 const MOST_PERCENT: f64 = 1e6;
 /// How far off the length of an interval may be that no line states.
@@ -62,6 +65,7 @@ static LABELS: Labels = Labels {
             .when(|found| Disk::of(found.line()).is_some())
             .like(&[
                 "DSK |          vda | busy      2% | read      44 | write    120 | avio 0.31 ms |",
+                "LVM |    vg0-lv_db | busy     71% | read   31/s | write  912/s | MBw/s    3.6 |",
             ]),
         says("^{DSK|LVM|MDD} |", |_, report, _| report.fails("a line of a disk has no values"))
             .like(&["DSK |          vda | busy"]),
@@ -106,9 +110,10 @@ fn value<'a>(cells: &[&'a str], name: &str) -> Option<&'a str> {
     })
 }
 
-/// A number as atop prints it: `161108`, `33718e3`, `2%`.
+/// A number as atop prints it: `161108`, `33718e3`, `2%`, `8002/s`.
 fn number(text: &str) -> Option<f64> {
-    decimal(text.trim_end_matches('%')).filter(|value| (0.0..1e18).contains(value))
+    decimal(text.trim_end_matches('%').trim_end_matches(PER_SECOND))
+        .filter(|value| (0.0..1e18).contains(value))
 }
 
 /// `26.3 µs`, `1.33 ms`, in ns.
@@ -124,6 +129,8 @@ struct Disk {
     busy: f64,
     /// Reads, writes and discards of the interval, with KiB per request.
     work: Vec<(Op, f64, Option<f64>)>,
+    /// They are averages per second.
+    per_second: bool,
     /// MiB read and written per second.
     throughput: [Option<f64>; 2],
     queue: Option<f64>,
@@ -142,10 +149,12 @@ impl Disk {
             work.iter().filter_map(|(op, ios, size)| Some((*op, of(ios)?, of(size)))).collect();
         work.extend(discards.map(|ios| (Op::Discard, ios, of("KiB/d"))));
         let plain = !name.contains(char::is_whitespace);
+        let is_rate = |name: &str| value(&cells, name).is_some_and(|n| n.ends_with(PER_SECOND));
         Some(Disk {
             name: (*name).to_string(),
             busy: of("busy").filter(|_| plain && work.len() > 1)? / 100.0,
             work,
+            per_second: ["read", "write"].iter().any(|name| is_rate(name)),
             throughput: ["MBr/s", "MBw/s"].map(of),
             queue: of("avq"),
             in_flight: of("inflight"),
@@ -158,12 +167,15 @@ impl Disk {
         interval.svctm_ns = self.service_ns;
         interval.length = seconds.map(Nanos::from_seconds);
         // Without its length an interval has no rates, and a queue shows nothing.
+        let seconds = if self.per_second { Some(1.0) } else { seconds };
         let Some(seconds) = seconds else { return interval };
         interval.queue_len = self.queue.map(|while_busy| while_busy * self.busy.min(1.0));
         interval.in_flight = self.in_flight.map(|count| count as u64);
         for (op, ios, size) in &self.work {
             let ios_per_s = ios / seconds;
-            let bytes_per_s = size.map(|kib| kib * KIB * ios_per_s);
+            let moved = [Op::Read, Op::Write].iter().position(|known| known == op);
+            let moved = moved.and_then(|place| self.throughput[place]).map(|mib| mib * MIB);
+            let bytes_per_s = size.map(|kib| kib * KIB * ios_per_s).or(moved);
             interval.rates.push((*op, Rates { ios_per_s, bytes_per_s, ..Rates::default() }));
         }
         interval
@@ -172,6 +184,9 @@ impl Disk {
     /// How long the interval was, s, by the bytes of its requests and their rate, and how far off
     /// that may be: the size is printed to 1 KiB, the rate to 0.1 MiB/s.
     fn seconds(&self) -> Option<(f64, f64)> {
+        if self.per_second {
+            return None;
+        }
         let known = self.work.iter().zip(self.throughput).filter_map(|((_, ios, kib), mib)| {
             let (kib, mib) = ((*kib)?, mib.filter(|mib| *mib > 0.0)?);
             Some((ios * kib / KIB / mib, 0.05 / mib + 0.5 / kib))

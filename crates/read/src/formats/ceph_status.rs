@@ -1,22 +1,24 @@
 //! `ceph -s`: whether a Ceph cluster serves all of its data, and what it recovers.
 //!
 //! ## Reads
-//! Below `health: HEALTH_WARN` or `HEALTH_ERR` the share of placement groups that are not active,
-//! the share of objects that are degraded, OSDs that are down, and the rate of recovery. Lines
-//! about slow operations are read as `ceph-log`.
+//! Below `health: HEALTH_WARN` or `HEALTH_ERR` the share of placement groups that are not active or
+//! stale, the share of objects that are degraded, OSDs that are down, blocked requests and the OSDs
+//! that they wait for, and the rate of recovery.
 //!
 //! ## How to capture
-//! `ceph -s`, `ceph status`; `kubectl exec` of the toolbox of Rook.
+//! `ceph -s`, `ceph status`, `ceph health detail`; `kubectl exec` of the toolbox of Rook.
 //!
 //! ## Versions
 //! Luminous to Squid. Before Luminous there is no colon behind `health`, and recovery stands as
-//! `recovery io`.
+//! `recovery io`. `rookctl status` of Rook's first versions is read too.
 //!
 //! ## Caveats
 //! One moment. The rate of recovery is an average of some seconds that the manager chooses.
 //!
 //! ## Not in this output
 //! Latencies (`ceph osd perf`), which client waits, and why an OSD does not answer (its log).
+
+use std::collections::BTreeMap;
 
 use iowhy_model::typed::{BytesPerSecond, Share};
 
@@ -25,50 +27,148 @@ use crate::program::*;
 pub const FORMAT: Format = Format::program::<Status>(
     "ceph -s: placement groups that serve no I/O, degraded objects, recovery",
     Level::E,
-    &["HEALTH_", "% pgs not active"],
+    &["HEALTH_", "% pgs not active", DATA, OVERALL],
     |lines| lines.first().is_some_and(|line| begins(line)).into(),
 );
 
-/// Whether the line shows that a cluster is not well, or goes on after the lines of another
+/// What a check says of placement groups that serve no I/O.
+const DATA: &str = "Reduced data availability: ";
+
+/// What a status of Rook begins with.
+const OVERALL: &str = "OVERALL STATUS: ";
+
+/// Whether the line tells that a cluster is not well, or goes on behind the lines of another
 /// format.
 fn begins(line: &str) -> bool {
     if line.trim_start().starts_with("pgs:") && line.contains("% pgs not active") {
         return true;
     }
-    // `ceph health detail` shows it without the word: its lines are those of the logs (`ceph-log`).
-    let Some(rest) = line.trim().strip_prefix("health") else { return false };
-    let reported = rest.trim_start_matches(':').trim();
-    ["HEALTH_WARN", "HEALTH_ERR"].iter().any(|health| {
-        reported.strip_prefix(health).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    if line.trim().strip_prefix(OVERALL).is_some_and(|said| ["ERROR", "WARNING"].contains(&said)) {
+        return true;
+    }
+    // `PG_AVAILABILITY Reduced data availability: 415 pgs stale`
+    if let Some((before, rest)) = line.split_once(DATA) {
+        let count = rest.split(' ').next().and_then(integer);
+        return count.is_some() && before.split_whitespace().count() < 3;
+    }
+    // `ceph health detail` says it without the word: its lines are those of the logs (`ceph-log`).
+    health(line.trim()).is_some()
+}
+
+/// What stands behind the state of a cluster that is not well.
+fn health(said: &str) -> Option<&str> {
+    let said = said.strip_prefix("health")?.trim_start_matches(':').trim();
+    ["HEALTH_WARN", "HEALTH_ERR"].iter().find_map(|health| {
+        said.strip_prefix(health).filter(|rest| rest.is_empty() || rest.starts_with(' '))
     })
+}
+
+/// How many placement groups are in a state: `17473 active+clean`, and in tables `active+clean
+/// 132`.
+fn in_state(said: &str) -> Option<(f64, &str)> {
+    let (one, two) = said.trim_start_matches("pgs:").trim().split_once(' ')?;
+    let (one, two) = (one.trim(), two.trim());
+    let (count, state) = integer(one).map(|n| (n, two)).or(integer(two).map(|n| (n, one)))?;
+    state.split('+').any(|part| STATES.contains(&part)).then_some((count as f64, state))
+}
+
+/// What a health line calls placement groups that serve no I/O.
+const IDLE: [&str; 7] = [
+    "pgs inactive", "pg inactive", "pgs stale", "pg stale", "pgs stuck inactive",
+    "pgs are stuck inactive", "pgs stuck stale",
+];
+
+/// States one of which a placement group has (Ceph's documentation, placement group states).
+const STATES: [&str; 9] = [
+    "activating", "active", "creating", "down", "incomplete", "peered", "peering", "stale",
+    "unknown",
+];
+
+/// Requests that are blocked: how many, for how long, s, and what is said behind it.
+fn blocked(said: &str) -> Option<(u64, f64, &str)> {
+    let (before, rest) = said
+        .split_once(" requests are blocked > ")
+        .or_else(|| said.split_once(" slow ops, oldest one blocked for "))?;
+    let before = before.trim_end_matches(" slow").trim_end_matches(" stuck");
+    let count = integer(before.rsplit(' ').next()?)?;
+    let (seconds, rest) = rest.split_once(" sec")?;
+    Some((count, decimal(seconds)?, rest))
+}
+
+/// `Implicated osds 42,104`, `daemons [osd.12,osd.22] have slow ops`.
+fn osds(said: &str) -> Vec<u64> {
+    let number = |text: &str| {
+        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        integer(text.get(..end)?)
+    };
+    match said.split_once("mplicated osd") {
+        Some((_, rest)) => {
+            let numbers = rest.trim_start_matches(['s', ' ']).split(',');
+            numbers.filter_map(|text| number(text.trim())).collect()
+        }
+        None => said.split("osd.").skip(1).filter_map(number).collect(),
+    }
 }
 
 #[derive(Default)]
 struct Status {
-    /// Placement groups in all, and those that the health line calls inactive.
+    /// Placement groups in all, and those that the health line calls inactive or stale.
     groups: Option<f64>,
     inactive: Option<f64>,
+    /// Of those that a state is told of: all, and those that serve no I/O.
+    told: f64,
+    idle: f64,
     /// The share that the cluster states itself, 0 to 1.
     not_active: Option<f64>,
+    /// OSDs that are down, as the health line and as the number of those that are up say.
+    down: Option<u64>,
+    not_up: Option<u64>,
+    /// The checks of the health line are listed, deeper than it.
+    in_health: bool,
+    /// The columns of the OSDs in a table are above.
+    is_table: bool,
+    /// Blocked requests of an OSD, or of none that is named: how many, for how long, s.
+    blocked: BTreeMap<Option<u64>, (u64, f64)>,
 }
 
 impl Reader for Status {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let reported = line.trim();
-        if reported.contains(" slow ops, oldest one blocked for ") {
-            return Step::NotMine;
+        let said = line.trim();
+        if let Some((count, seconds, rest)) = blocked(said) {
+            let osds = osds(rest);
+            let named = osds.iter().copied().map(Some).chain(osds.is_empty().then_some(None));
+            for osd in named {
+                let known = self.blocked.entry(osd).or_default();
+                *known = (known.0.max(count), known.1.max(seconds));
+            }
+            return Step::Consumed;
+        }
+        if let Some((count, state)) = in_state(said) {
+            let mut parts = state.split('+');
+            let serves = parts.clone().any(|part| part == "active");
+            self.told += count;
+            self.idle += if serves && parts.all(|part| part != "stale") { 0.0 } else { count };
+            return Step::Consumed;
+        }
+        if self.osds(said) {
+            return Step::Consumed;
         }
         let place = sink.source().place();
         let mut took = begins(line);
-        for part in reported.split(", ") {
+        let parts = health(said).unwrap_or(said).split([',', ';']).map(str::trim);
+        for part in parts {
             let part = part.trim_start_matches("pgs:").trim();
             let part = part.rsplit_once(": ").map_or(part, |(_, part)| part.trim());
             took |= self.part(part, &place, sink).is_some();
         }
-        let (name, value) = reported.split_once(':').unwrap_or(("", reported));
+        if let Some((_, rest)) = said.split_once("PLACEMENT GROUPS (") {
+            self.groups = rest.split(' ').next().and_then(integer).map(|all| all as f64);
+            return Step::Consumed;
+        }
+        let (name, value) = said.split_once(':').unwrap_or(("", said));
         let recovery = match name {
             "recovery" => value.split(',').next(),
-            _ => reported.strip_prefix("recovery io ").and_then(|rest| rest.split(',').next()),
+            _ => said.strip_prefix("recovery io ").and_then(|rest| rest.split(',').next()),
         };
         if let Some(rate) = recovery {
             let Some(rate) = rate.trim().strip_suffix("/s").and_then(amount) else {
@@ -77,28 +177,71 @@ impl Reader for Status {
             sink.add_fact_at(None, typed::CLUSTER_RECOVERY, BytesPerSecond(rate), &place);
             took = true;
         }
-        if took { Step::Consumed } else { Step::NotMine }
+        if health(said).is_some() {
+            self.in_health = true;
+        } else if !line.starts_with([' ', '\t']) || said.is_empty() || said.ends_with(':') {
+            self.in_health = false;
+        }
+        // A check that says nothing of ours is part of the list.
+        if took || self.in_health { Step::Consumed } else { Step::NotMine }
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         let counted = self.inactive.zip(self.groups).filter(|(_, all)| *all > 0.0);
-        let share = self.not_active.or(counted.map(|(inactive, all)| (inactive / all).min(1.0)));
-        if let Some(share) = share {
+        let all = self.groups.unwrap_or(0.0).max(self.told);
+        let told = Some(self.idle / all).filter(|_| self.told > 0.0);
+        let counted = counted.map(|(inactive, all)| (inactive / all).min(1.0));
+        if let Some(share) = told.or(self.not_active).or(counted) {
             sink.add_fact(None, typed::CLUSTER_INACTIVE, Share(share));
+        }
+        if let Some(down) = self.down.or(self.not_up).filter(|down| *down > 0) {
+            sink.add_fact(None, typed::CLUSTER_OSDS_DOWN, down);
+        }
+        for (osd, (count, seconds)) in std::mem::take(&mut self.blocked) {
+            let device = osd.map(|osd| sink.device(&format!("osd.{osd}")));
+            sink.add_fact(device, typed::CEPH_BLOCKED, count);
+            sink.add_fact(device, typed::CEPH_BLOCKED_TIME, Nanos::from_seconds(seconds));
         }
     }
 }
 
 impl Status {
+    /// `osd: 220 osds: 209 up, 220 in`, or a row of a table of such numbers.
+    fn osds(&mut self, said: &str) -> bool {
+        let words: Vec<&str> = said.split_whitespace().collect();
+        if words.starts_with(&["TOTAL", "UP", "IN"]) {
+            self.is_table = true;
+            return true;
+        }
+        let numbers = match said.split_once(" osds: ") {
+            Some((before, rest)) => {
+                let up = rest.split_once(" up").and_then(|(up, _)| integer(up));
+                before.rsplit(' ').next().and_then(integer).zip(up)
+            }
+            None if std::mem::take(&mut self.is_table) => match words.as_slice() {
+                [all, up, ..] => integer(all).zip(integer(up)),
+                _ => None,
+            },
+            None => None,
+        };
+        // Those that are up are told beside those that are in: neither is more than all.
+        let not_up = numbers.and_then(|(all, up)| all.checked_sub(up));
+        self.not_up = not_up.or(self.not_up);
+        not_up.is_some()
+    }
+
     /// One statement between commas.
     fn part(&mut self, part: &str, place: &str, sink: &mut dyn Sink) -> Option<()> {
         let (count, what) = part.split_once(' ')?;
         match what {
-            "pgs inactive" | "pg inactive" => self.inactive = Some(integer(count)? as f64),
             "pgs" | "pg" => self.groups = Some(integer(count)? as f64),
-            "pgs not active" => self.not_active = Some(percent(count)?),
-            "osds down" | "osd down" => {
-                sink.add_fact_at(None, typed::CLUSTER_OSDS_DOWN, integer(count)?, place);
+            // Who copies it may lose the sign.
+            "pgs not active" => {
+                self.not_active = Some(percent(&format!("{}%", count.trim_end_matches('%')))?);
+            }
+            "osds down" | "osd down" => self.down = Some(integer(count)?),
+            _ if IDLE.iter().any(|idle| what.starts_with(idle)) => {
+                self.inactive = Some((integer(count)? as f64).max(self.inactive.unwrap_or(0.0)));
             }
             _ => {
                 let share = what.strip_prefix("objects degraded (")?.strip_suffix(')')?;

@@ -1,11 +1,12 @@
-//! Settings of a drive: `hdparm -W`, `hdparm -I`, `sdparm --get WCE`.
+//! Settings of a drive: `hdparm`, `hdparm -W`, `hdparm -I`, `sdparm --get WCE`.
 //!
 //! ## Reads
-//! Whether the drive's own write cache is on (`drive.write_cache`: `on` or `off`), and of `hdparm
-//! -I` `smart.model`, `smart.firmware` and `smart.rpm` (0: no platter).
+//! Whether the drive's own write cache is on (`drive.write_cache`: `on` or `off`), whether it
+//! transfers data without DMA (`using_dma = 0`, as `drive.pio`), and of `hdparm -I` `smart.model`,
+//! `smart.firmware` and `smart.rpm` (0: no platter).
 //!
 //! ## How to capture
-//! `hdparm -W /dev/sda`, `hdparm -I /dev/sda`, `sdparm --get WCE /dev/sda`.
+//! `hdparm /dev/hda`, `hdparm -W /dev/sda`, `hdparm -I /dev/sda`, `sdparm --get WCE /dev/sda`.
 //!
 //! ## Versions
 //! hdparm 9, sdparm 1.
@@ -32,6 +33,11 @@ static LABELS: Labels = Labels {
     may_resume: true,
     lines: &[
         begins("^write-caching ={on:u}", cache).like(&["write-caching =  1 (on)"]),
+        begins("^using_dma ={dma:u} (", |found, report, _| {
+            report.fact(typed::DRIVE_PIO, found.count("dma")? == 0)
+        })
+        .like(&["using_dma    =  0 (off)"]),
+        begins("^multcount ={:n} (", |_, _, _| Some(())).like(&["multcount    =  0 (off)"]),
         begins("^WCE {on:u} {*}[cha:", cache).like(&["WCE         1  [cha: y, def:  1, sav:  1]"]),
         begins("^ATA device, with ", |_, _, _| Some(()))
             .like(&["ATA device, with non-removable media"]),
@@ -48,7 +54,10 @@ static LABELS: Labels = Labels {
         label(&["Firmware Revision"], firmware),
         label(&["Nominal Media Rotation Rate"], rpm),
     ],
-    own: &["^setting drive write-caching"],
+    own: &[
+        "^setting drive write-caching", "^IO_support ", "^unmaskirq ", "^keepsettings ",
+        "^readonly ", "^readahead ", "^geometry ",
+    ],
     inner: &['\t'],
     ..Labels::NEW
 };

@@ -11,7 +11,10 @@
 //! `A request to write to the file "F" ... took an abnormally long time (36 seconds)` (ESENT). Each
 //! becomes an operation of the server.
 //! `Out of 72 commit log syncs over the past 76.78s with average duration of 206.57ms` (Cassandra)
-//! becomes an average.
+//! becomes an average. `Slow BlockReceiver write packet to mirror took 3326ms` and the like (HDFS)
+//! wait for another server: they are counted, with the longest (`replica.slow`). A list of such
+//! messages by their number (`sort | uniq -c`) is read too. `now throttling indexing`
+//! (Elasticsearch) counts as a slow-down by the program (`stall.slowed`).
 //!
 //! ## How to capture
 //! The servers' logs and `kubectl logs` of their pods; the event log of Windows.
@@ -31,7 +34,7 @@
 //! ## Not in this output
 //! The number of fast operations (except Cassandra), the disk of a path, other I/O on it.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink};
+use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, typed};
 
 use crate::Format;
 use crate::describe::log::{Effect, Log, says};
@@ -52,6 +55,12 @@ const CHECK: &[Effect] = &[Effect::Event(Op::Flush, "health check of the data fo
 const STATE: &[Effect] = &[Effect::Event(Op::Flush, "write of the cluster's state")];
 const WAL: &[Effect] = &[Effect::Event(Op::Write, "write of the write-ahead log")];
 const LOG_WRITE: &[Effect] = &[Effect::Event(Op::Write, "log write")];
+const CACHE: &[Effect] = &[Effect::Event(Op::Other, "write-out of the page cache")];
+const REPLICA: &[Effect] =
+    &[Effect::Count(typed::REPLICA_SLOW), Effect::Longest(typed::REPLICA_SLOWEST)];
+const REPLICAS: &[Effect] = &[Effect::Add(typed::REPLICA_SLOW)];
+const LOCAL: &[Effect] = &[Effect::Add(typed::IO_SLOW)];
+const THROTTLED: &[Effect] = &[Effect::Count(typed::STALL_SLOWED)];
 const MEAN: &[Effect] = &[Effect::Call(mean)];
 
 /// DataNode's BlockReceiver.java, HBase's FSHLog.java, Elasticsearch's FsHealthService.java and
@@ -69,6 +78,31 @@ static LOG: Log = Log {
             .of("hdfs")
             .over(Nanos::whole_ms(300))
             .like(&["Slow flushOrSync took 4016ms (threshold=300ms), isSync:false, "]),
+        says("Slow manageWriterOsCache took {took:ms}ms (threshold=", CACHE)
+            .of("hdfs")
+            .over(Nanos::whole_ms(300))
+            .like(&["Slow manageWriterOsCache took 512ms (threshold=300ms)"]),
+        // What another machine of the pipeline is waited for.
+        says(
+            "Slow BlockReceiver write packet to mirror took {took:ms}ms (threshold=",
+            REPLICA,
+        )
+        .like(&["WARN datanode.DataNode: Slow BlockReceiver write packet to mirror took 3326ms (threshold=300ms)"]),
+        says("Slow PacketResponder send ack to upstream took {took:ms}ms (threshold=", REPLICA)
+            .like(&["Slow PacketResponder send ack to upstream took 402ms (threshold=300ms), PacketResponder: x"]),
+        says("Slow ReadProcessor read fields took {took:ms}ms (threshold=", REPLICA).like(&[
+            "WARN hdfs.DFSClient: Slow ReadProcessor read fields took 31274ms (threshold=30000ms); ack: seqno: 9",
+        ]),
+        says(
+            "^{ }{n:u} Slow {BlockReceiver write packet to mirror|PacketResponder send ack to upstream|ReadProcessor read fields} {took|cost}$",
+            REPLICAS,
+        )
+        .like(&["   3326 Slow BlockReceiver write packet to mirror took"]),
+        says(
+            "^{ }{n:u} Slow {BlockReceiver write data to disk|flushOrSync|manageWriterOsCache} {took|cost}$",
+            LOCAL,
+        )
+        .like(&["      8 Slow BlockReceiver write data to disk cost"]),
         says("Slow sync {*}cost: {took:ms} ms, current pipeline:", SYNC_OF_LOG)
             .of("hbase")
             .over(Nanos::whole_ms(100))
@@ -90,6 +124,9 @@ static LOG: Log = Log {
         .over(Nanos::whole_ms(10_000))
         .like(&[
             "writing full cluster state took [14207ms] which is above the warn threshold of [10s]; wrote",
+        ]),
+        says("] now throttling indexing: numMergesInFlight=", THROTTLED).like(&[
+            "[INFO ][index.engine.internal ] [n1][logs-1][2] now throttling indexing: numMergesInFlight=6, maxNumMerges=5",
         ]),
         says("too long WAL write: {*}: {took:s} sec", WAL)
             .of("tarantool")

@@ -122,6 +122,14 @@ static LABELS: Labels = Labels {
             |_, _, _| Some(()),
         )
         .like(&["ID# ATTRIBUTE_NAME          FLAG     VALUE WORST THRESH TYPE      UPDATED  WHEN_FAILED RAW_VALUE"]),
+        // `sg_logs -p 0x18` prints the same page.
+        begins("^Protocol Specific port {|log }page for SAS SSP", |_, report, _| report.enter(""))
+            .like(&[
+                "Protocol Specific port log page for SAS SSP",
+                "Protocol Specific port page for SAS SSP  (sas-2) [0x18]",
+            ]),
+        begins("^relative target port id = {:u}$", |_, _, _| Some(()))
+            .like(&["relative target port id = 1"]),
         begins("^SATA Phy Event Counters (GP Log", |_, report, _| report.enter(PHY))
             .like(&["SATA Phy Event Counters (GP Log 0x11)"]),
         begins("^Error counter log:$", |_, report, _| report.enter(COUNTERS))
@@ -232,12 +240,31 @@ static LABELS: Labels = Labels {
             .when(is_aligned)
             .like(&["LU WWN Device Id: 5 0014ee 2b1234567", "User Capacity:    4,000,787,030,016 bytes"]),
         // Counters of a SAS link, as the kernel names them in sas_phy.
+        // `sg_logs` may have been copied with two of them in a line.
+        says(
+            "^Invalid DWORD count = {n:#} Running disparity error count = {more:#}$",
+            |found, report, _| {
+                report.add(COUNTS[3], found.number("more")?);
+                counter(0, found, report)
+            },
+        )
+        .like(&["Invalid DWORD count = 27   Running disparity error count = 26"]),
+        says(
+            "^Loss of DWORD synchronization count = {n:#} Phy reset problem count = {more:#}$",
+            |found, report, _| {
+                report.add(COUNTS[2], found.number("more")?);
+                counter(1, found, report)
+            },
+        )
+        .like(&["Loss of DWORD synchronization count = 8   Phy reset problem count = 487"]),
         says("^Invalid DWORD count = {n:#}", |found, report, _| counter(0, found, report))
             .like(&["Invalid DWORD count = 3"]),
-        says("^Loss of DWORD synchronization = {n:#}", |found, report, _| counter(1, found, report))
-            .like(&["Loss of DWORD synchronization = 1"]),
-        says("^Phy reset problem = {n:#}", |found, report, _| counter(2, found, report))
-            .like(&["Phy reset problem = 0"]),
+        says("^Loss of DWORD synchronization {|count }= {n:#}", |found, report, _| {
+            counter(1, found, report)
+        })
+        .like(&["Loss of DWORD synchronization = 1", "Loss of DWORD synchronization count = 1"]),
+        says("^Phy reset problem {|count }= {n:#}", |found, report, _| counter(2, found, report))
+            .like(&["Phy reset problem = 0", "Phy reset problem count = 0"]),
         says("^Running disparity error count = {n:#}", |found, report, _| counter(3, found, report))
             .like(&["Running disparity error count = 2"]),
         perhaps("^{:text}", |_, report, _| (!report.part.is_empty()).then_some(()))
@@ -332,9 +359,9 @@ static LABELS: Labels = Labels {
         "^After scanning selected", "^If Selective self-test", "^Self-test supported",
         "^Error Information (NVMe", "^Manufactured in week", "^Specified cycle count",
         "^Specified load-unload", "^Accumulated start-stop", "^Accumulated load-unload",
-        "^Grown defects during", "^Total blocks reassigned", "^Protocol Specific port log",
-        "^relative target port id", "^generation code", "^number of phys", "^phy identifier",
-        "^attached", "^reason:", "^SAS address", "^Description", "^|||_", "^||__", "^|___",
+        "^Grown defects during", "^Total blocks reassigned",
+        "^generation code", "^number of phys", "^phy identifier",
+        "^attached", "^reason:", "^SAS address", "^negotiated logical link rate", "^Description", "^|||_", "^||__", "^|___",
         "^Warning:",
     ],
     inner: &['\t'],

@@ -1,0 +1,74 @@
+//! arcstat: how many reads the cache of ZFS (the ARC) serves.
+//!
+//! ## Reads
+//! The rows below the heading `time ... read ... miss`: the share of reads that the ARC served
+//! (`arc.hits`) and the reads that it did not have, per second (`arc.misses`), over all rows.
+//!
+//! ## How to capture
+//! `arcstat 1`, `arcstat -f time,arcsz,read,hits,miss,hit% 1 10`.
+//!
+//! ## Versions
+//! arcstat of illumos, FreeBSD and OpenZFS; columns are found by the heading, in any order.
+//!
+//! ## Caveats
+//! Rows are taken as one second each, unless their times differ by more. Reads of the ARC are
+//! blocks of files and of metadata, prefetch among them. A miss may be served by an L2ARC.
+//!
+//! ## Not in this output
+//! Writes, latencies, which pool.
+
+use iowhy_model::typed::{PerSecond, Share};
+
+use crate::describe::report::*;
+use crate::text::numbers::in_thousands;
+
+pub const FORMAT: Format =
+    Format::labels("arcstat: reads that the cache of ZFS serves", Level::E, &LABELS);
+
+const READS: &str = "reads";
+const MISSES: &str = "misses";
+const ROWS: &str = "rows";
+
+static LABELS: Labels = Labels {
+    may_resume: true,
+    lines: &[
+        begins("^{names:text}$", |found, report, _| {
+            report.heading = heading(found)?;
+            Some(())
+        })
+        .when(|found| heading(found).is_some())
+        .shaped("miss")
+        .like(&[
+            "time  arcsz  read  hits  miss  hit%  miss%",
+            "    time  read  miss  miss%  dmis  dm%  pmis  pm%  mmis  mm%  size     c  avail",
+        ]),
+        perhaps("^{:u}:{:u}:{:u} {:text}$", |found, report, _| {
+            let words: Vec<&str> = found.line().split_whitespace().collect();
+            (words.len() == report.heading.width()).then_some(())?;
+            let heading = std::mem::take(&mut report.heading);
+            let of = |name: &str| heading.word(name, &words).and_then(in_thousands);
+            let known = of("read").zip(of("miss"));
+            report.heading = heading;
+            let (reads, misses) = known.filter(|(reads, misses)| misses <= reads)?;
+            report.add(READS, reads);
+            report.add(MISSES, misses);
+            report.add(ROWS, 1.0)
+        })
+        .like(&["14:44:34    59G   377   375     2    99      0"]),
+    ],
+    end: Some(|report, sink| {
+        let known = [READS, MISSES, ROWS].map(|what| report.kept(what));
+        let [Some(reads), Some(misses), Some(rows)] = known else { return };
+        if reads > 0.0 {
+            sink.add_fact(None, typed::ARC_HITS, Share(1.0 - misses / reads));
+            sink.add_fact(None, typed::ARC_MISSES, PerSecond(misses / rows));
+        }
+    }),
+    ..Labels::NEW
+};
+
+fn heading(found: &Found) -> Option<Heading> {
+    let line = found.line();
+    line.trim_start().starts_with("time ").then_some(())?;
+    Heading::of(line, &["time", "read", "miss"])
+}
