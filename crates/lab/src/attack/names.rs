@@ -15,6 +15,9 @@ use super::{AttackRow, Field};
 const NAMES: &str = "each known message as a name in a kernel log: a fault believed";
 const JUDGED: &str = "the same, all of them in a log for `why`";
 
+/// A process that the kernel ended because memory ran out.
+const KILLED: &str = "process killed";
+
 /// Where names stand in messages of the kernel and of what writes to its log; `{}` is the name.
 const PLACES: &[(&str, &str)] = &[
     ("USB product", "usb 1-1: Product: {}"),
@@ -47,10 +50,7 @@ const PLACES: &[(&str, &str)] = &[
         "cpuset",
         "dd: page allocation failure: order:0, mode:0xcc0(GFP_KERNEL), nodemask=(null),cpuset={},mems_allowed=0",
     ),
-    (
-        "process killed",
-        "Out of memory: Killed process 812 ({}) total-vm:65536kB, anon-rss:1kB, UID:1000",
-    ),
+    (KILLED, "Out of memory: Killed process 812 ({}) total-vm:65536kB, anon-rss:1kB, UID:1000"),
     (
         "process that crashed",
         "{15}[812]: segfault at 0 ip 0000000000401136 sp 00007ffd0 error 4 in {}[401000+1000]",
@@ -224,7 +224,11 @@ impl Field<'_> {
                 .split("\"verdict\": \"")
                 .skip(1)
                 .filter_map(|rest| rest.split('"').next());
-            let blamed = blames.filter(|verdict| !["insufficient", "healthy"].contains(verdict));
+            // That message is the kernel's own word on memory, whatever the process is called.
+            let of_memory = |verdict: &str| place_name == &KILLED && verdict == "layer.memory";
+            let blamed = blames.filter(|verdict| {
+                !["insufficient", "healthy"].contains(verdict) && !of_memory(verdict)
+            });
             let blamed: Vec<&str> = blamed.collect();
             let judged =
                 (!blamed.is_empty()).then(|| format!("{place_name}: {}", blamed.join(", ")));

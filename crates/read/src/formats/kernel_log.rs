@@ -147,16 +147,14 @@ fn sniff(lines: &[&str]) -> Detect {
     journal::sniff(lines)
 }
 
-/// Whether memory ran out and the kernel ended a process, of the machine or of a control group:
-/// `Out of memory: Killed process 1853 (named) total-vm:...` (mm/oom_kill.c; `Kill process` and
-/// `Out of Memory` before 5.3). What it prints of that process in a second line is not a second
-/// one.
+/// Whether memory ran out and the kernel ended a process: `Out of memory: Killed process 1853
+/// (named) total-vm:...` (mm/oom_kill.c; `Kill process` and `Out of Memory` before 5.3). What it
+/// prints of that process in a second line is not a second one, and a control group that reached
+/// its own limit (`Memory cgroup out of memory`) is not the machine.
 fn ends_a_process(message: &str) -> bool {
-    let line_text = message.strip_prefix("Memory cgroup out of memory: ").or_else(|| {
-        let rest = message.strip_prefix("Out of ")?;
-        rest.strip_prefix("memory: ").or_else(|| rest.strip_prefix("Memory: "))
-    });
-    line_text.is_some_and(|rest| {
+    let rest =
+        ["Out of memory: ", "Out of Memory: "].iter().find_map(|begin| message.strip_prefix(begin));
+    rest.is_some_and(|rest| {
         let rest = rest.strip_prefix(['K', 'k']).unwrap_or_default();
         rest.starts_with("ill process ") || rest.starts_with("illed process ")
     })
