@@ -362,6 +362,25 @@ fn reads_that_were_alone_say_of_which_class_they_would_be_healthy() {
 }
 
 #[test]
+fn a_silence_shorter_than_every_wait_is_not_a_hang() {
+    let row = |writes: &str, ms: &str| {
+        format!(
+            "Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await r_await \
+             w_await  svctm  %util\nvdb               0.00     2.00    0.00 {writes}     0.00  9400.00  1058.06   \
+             123.11 {ms}    0.00 {ms}  32.26 100.00\n\n"
+        )
+    };
+    let silent = row("0.00", "0.00").replace("9400.00  1058.06", "0.00     0.00");
+    let hangs = |ms: &str| {
+        let busy = row("15.00", ms);
+        let text = format!("$ iostat -d -x 2\n{busy}{busy}{silent}{busy}");
+        sure(&judged(&[&text]), Verdict::DeviceHang)
+    };
+    assert!(hangs("80.30") > 0.6);
+    assert!(hangs("8431.26") <= 0.0);
+}
+
+#[test]
 fn memory_that_is_short_is_named_and_a_little_swapping_is_not() {
     let vmstat = |so: u32| {
         let row = format!(

@@ -127,6 +127,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("fio", "cut", 0, UNENDED),
     ("fio-json", "dropped", 1, "totals are declared"),
     ("fs-dist", "cut", 0, UNENDED),
+    ("gluster-log", "cut", 0, "the half line is one of those that are ignored"),
     ("linux-iostat", "cut", 0, UNENDED),
     (
         "innodb-status",

@@ -221,7 +221,7 @@ fn a_live_device_is_shown_under_load_and_may_go_away() {
     let has = |shown: &str, one: &str, other: &str| {
         shown.lines().any(|line| line.contains(one) && line.contains(other))
     };
-    while !has(&shown, &disk.name, "ms") || !has(&shown, " file ", &disk.path) {
+    while !has(&shown, &disk.name, "ms") || !has(&shown, " file ", &disk.name) {
         for k in 0..64u64 {
             device.write_all_at(&block, k * 65_536).unwrap();
         }

@@ -227,8 +227,8 @@ fn a_wait_that_has_not_ended_is_counted_so_far_and_marked() {
     assert_eq!(row["waits_for"], "its vfork child", "{object}");
 }
 
-/// Writes or reads 4 KiB with so many calls, once it is told to by a line, in a name of its own; the
-/// last word of `how` is `fsync` for one after each.
+/// Writes or reads 4 KiB with so many calls, once it is told to by a line, in a name of its own;
+/// the last word of `how` is `fsync` for one after each.
 const CALLER: &str = r#"
 import mmap, os, sys
 path, comm, how, number = sys.argv[1], os.fsencode(sys.argv[2]), sys.argv[3].split(), int(sys.argv[4])

@@ -116,6 +116,10 @@ const OF_WHAT_STANDS_AROUND: &[&str] = &[
     "made--a-task-that-hangs-while-memory-is-freed-is-counted-3",
     // A line that was broken has nothing in front.
     "made--a-message-that-a-mail-program-broke-is-one",
+    // Counts without a time stand among lines with one.
+    "made--waits-for-another-server-and-merges",
+    // Behind a time its rows are lines of Ceph's log: all is read, as another format.
+    "made--a-table-of-rook",
     // Of two logs in one text each begins a listing where they stand bare.
     "made--rounds-of-the-page-cleaner-and-commits",
     // `Average:` is taken for the name of the program that logs: not read yet.

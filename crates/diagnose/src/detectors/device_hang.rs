@@ -16,7 +16,7 @@
 //! while requests were in flight; at most three of them (those of a second or more that follow each
 //! other without a fast request in between count once); not a case of `device.stall`; most other
 //! requests are fast. With averages: an interval with requests in the queue and no completion,
-//! between others that worked. Or the kernel's log shows that the controller of an NVMe drive did
+//! between others that worked, in which requests did not all wait longer than that. Or the kernel's log shows that the controller of an NVMe drive did
 //! not recover from its reset, although it was on its bus.
 //!
 //! ## Wrong if
@@ -196,6 +196,9 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     if silences.len() > MOST || analysis.traces.iter().any(|trace| trace.disk == row.disk) {
         return None;
     }
+    if waits_longer_all_along(rows, length) {
+        return None;
+    }
     let source = analysis.source(row.listing);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
@@ -220,6 +223,17 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     ];
     advise(&mut finding, &row.disk);
     Some(finding)
+}
+
+/// Rows with completions that show how long requests wait otherwise.
+const ROWS: usize = 2;
+
+/// Whether requests wait longer than the silence in every row with completions: then it is not what
+/// they wait for.
+fn waits_longer_all_along(rows: &[&IntervalSample], silent_s: f64) -> bool {
+    let active = rows.iter().filter(|row| row.per_s() > 0.0 && !row.interval.since_boot);
+    let waits_ms: Vec<f64> = active.filter_map(|row| row.await_ms()).collect();
+    waits_ms.len() >= ROWS && waits_ms.iter().all(|ms| *ms > 1e3 * silent_s)
 }
 
 fn times(n: usize) -> String {

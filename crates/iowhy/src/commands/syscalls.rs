@@ -65,7 +65,7 @@ struct Arguments {
     #[arg(long, value_name = "NAME")]
     call: Vec<String>,
     /// Add up by this instead of listing processes and calls
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEYS")]
     by: Option<By>,
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]

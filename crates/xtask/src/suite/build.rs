@@ -4,6 +4,7 @@
 //! is a program again, with a place, a time and a process of its own.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -69,13 +70,16 @@ impl Program {
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments).stdin(Stdio::null());
-    for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(is_of_a_package) {
-            cargo.env_remove(name);
-        }
-    }
+    leave_out_the_package(&mut cargo, std::env::vars_os().map(|(name, _)| name));
     cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
     cargo
+}
+
+/// Removes those of these variables that report a package.
+fn leave_out_the_package(cargo: &mut Command, names: impl Iterator<Item = OsString>) {
+    for name in names.filter(|name| name.to_str().is_some_and(is_of_a_package)) {
+        cargo.env_remove(name);
+    }
 }
 
 /// Whether that variable reports the package of a program.
@@ -168,12 +172,11 @@ mod tests {
 
     #[test]
     fn what_is_built_does_not_depend_on_where_the_clone_lies() {
-        // Without them the test shows nothing: cargo sets them for each test.
-        assert!(std::env::vars().any(|(name, _)| name == "CARGO_MANIFEST_DIR"));
-        let cargo = cargo(&["test"]);
-        let removed: Vec<_> = cargo.get_envs().filter(|(_, value)| value.is_none()).collect();
-        assert!(removed.iter().any(|(name, _)| *name == "CARGO_MANIFEST_DIR"), "{removed:?}");
-        assert!(removed.iter().all(|(name, _)| *name != "CARGO_TARGET_DIR"), "{removed:?}");
+        let mut cargo = Command::new("cargo");
+        let names = ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_TARGET_DIR", "PATH"];
+        leave_out_the_package(&mut cargo, names.into_iter().map(OsString::from));
+        let removed: Vec<_> = cargo.get_envs().map(|(name, _)| name.to_os_string()).collect();
+        assert_eq!(removed, ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"]);
     }
 
     #[test]

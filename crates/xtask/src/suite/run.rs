@@ -16,7 +16,7 @@ use super::{Program, build};
 /// taken.
 const WATCHING: usize = 3;
 /// Programs at a time that sleep: what they start is paced, or ends after so many seconds.
-const SLEEPING: usize = 3;
+const SLEEPING: usize = 2;
 /// Programs at a time that compute, one for each of the two CPUs that the suite is measured on.
 /// They run behind the others (`nice`), which watch devices that are not to be made slow by a
 /// neighbour.

@@ -177,7 +177,7 @@ mod tests {
         let expected = [
             "5 s 0 - - - 0 1 read /mnt (fuse)",
             "the oldest has not returned for 5 s: read by cat[42]",
-            "1.1 s 1100 1.05 ms 1.05 ms 1 ms 2 0 read /data (ext4)",
+            "1.1 s 1100 1 ms 1 ms 1 ms 2 0 read /data (ext4)",
             "24 ms 3 - - 8 ms 1 0 sync /data (ext4)",
         ];
         assert_eq!(lines.iter().map(|line| line.join(" ")).collect::<Vec<_>>(), expected);
