@@ -182,7 +182,7 @@ fn a_window_has_a_timeline_of_its_incidents() {
         assert!(label.contains(words), "{words}: {label}");
     }
     // The words beside the picture are cut, the table is not.
-    assert!(html.contains("still going"), "{html}");
+    assert!(html.contains("ongoing"), "{html}");
 }
 
 #[test]

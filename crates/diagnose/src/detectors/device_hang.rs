@@ -16,8 +16,9 @@
 //! while requests were in flight; at most three of them (those of a second or more that follow each
 //! other without a fast request in between count once); not a case of `device.stall`; most other
 //! requests are fast. With averages: an interval with requests in the queue and no completion,
-//! between others that worked, in which requests did not all wait longer than that. Or the kernel's log shows that the controller of an NVMe drive did
-//! not recover from its reset, although it was on its bus.
+//! between others that worked, in which requests did not all wait longer than that. Or the kernel's
+//! log shows that the controller of an NVMe drive did not recover from its reset, although it was
+//! on its bus.
 //!
 //! ## Wrong if
 //! The host or the virtual machine was paused, the trace lost events, a flush or discard ran, or
