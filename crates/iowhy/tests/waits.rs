@@ -304,7 +304,8 @@ fn waits_for_a_disk_of_known_delay_are_tied_to_its_requests() {
                 |key: &str| end[key].as_f64().unwrap() / 1e6 / end["count"].as_f64().unwrap();
             let (wait, device) = (mean("sum_ns"), mean("d2c_sum_ns"));
             println!("{}: waits {wait:.2} ms, device {device:.2} ms", end["operation"]);
-            assert!(device >= 30.0 && device <= wait && wait < device + 15.0, "{object}");
+            // A task sends its request before it sleeps, so its wait may be a little shorter.
+            assert!(device >= 30.0 && device < wait + 1.0 && wait < device + 15.0, "{object}");
         }
         assert!(sum(&by) > 0.95 * object["sum_ns"].as_f64().unwrap(), "{object}");
     }
