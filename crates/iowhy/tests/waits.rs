@@ -161,7 +161,8 @@ fn waits_for_direct_reads_are_those_that_the_program_measured() {
         beside["disk"][0]["ios"],
     );
     assert!(share > 0.95, "{longest}");
-    // A task sends its request some microseconds before it sleeps: so much longer the device may be.
+    // A task sends its request some microseconds before it sleeps: the device may be so much
+    // longer.
     let awake = 20e3 * of(by_disk, "count");
     assert!(device <= of(by_disk, "sum_ns") + awake, "{longest}");
     let each = |sum: f64, count: f64| sum / count;
