@@ -163,7 +163,7 @@ impl Groups {
         }
     }
 
-    /// Leaves the devices that pass, counted together unless these keys distinguishes them.
+    /// Leaves the devices that pass, counted together unless these keys distinguish them.
     pub fn narrow(&mut self, filter: &Filter, keys: &[Key]) {
         let apart = keys.is_empty() || keys.contains(&Key::Device);
         let passes = |device: &DeviceId| filter.device(*device);

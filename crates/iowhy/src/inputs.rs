@@ -66,7 +66,7 @@ impl Files {
         Ok(InputSet { recording, failed })
     }
 
-    /// Pours every input into a sink: how many failed, and the lines of prose of the others.
+    /// Emits every input into a sink: how many failed, and the lines of prose of the others.
     pub fn emit(&self, sink: &mut dyn Sink) -> anyhow::Result<(usize, Vec<(String, u64)>)> {
         let known = self.read_as.known()?;
         let (mut failed, mut prose) = (0, Vec::new());

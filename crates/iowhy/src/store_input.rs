@@ -135,7 +135,7 @@ pub fn open(folder: &Path) -> anyhow::Result<Store> {
     })
 }
 
-/// Pours what a store has of the past: the single I/Os of incidents where they are wanted and
+/// Emits what a store has of the past: the single I/Os of incidents where they are wanted and
 /// there are any, else histograms and averages. Lines of prose, for the listings of inputs: none.
 ///
 /// # Errors

@@ -305,8 +305,8 @@ fn inputs() -> Vec<(String, Vec<PathBuf>)> {
 
 /// Which are known to differ, and why that is right or not mended yet.
 const DIFFER: &[(&str, &str)] = &[
-    // The document ends in the middle of a row; what is behind it cannot be reported from more of
-    // it.
+    // The document ends in the middle of a row; what is behind it cannot be distinguished from
+    // more of it.
     ("iostat_json/sysstat-12.6.1--real-xy-killed", "fenced"),
     // The lines that are cut are no heading: they name the bus of the network volume.
     ("published/P2-23-medium-error-of-replica-a", "heading-cut"),
@@ -404,7 +404,7 @@ const DIFFER: &[(&str, &str)] = &[
     ("kernel_log/talos-1.9--nvme-reset", "translated"),
     // When the ports stopped, hours apart, is hidden behind other times.
     ("published/P23-01-flush-that-times-out-after-the-hour", "stamped"),
-    // A second copy of messages without a time cannot be reported from twice as many messages.
+    // A second copy of messages without a time cannot be distinguished from twice as many.
     ("cases/memory-card-without-times", "doubled"),
     ("kernel_log/made--what-a-host-adapter-returned-has-a-kind", "doubled"),
     // What a screen counts from is reported below its disks: a line in another place is of another

@@ -18,7 +18,7 @@ pub trait Collector: Any {
     /// If a right or a kernel feature is missing; the message shows which and what to do.
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error>;
 
-    /// Pours what was seen since the last poll into its listing.
+    /// Emits what was seen since the last poll into its listing.
     ///
     /// # Errors
     /// If the source broke.

@@ -172,7 +172,7 @@ impl RequestCountReader {
             .collect()
     }
 
-    /// Pours what was lost since the last time.
+    /// Emits what was lost since the last time.
     ///
     /// # Errors
     /// If the table cannot be read.

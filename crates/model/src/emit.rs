@@ -3,7 +3,7 @@
 use crate::{DeviceId, Distribution, Event, Fact, Interval, Name, Recording, Sink};
 
 impl Recording {
-    /// Pours all listings, with the devices and strings they name, into a sink that has its own.
+    /// Emits all listings, with the devices and strings they name, into a sink that has its own.
     pub fn emit(&self, sink: &mut dyn Sink) {
         let devices = self.devices().iter().map(|known| {
             let device = sink.device(&known.name);

@@ -13,7 +13,7 @@ const EVENTS: usize = 100_000;
 /// PyLatencyMap's records give, 60 MB of the standard table's.
 const HISTOGRAMS: usize = 1 << 15;
 
-/// Pours into a recording. Past `EVENTS`, single I/Os of a listing become histograms: of the
+/// Emits into a recording. Past `EVENTS`, single I/Os of a listing become histograms: of the
 /// longest stage, or the one asked for, over time, of the other stages in one; past `HISTOGRAMS`,
 /// those that a source gives are added up with their neighbours in time. No count is lost, only how
 /// fine time is.

@@ -37,7 +37,7 @@ fn facts(sda: DeviceId) -> Vec<Fact> {
     facts.into_iter().chain([warmth.at(Time::from_ns(12))]).collect()
 }
 
-/// Pours the same into any sink; `flush` is called three times.
+/// Emits the same into any sink; `flush` is called three times.
 fn emit<S: Sink>(sink: &mut S, flush: impl Fn(&mut S)) {
     let mut counters = Source::new("diskstats", "live", Level::A);
     counters.sampling = Sampling::Sampled;

@@ -47,7 +47,7 @@ struct Epoch {
 /// What becomes one listing: an epoch, and who spoke.
 type Kind = (usize, String, Level);
 
-/// Pours segments, one after the other, and again for each listing: a sink that adds up what is
+/// Emits segments, one after the other, and again for each listing: a sink that adds up what is
 /// much takes one after the other.
 pub struct SegmentPour<'a> {
     span: Span,
@@ -71,7 +71,7 @@ pub struct SegmentPour<'a> {
 }
 
 impl<'a> SegmentPour<'a> {
-    /// Pours what lies in the span; `input` names the store.
+    /// Emits what lies in the span; `input` names the store.
     pub fn new(span: Span, input: &str, sink: &'a mut dyn Sink) -> SegmentPour<'a> {
         SegmentPour {
             span,
@@ -90,7 +90,7 @@ impl<'a> SegmentPour<'a> {
         }
     }
 
-    /// Pours what was stated also where nothing lies within the span.
+    /// Emits what was stated also where nothing lies within the span.
     pub fn with_facts_alone(mut self) -> SegmentPour<'a> {
         self.facts_alone = true;
         self

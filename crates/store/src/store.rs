@@ -313,7 +313,7 @@ impl Store {
         Ok(coverage)
     }
 
-    /// Pours what the segments hold of a stretch of time, and shows what could not be read and when
+    /// Emits what the segments hold of a stretch of time, and shows what could not be read and when
     /// nobody watched.
     ///
     /// # Errors
@@ -349,7 +349,7 @@ impl Store {
         }
     }
 
-    /// Pours one segment by itself, and shows what could not be read; `None` if it is gone.
+    /// Emits one segment by itself, and shows what could not be read; `None` if it is gone.
     ///
     /// # Errors
     /// If it cannot be read.

@@ -231,7 +231,7 @@ pub struct Silence<'r, 'a> {
 }
 
 /// Such stretches among the rows of one device. What is in flight at the end of the listing may
-/// still complete, and is not a part of them; nor is a device that never worked before.
+/// still complete, and is not part of them; nor is a device that never worked before.
 pub fn silences<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<Silence<'r, 'a>> {
     let mut found = Vec::new();
     let mut open: Option<Silence> = None;

@@ -72,7 +72,7 @@ const EACH: usize = 10;
 const READ_FIRST: f64 = 0.8;
 /// What a physical block is taken for if nobody says it: Advanced Format, all disks since 2011.
 const LIKELY_BLOCK: f64 = 4096.0;
-/// And what that guess is worth: a suspicion; more if it is not a chance beyond doubt that writes
+/// And what that guess is worth: a suspicion; more if it is beyond doubt not chance that writes
 /// off it are slow, for then the device itself shows where its blocks begin.
 const GUESSED: f64 = 0.6;
 const BORNE_OUT: f64 = 0.8;

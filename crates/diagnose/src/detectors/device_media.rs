@@ -61,7 +61,7 @@ use crate::facts::kernel_log::{LogLine, by_port};
 use crate::measures::places;
 use crate::phrase;
 
-/// What a controller shows that saw no error yet.
+/// What a controller that saw no error yet reports.
 const PREDICTED: &str = "its controller predicts that it will fail";
 
 /// Why the errors of a volume are not proof against a disk.
@@ -122,7 +122,7 @@ const CHANCE: f64 = 0.01;
 const PLACE: f64 = 2.5;
 /// SMART and scans: fact, words, what it is worth above zero, and when it grew. Weights follow the
 /// risk ratios of Pinheiro et al. (FAST 2007) and the five attributes of Backblaze (2016): pending
-/// and offline uncorrectable report now; 5 and 187 report then, unless they grow.
+/// and offline uncorrectable are about now; 5 and 187 about the past, unless they grow.
 const SMART: [(FactKey, &str, f64, f64); 13] = [
     (key::SMART_RAW.of("197"), "sector(s) waiting for reallocation (SMART 197)", 2.5, 3.5),
     (key::SMART_RAW.of("198"), "sector(s) unreadable offline (SMART 198)", 2.5, 3.5),

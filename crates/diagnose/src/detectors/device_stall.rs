@@ -165,7 +165,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let idle_tags: Vec<&LogLine> =
             logged.iter().filter(|line| line.message.names_an_idle_tag()).copied().collect();
         builder.log_lines(analysis, "invalid tags reported by the drive", &idle_tags, None);
-        // A log alone does not distinguishes them, unless the drive itself shows that it failed.
+        // A log alone does not distinguish them, unless the drive itself shows that it failed.
         finding.blame = (!given_up.iter().any(fatal)).then_some(Blame::DiskOrPath);
         finding.sentence = match guest {
             _ if given_up.iter().any(fatal) => format!(

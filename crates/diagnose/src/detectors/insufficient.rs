@@ -353,8 +353,7 @@ const SUSPECTED: f64 = 2.0;
 /// Requests in flight from which on those that wait are worth naming (a choice).
 const SEVERAL: f64 = 4.0;
 
-/// What to look at beside the log events of a kernel's log: its other lines, and the drives it
-/// names.
+/// What to look at beside the events of a kernel's log: its other lines, and the drives it names.
 fn asked_of_a_log(analysis: &Analysis, input: &str) -> Vec<String> {
     let has = |kinds: &[MessageKind]| {
         analysis.facts.log_events(input).any(|line| kinds.contains(&line.kind))

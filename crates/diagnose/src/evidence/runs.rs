@@ -2,8 +2,8 @@
 //! took.
 //!
 //! A generator makes its own queue: it keeps so many requests in flight, and by Little's law each
-//! then waits for that number over the rate. What it reports is the program's view, so it reports
-//! a limit or of the generator's depth, and never that a disk is faulty.
+//! then waits for that number over the rate. What it reports is the program's view, so it shows a
+//! limit or the generator's depth, and never that a disk is faulty.
 
 use iowhy_model::{
     Bound, Clause, DeviceId, Fact, FactKey, Finding, Layer, Listing, Op, Rates, Stage, Unit,

@@ -2,7 +2,7 @@
 //!
 //! A rate alone names no cause: the class of the disk is not known, nor who else used it. Far below
 //! what the slowest disk of any class gives it is a suspicion, and what memory gave in the same
-//! test shows the disk from its host.
+//! test separates the disk from its host.
 
 use iowhy_model::{Bound, DeviceId, Finding, Observation, Quantity, Unit, Verdict, key};
 
@@ -210,7 +210,7 @@ const BETWEEN: f64 = 2.5;
 /// The same of an array, which reads at least as fast as one of its members (a choice: read-ahead
 /// that is too short for a stripe costs a third).
 const BETWEEN_MEMBERS: f64 = 1.8;
-/// Bytes per second that a disk gives which is not a part of the trouble (a choice: any of 2005
+/// Bytes per second that a disk gives which is not the trouble (a choice: any of 2005
 /// does).
 const WELL_PER_S: f64 = 2e7;
 /// What that is worth.
@@ -278,8 +278,8 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     slow.collect()
 }
 
-/// Times as fast as this disk its peers are in the same test, so that it is after them; how near
-/// these lie together, and how many there are at least (choices: zones of one disk differ by two).
+/// How many times faster its peers are in the same test than a disk that is behind them; the range
+/// that these lie in, and their least number (choices: zones of one disk differ by two).
 const BEHIND: f64 = 3.0;
 const TOGETHER: f64 = 1.5;
 const PEERS: usize = 3;

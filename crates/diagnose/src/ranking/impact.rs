@@ -149,7 +149,7 @@ struct Waits {
     worst: Option<f64>,
 }
 
-/// What rows of averages of a disk report it.
+/// What rows of averages report of a disk.
 fn waits<'a>(rows: impl Iterator<Item = &'a IntervalSample<'a>>) -> Waits {
     // Seconds waited and seconds watched, by listing.
     let mut sums: BTreeMap<usize, (f64, f64)> = BTreeMap::new();

@@ -20,7 +20,7 @@ pub fn covers(analysis: &Analysis, speaker: &Finding, finding: &Finding) -> bool
 /// Two counts of the same requests differ by so much at most: the ends of their stretches (a
 /// choice).
 const SAME_RATE: f64 = 0.05;
-/// Requests per second from which on equal rates are no chance (a choice).
+/// Requests per second from which on equal rates are not chance (a choice).
 const MANY_PER_S: f64 = 100.0;
 
 /// Whether what a program issued, as it counted by itself, is what the disk of another finding

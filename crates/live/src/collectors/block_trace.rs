@@ -298,7 +298,7 @@ impl ThinListing {
         }
     }
 
-    /// Pours what the kernel counted of them in a stretch that is over.
+    /// Emits what the kernel counted of them in a stretch that is over.
     fn emit(&mut self, unsent: Vec<Distribution>, watched: &WatchList, sink: &mut dyn Sink) {
         let lately = std::mem::replace(&mut self.lately, self.now.clone());
         let is_of = |sink: &mut dyn Sink, one: &Distribution| {
@@ -499,7 +499,7 @@ impl Collector for BlockTrace {
 }
 
 impl AttachedState {
-    /// Pours what came since the last time: events, losses, and histograms if it is time, or if the
+    /// Emits what came since the last time: events, losses, and histograms if it is time, or if the
     /// watch was over at `over`.
     fn emit(
         &mut self,

@@ -148,7 +148,7 @@ impl Collector for DiskStats {
     }
 }
 
-/// Pours the averages between two readings; a device that was never used has none.
+/// Emits the averages between two readings; a device that was never used has none.
 fn compare(earlier: &Counters, later: &Counters, start: Time, length: Nanos, sink: &mut dyn Sink) {
     let delta = match between(earlier, later, length) {
         Change::Rose(delta) => delta,

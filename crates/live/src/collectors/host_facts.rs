@@ -132,7 +132,7 @@ impl Collector for HostFacts {
 }
 
 impl HostFacts {
-    /// Pours how hot it is into the open listing.
+    /// Emits how hot it is into the open listing.
     fn take_temperatures(&self, sink: &mut dyn Sink) {
         let at = clock::now();
         for sensor in &self.sensors {
@@ -144,7 +144,7 @@ impl HostFacts {
         }
     }
 
-    /// Pours how things are: facts into the open listing, which ends by that, and files of text
+    /// Emits how things are: facts into the open listing, which ends by that, and files of text
     /// into their own.
     fn state(&mut self, sink: &mut dyn Sink) {
         for sensor in &self.sensors {

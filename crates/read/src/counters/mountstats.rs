@@ -241,7 +241,7 @@ pub enum Readings {
 pub struct MountHistory {
     /// By mount point.
     before: HashMap<String, MountCounters>,
-    /// Mount points of which was reported what they are.
+    /// Mount points whose kind was reported.
     stated: HashSet<String>,
 }
 
@@ -251,7 +251,7 @@ impl MountHistory {
         self.before.insert(mount.point.clone(), mount);
     }
 
-    /// Pours what a mount did since its last reading, read at `place`.
+    /// Emits what a mount did since its last reading, read at `place`.
     pub fn emit(
         &mut self,
         now: MountCounters,

@@ -354,7 +354,7 @@ impl Biolatency {
         }
     }
 
-    /// Pours the table out, under the disk, flags and time that stand above it.
+    /// Emits the table out, under the disk, flags and time that stand above it.
     fn flush(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
         let Some(table) = self.table.take().filter(|table| !table.rows.is_empty()) else {
             return Ok(());

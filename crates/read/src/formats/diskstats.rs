@@ -84,7 +84,7 @@ struct Diskstats(Copies);
 
 impl Reader for Diskstats {
     fn line_above(&mut self, line: &str) {
-        // Of its other times none is reported from prose.
+        // Of its other times none is distinguished from prose.
         if line.starts_with(PT_STALK) {
             self.0.begins_at(clock(line));
         }

@@ -215,7 +215,7 @@ impl SolarisIostat {
         self.report.push((name.to_string(), interval(device, columns.zip(cells), scale)));
     }
 
-    /// Pours out the report; `more` shows that another follows.
+    /// Emits the report; `more` shows that another follows.
     fn end_report(&mut self, more: bool, sink: &mut dyn Sink) {
         self.interrupt(sink);
         if self.report.is_empty() {

@@ -163,7 +163,7 @@ pub(crate) fn has_odd(text: &str) -> bool {
     odd_places(text).next().is_some()
 }
 
-/// Where something odd stands: a word for no number that is not a part of a longer word of letters,
+/// Where something odd stands: a word for no number that is not part of a longer word of letters,
 /// stars, a sign before a number, a sign or question mark alone, a number beyond 64 bits.
 fn places(text: &str) -> Vec<(usize, usize)> {
     odd_places(text).collect()

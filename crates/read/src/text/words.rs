@@ -1,6 +1,6 @@
 //! The words of a line, found eight bytes at a time.
 
-/// Whether a line may be printed for people: it has several words and is not a part of a document
+/// Whether a line may be printed for people: it has several words and is not part of a document
 /// of JSON. What begins no such line need not be looked for in the others.
 pub(crate) fn is_for_people(line: &str) -> bool {
     let text = line.trim();

@@ -18,7 +18,7 @@ const RATES_TOLD: usize = 4;
 const DEVICES: usize = 1 << 17;
 const DEVICES_LOST: &str = "rows of one report of iostat beyond its first 131072 devices";
 
-/// Collects the rows of a report and emits them out when the next one begins.
+/// Collects the rows of a report and emits them when the next one begins.
 #[derive(Default)]
 pub(super) struct Reports {
     /// The rows of the current report, in the order of their first table.
@@ -149,7 +149,7 @@ impl Reports {
         }
     }
 
-    /// Pours the report out, if there is one.
+    /// Emits the report out, if there is one.
     pub(super) fn flush(&mut self, sink: &mut dyn Sink) {
         self.columns_before.clear();
         self.columns_now.clear();
