@@ -10,6 +10,7 @@ pub mod candidates;
 pub mod ceilings;
 pub mod class_of_runs;
 pub mod clean_bills;
+pub mod cluster_tests;
 pub mod committers;
 pub mod confidence;
 pub mod controllers;

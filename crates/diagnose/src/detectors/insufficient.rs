@@ -32,7 +32,7 @@ use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::arrays;
 use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
 use crate::evidence::class_of_runs;
-use crate::evidence::medium_readings;
+use crate::evidence::medium_readings::{self, Readings};
 use crate::evidence::observations;
 use crate::evidence::unaccused;
 use crate::facts::disk_names;
@@ -311,7 +311,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
     let alone = class_of_runs::reported(analysis, &source.input);
     if let Some(alone) = alone.filter(|_| useless.is_none()) {
         finding.sentence = format!("no block I/O was timed; {alone}");
-        finding.next_step.insert(0, class_of_runs::STEP.to_string());
+        finding.next_step.insert(0, Readings::step(""));
         return Some(finding);
     }
     // Where there is I/O of no use, that comes first.
@@ -524,8 +524,8 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     // Slow is slow for a class.
     let by_class = suspicion.is_some_and(class_decides);
     let made_of = ((rich || by_class) && unstated).then(|| MADE_OF.to_string());
-    let of_class = alone.map(|_| class_of_runs::STEP.to_string());
-    finding.next_step = of_class.into_iter().chain(made_of).chain([capture]).collect();
+    let of_class = alone.map(|_| Readings::step("")).or(made_of);
+    finding.next_step = of_class.into_iter().chain([capture]).collect();
     finding.seen = observations::of(analysis, ranked, input, disks);
     let unseen = unseen(ranked.detectors, analysis.level(&listings));
     if !unseen.is_empty() {

@@ -107,18 +107,18 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         },
     ];
     let mut findings = shortage::findings(analysis, DETECTOR.verdict, &symptoms);
-    let thrashing = analysis.inputs().into_iter().filter_map(|input| thrashing(analysis, input));
-    findings.extend(thrashing);
     for finding in &mut findings {
         let Some(first) = finding.evidence.first() else { continue };
-        if finding.sentence.is_empty() {
-            finding.sentence = format!(
-                "memory is short ({}: {}): the machine swaps or rereads evicted pages, and programs \
+        finding.sentence = format!(
+            "memory is short ({}: {}): the machine swaps or rereads evicted pages, and programs \
              wait for that",
-                first.quantity,
-                first.amount.words()
-            );
-        }
+            first.quantity,
+            first.amount.words()
+        );
+    }
+    let inputs = analysis.inputs().into_iter();
+    findings.extend(inputs.filter_map(|input| thrashing(analysis, input)));
+    for finding in &mut findings {
         finding.explained_share = finding.explained_share.min(share_of_io_waits(analysis, finding));
         finding.refuted_by = lines(&["`vmstat 1 10`: `si` and `so` stay at 0"]);
         finding.next_step = lines(&[

@@ -51,6 +51,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::candidates::{self};
+use crate::evidence::cluster_tests;
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::round_trips;
@@ -120,7 +121,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(peers(analysis))
         .chain(shares::waits(analysis, DETECTOR.verdict))
         .chain(round_trips::findings(analysis, DETECTOR.verdict))
-        .chain(round_trips::tests_of_a_cluster(analysis, DETECTOR.verdict))
+        .chain(cluster_tests::findings(analysis, DETECTOR.verdict))
         .collect()
 }
 
@@ -349,8 +350,8 @@ fn services_down(analysis: &Analysis, input: &str) -> Option<Finding> {
         above,
     );
     let sentence = format!(
-        "{} of the Ceph cluster went down: I/O to the data that only they serve waits, and the rest \
-         is slower until others have taken over",
+        "{} of the Ceph cluster went down: I/O to the data that only they serve waits, and the \
+         rest is slower until others have taken over",
         phrase::list(&names)
     );
     let device = analysis.recording.find_device(first).filter(|_| names.len() == 1);
@@ -390,16 +391,22 @@ fn slow_alone(analysis: &Analysis) -> Vec<Finding> {
         (mean_ms >= SLOW_MS && most <= FEW_IN_FLIGHT).then_some(())?;
         let mut finding = new_finding(DETECTOR.verdict, Some(first.device), vec![first.listing]);
         finding.sentence = format!(
-            "{} takes {} per request with at most {} in flight: another machine keeps its data, and it \
-             or the network to it is slow",
+            "{} takes {} per request with at most {} in flight: another machine keeps its data, \
+             and it or the network to it is slow",
             phrase::disk(&first.disk),
             phrase::ms(mean_ms),
             phrase::digits(most)
         );
         let (source, rows) = (analysis.source(first.listing), active.len() as u64);
         finding.evidence = vec![
-            computed("mean latency (await) over the rows with I/O", mean_ms, Unit::Ms, rows, source)
-                .above(SLOW_MS),
+            computed(
+                "mean latency (await) over the rows with I/O",
+                mean_ms,
+                Unit::Ms,
+                rows,
+                source,
+            )
+            .above(SLOW_MS),
             read_off("in flight at most (aqu-sz)", most, Unit::Requests, rows, source)
                 .below(FEW_IN_FLIGHT),
         ];
@@ -408,8 +415,8 @@ fn slow_alone(analysis: &Analysis) -> Vec<Finding> {
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["the same requests are fast from another client"]);
         finding.next_step = lines(&[
-            "on the other machine: `iostat -x 1` of the disk that keeps it; for Ceph `ceph osd perf` \
-             and `ceph health detail`",
+            "on the other machine: `iostat -x 1` of the disk that keeps it; for Ceph `ceph osd \
+             perf` and `ceph health detail`",
             "check that the network is intact: `ping`, `ss -ti`, `nstat -az TcpRetransSegs`",
         ]);
         Some(finding)
@@ -586,8 +593,8 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
             _ => format!(" within {}", phrase::ms((apart_s * 1e3).max(1e3))),
         };
         let sentence = format!(
-            "{} lost {} paths{within}{line_text}: the cause is the array or the storage network shared \
-             by all of them, not a disk",
+            "{} lost {} paths{within}{line_text}: the cause is the array or the storage network \
+             shared by all of them, not a disk",
             analysis.recording.device_of(*volume).name,
             LogLine::messages(lines)
         );

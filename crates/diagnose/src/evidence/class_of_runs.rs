@@ -8,6 +8,7 @@ use iowhy_model::{DeviceId, Interval, Layer, Medium, Op, Stage};
 
 use crate::analysis::Analysis;
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
+use crate::evidence::medium_readings::Readings;
 use crate::phrase;
 
 /// Bytes up to which a read takes no time worth a word beside the access.
@@ -66,38 +67,33 @@ fn alone(analysis: &Analysis, input: &str) -> Option<Alone> {
     of_rows.chain(of_counts).find(|one| one.ms >= BY_MEMORY_MS)
 }
 
-/// `6.7 ms per read of 4 KiB, one at a time, is what a healthy spinning disk takes; SATA flash
-/// would be 40 times slower than healthy`.
+/// `6.7 ms per read of 4 KiB, one at a time, is what a spinning disk takes if it is healthy; if it
+/// is a memory card or eMMC instead, it is 14 times slower than its class`.
 pub fn reported(analysis: &Analysis, input: &str) -> Option<String> {
     let one = alone(analysis, input).filter(|one| analysis.medium(one.device).is_none())?;
     let request = Request { op: Op::Read, bytes: one.bytes, sequential: Some(false) };
     let times = |medium: Medium| {
         one.ms / HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms().max(1e-9)
     };
-    let is_of = |medium: &&Medium| OF_IT.contains(&times(**medium));
-    let healthy: Vec<&str> =
-        CLASSES.iter().filter(is_of).map(|medium| phrase::medium(*medium)).collect();
-    let mut too_slow = CLASSES.iter().filter(|medium| times(**medium) > *OF_IT.end());
-    let slowest = too_slow.next_back().map(|medium| {
-        format!(
-            "; {} would be {} times slower than healthy",
-            phrase::medium(*medium),
-            phrase::digits(times(*medium).round())
-        )
-    });
-    let is = match healthy.as_slice() {
-        [] if slowest.is_none() => return None,
-        [] => "is longer than any healthy disk takes".to_string(),
-        some => format!("is what {} takes if it is healthy", some.join(" or ")),
+    let healthy: Vec<Medium> =
+        CLASSES.into_iter().filter(|medium| OF_IT.contains(&times(*medium))).collect();
+    let slow = CLASSES.into_iter().rfind(|medium| times(*medium) > *OF_IT.end());
+    let is = match (healthy.as_slice(), slow) {
+        ([], None) => return None,
+        ([], Some(_)) => "is longer than any healthy disk takes".to_string(),
+        ([first, ..], slow) => {
+            let names: Vec<&str> = healthy.iter().map(|medium| phrase::medium(*medium)).collect();
+            let other = slow.map(|slow| Readings { healthy: *first, slow, times: times(slow) });
+            format!(
+                "is what {} takes if it is healthy{}",
+                names.join(" or "),
+                other.map_or(String::new(), Readings::words)
+            )
+        }
     };
     Some(format!(
-        "{} per read of {}, one at a time, {is}{}",
+        "{} per read of {}, one at a time, {is}",
         phrase::ms(one.ms),
-        phrase::bytes(one.bytes),
-        slowest.unwrap_or_default()
+        phrase::bytes(one.bytes)
     ))
 }
-
-/// What decides between the classes.
-pub const STEP: &str =
-    "`lsblk -d -o NAME,ROTA,TRAN,MODEL` of the disk below: its class decides whether that is slow";

@@ -50,12 +50,12 @@ fn of_input(analysis: &Analysis, verdict: Verdict, input: &str, of: Committer) -
     });
     let does = match of {
         Committer::Journal => {
-            "it commits the journal again and again, as programs ask with each fsync, and they wait \
-             for it"
+            "it commits the journal again and again, as programs ask with each fsync, and they \
+             wait for it"
         }
         Committer::Transaction => {
-            "it writes the changes of the file system, and programs that change files wait until it \
-             has ended"
+            "it writes the changes of the file system, and programs that change files wait until \
+             it has ended"
         }
     };
     finding.sentence =
@@ -78,7 +78,8 @@ fn of_input(analysis: &Analysis, verdict: Verdict, input: &str, of: Committer) -
     ]);
     finding.next_step = match of {
         Committer::Journal => lines(&[
-            "`iowhy syscalls --for 30s`: which program calls fsync, how often, and how long does it take?",
+            "`iowhy syscalls --for 30s`: which program calls fsync, how often, and how long does \
+             it take?",
             "`iostat -x 1`: `w/s`, `f/s` and `w_await` of its disk",
         ]),
         Committer::Transaction => lines(&[

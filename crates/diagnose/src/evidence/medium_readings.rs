@@ -47,7 +47,7 @@ const ENOUGH: usize = 20;
 
 impl Readings {
     /// The second reading, as the end of a sentence.
-    pub fn words(&self) -> String {
+    pub fn words(self) -> String {
         format!(
             "; if it is {} instead, it is {} times slower than its class",
             phrase::medium(self.slow),

@@ -45,57 +45,6 @@ pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     mounts(analysis).iter().filter_map(|mount| mount.queued(verdict)).collect()
 }
 
-/// Seconds from one object that a cluster completes to the next, and of one object, from which on
-/// it is not a load of the test but something that does not answer (choices: a cluster of spinning
-/// disks completes one of 4 MB in 50 ms).
-const APART_S: f64 = 0.25;
-const OBJECT_S: f64 = 2.0;
-/// What that is worth: which service holds them up is not in it.
-const STUCK: f64 = 0.90;
-
-/// Tests of a cluster's objects that hardly go on.
-pub fn tests_of_a_cluster(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let listings = analysis.recording.listings.iter().enumerate();
-    let tests =
-        listings.filter(|(_, listing)| OF_A_CLUSTER.contains(&listing.source.format.as_str()));
-    let found = tests.flat_map(|(place, listing)| {
-        listing.histograms().filter_map(move |one| {
-            let n = one.histogram.count();
-            let mean_s = one.histogram.mean_ns()?.0 / 1e9;
-            let at_once = analysis.at_once(place, one.device)?;
-            let apart_s = mean_s / at_once.max(1.0);
-            (mean_s >= OBJECT_S && apart_s >= APART_S).then_some(())?;
-            let mut finding = new_finding(verdict, Some(one.device), vec![place]);
-            finding.sentence = format!(
-                "the cluster completes an object every {} with {} in flight, so each takes {} on \
-                 average: requests to some of its services, or the network to them, get stuck",
-                phrase::ms(apart_s * 1e3),
-                phrase::digits(at_once),
-                phrase::ms(mean_s * 1e3)
-            );
-            let source = analysis.source(place);
-            finding.evidence = vec![
-                computed("mean time of an object, divided by those in flight", apart_s, Unit::Seconds, n, source)
-                    .above(APART_S),
-                read_off("mean time of an object", mean_s, Unit::Seconds, n, source).above(OBJECT_S),
-            ];
-            finding.assume(STUCK, "a cluster that hardly completes anything");
-            finding.explained_share = 1.0;
-            finding.refuted_by = lines(&["another client of the cluster is fast at the same time"]);
-            finding.next_step = lines(&[
-                "`ceph health detail`, `ceph osd perf`: which services hold requests up, or are slow?",
-                "`ceph tell osd.N bench` one after the other: is one of them slow alone? Then its disk: \
-                 `iostat -x 1`; else the network: `iperf3` between the hosts, MTU, errors of the ports",
-            ]);
-            Some(finding)
-        })
-    });
-    found.collect()
-}
-
-/// Formats of such tests.
-const OF_A_CLUSTER: [&str; 1] = ["rados-bench"];
-
 fn mounts<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Mount<'s, 'a>> {
     let mut mounts: BTreeMap<(usize, DeviceId), Vec<&Interval>> = BTreeMap::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {

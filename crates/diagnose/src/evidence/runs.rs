@@ -6,8 +6,8 @@
 //! limit or the generator's depth, and never that a disk is faulty.
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, Fact, FactKey, Finding, Layer, Listing, Op, Rates, Stage, Unit,
-    Verdict, key,
+    Bound, Clause, DeviceId, Fact, FactKey, Finding, Histogram, Layer, Listing, Op, Rates, Stage,
+    Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -253,6 +253,16 @@ fn histograms_of<'s, 'a>(
     analysis.histograms.iter().filter(of_run)
 }
 
+/// Those of whole times that have a shape: minimum, mean and maximum alone have none.
+fn shapes_of<'s>(analysis: &'s Analysis, run: &'s Run) -> impl Iterator<Item = &'s Histogram> {
+    let of_run = histograms_of(analysis, run).filter(|sample| {
+        sample.known.op.is_none_or(|op| op == run.op)
+            && sample.known.stage == Stage::Total
+            && !peer_families::is_summary(&sample.known.histogram)
+    });
+    of_run.map(|sample| &sample.known.histogram)
+}
+
 /// How far the latencies of a run spread, from the 5th to the 95th percentile over the median,
 /// where they hardly do: what waits for a clock waits evenly, and no device does at such a depth.
 fn even_latency(analysis: &Analysis, run: &Run) -> Option<f64> {
@@ -283,13 +293,7 @@ fn steady<'a>(analysis: &Analysis<'a>, run: &Run) -> Option<(f64, FactReading<'a
 
 /// Whether the mean of a run is that of few slow requests among fast ones.
 fn uneven(analysis: &Analysis, run: &Run) -> bool {
-    let of_run = histograms_of(analysis, run).filter(|sample| {
-        sample.known.op.is_none_or(|op| op == run.op)
-            && sample.known.stage == Stage::Total
-            && !peer_families::is_summary(&sample.known.histogram)
-    });
-    let mut of_run = of_run.filter_map(|sample| {
-        let histogram = &sample.known.histogram;
+    let mut of_run = shapes_of(analysis, run).filter_map(|histogram| {
         Some((histogram.quantile(1.0 - EVEN)?.high_ns as f64, histogram.mean_ns()?.0))
     });
     of_run.any(|(slow, mean)| slow < mean) || a_few_may_be_all(analysis, run)
@@ -298,12 +302,7 @@ fn uneven(analysis: &Analysis, run: &Run) -> bool {
 /// Whether the queue makes the median all the same: by Little's law most of what is in flight waits
 /// as long.
 fn is_queue_of_most(analysis: &Analysis, run: &Run, in_flight: f64) -> bool {
-    let of_run = histograms_of(analysis, run).filter(|sample| {
-        sample.known.op.is_none_or(|op| op == run.op)
-            && sample.known.stage == Stage::Total
-            && !peer_families::is_summary(&sample.known.histogram)
-    });
-    let mut medians = of_run.filter_map(|sample| sample.known.histogram.quantile(0.5));
+    let mut medians = shapes_of(analysis, run).filter_map(|histogram| histogram.quantile(0.5));
     medians.any(|median| median.low_ns as f64 / 1e9 * run.per_s >= HALF * in_flight)
 }
 

@@ -119,10 +119,7 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         let (number, bound) = ((value, Unit::BytesPerSecond), Bound::Above(SLOW_MEMORY));
         finding.evidence.push(cited(analysis.recording, &reading, what, number).held(bound));
     }
-    finding.assume(SLOW, "one stream of large requests, slower than any class");
-    finding.doubt("other programs may have used the disk during the test", SHAPE_ALONE);
-    finding.explained_share = 1.0;
-    finding.refuted_by = lines(&["the same test is fast while nothing else uses the disk"]);
+    suspect(&mut finding, "one stream of large requests, slower than any class");
     finding.next_step = vec![
         format!(
             "{}, during the test: individual requests distinguish retries from a slow link or a \
@@ -133,6 +130,14 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         "repeat the test on another disk, or on this one with another cable or port".to_string(),
     ];
     Some(finding)
+}
+
+/// What one short test is worth: others may have used the disk meanwhile.
+fn suspect(finding: &mut Finding, why: &'static str) {
+    finding.assume(SLOW, why);
+    finding.doubt("other programs may have used the disk during the test", SHAPE_ALONE);
+    finding.explained_share = 1.0;
+    finding.refuted_by = lines(&["the same test is fast while nothing else uses the disk"]);
 }
 
 /// Bits per second of USB 2, and the shares of them that one stream reaches where the link is the
@@ -174,8 +179,8 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let mut finding = new_finding(verdict, Some(run.device()), places);
         let link = phrase::digits(speed / 1e6);
         finding.sentence = format!(
-            "{disk} is as slow as its USB link: the link runs at {link} Mb/s (USB 2), and one stream of \
-             {} reached {}; the cable or the port is not one of USB 3",
+            "{disk} is as slow as its USB link: the link runs at {link} Mb/s (USB 2), and one \
+             stream of {} reached {}; the cable or the port is not one of USB 3",
             phrase::plural(run.op()),
             phrase::rate(best)
         );
@@ -231,21 +236,33 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 && run.op() == volume.op()
                 && analysis.input(run.place()) == analysis.input(volume.place())
         };
-        let disk = runs.iter().filter(same).min_by(|a, b| a.throughput().total_cmp(&b.throughput()))?;
+        let by_rate = |a: &&Run, b: &&Run| a.throughput().total_cmp(&b.throughput());
+        let disk = runs.iter().filter(same).min_by(by_rate)?;
         let times = disk.throughput() / volume.throughput();
-        let is_array = disk_names::kind(volume.name()) == "md";
-        let between = if is_array { BETWEEN_MEMBERS } else { BETWEEN };
+        let (between, costs, step) = match disk_names::kind(volume.name()) {
+            "md" => (
+                BETWEEN_MEMBERS,
+                "read-ahead, chunk size, a rebuild",
+                "`cat /proc/mdstat`, `blockdev --getra` of the array and of a member: is it being \
+                 rebuilt, and does its read-ahead span a few stripes?",
+            ),
+            _ => (
+                BETWEEN,
+                "encryption, a volume manager, its layout",
+                "`lsblk -s`, `dmsetup table`: what lies between? For encryption: `cryptsetup \
+                 benchmark`, and `top` during the test: is one CPU full?",
+            ),
+        };
         (times >= between).then_some(())?;
         let mut finding = new_finding(verdict, Some(volume.device()), vec![volume.place()]);
         finding.sentence = format!(
-            "one stream of {} reaches {} from {}, and {} from {} in the same test: what lies between \
-             them costs it ({}), not the disk",
+            "one stream of {} reaches {} from {}, and {} from {} in the same test: what lies \
+             between them costs it ({costs}), not the disk",
             phrase::plural(volume.op()),
             phrase::rate(volume.throughput()),
             volume.name(),
             phrase::rate(disk.throughput()),
-            disk.name(),
-            if is_array { "read-ahead, chunk size, a rebuild" } else { "encryption, a volume manager, its layout" }
+            disk.name()
         );
         let rate = |run: &Run| {
             let what = format!("throughput of one stream of {}", run.name());
@@ -261,18 +278,8 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             "the volume is not stacked on that disk: `lsblk -s`",
             "other programs used the volume during its test only",
         ]);
-        let between = match is_array {
-            true => {
-                "`cat /proc/mdstat`, `blockdev --getra` of the array and of a member: is it being \
-                 rebuilt, and does its read-ahead span a few stripes?"
-            }
-            false => {
-                "`lsblk -s`, `dmsetup table`: what lies between? For encryption: `cryptsetup \
-                 benchmark`, and `top` during the test: is one CPU full?"
-            }
-        };
         finding.next_step =
-            lines(&[between, "the same test of each layer, one after the other, twice"]);
+            lines(&[step, "the same test of each layer, one after the other, twice"]);
         Some(finding)
     });
     slow.collect()
@@ -337,10 +344,7 @@ fn behind(analysis: &Analysis, runs: &[Run], input: &str, verdict: Verdict) -> O
         read_off("throughput of the slowest", first.throughput(), Unit::BytesPerSecond, 1, source),
         computed("median of all disks", middle, Unit::BytesPerSecond, n, source),
     ];
-    finding.assume(SLOW, "far behind its peers in the same test");
-    finding.doubt("other programs may have used the disk during the test", SHAPE_ALONE);
-    finding.explained_share = 1.0;
-    finding.refuted_by = lines(&["the same test is fast while nothing else uses the disk"]);
+    suspect(&mut finding, "far behind its peers in the same test");
     finding.next_step = vec![
         format!("the same test of {} again, while nothing else uses it", phrase::list(&names)),
         format!("`smartctl -x` of {} and of a peer: errors, link speed, model", names[0]),

@@ -1,6 +1,6 @@
 //! Whether two findings speak of the same disk, of the same I/O, and of the same input.
 
-use iowhy_model::{DeviceId, Finding, Interval, Layer};
+use iowhy_model::{Finding, Interval, Layer};
 
 use crate::analysis::Analysis;
 
@@ -35,11 +35,10 @@ pub fn serves(analysis: &Analysis, disk: &Finding, program: &Finding) -> bool {
 
 /// The most requests per second in a row of the finding's device, as seen in one layer.
 fn per_second(analysis: &Analysis, finding: &Finding, is_in: fn(Layer) -> bool) -> Option<f64> {
-    let of = |device: DeviceId, row: &Interval| row.device == device && !row.since_boot;
     let device = finding.subject.device?;
     let listings = finding.subject.listings.iter();
     let rows = listings.flat_map(|place| &analysis.recording.listings[*place].intervals);
-    let rows = rows.filter(|row| of(device, row) && is_in(row.layer));
+    let rows = rows.filter(|row| row.device == device && !row.since_boot && is_in(row.layer));
     rows.map(Interval::ios_per_s).reduce(f64::max)
 }
 

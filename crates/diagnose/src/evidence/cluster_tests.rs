@@ -1,0 +1,65 @@
+//! Tests of a cluster's objects (`rados bench`) that hardly go on.
+//!
+//! A test makes its own queue, so each object waits for those before it. Where the cluster
+//! completes next to nothing, no queue explains it: requests to some of its services get stuck.
+
+use iowhy_model::{Distribution, Finding, Unit, Verdict};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::phrase;
+
+/// The format of such tests.
+const RADOS_BENCH: &str = "rados-bench";
+/// Seconds from one object that a cluster completes to the next, and of one object, from which on
+/// it is not a load of the test but something that does not answer (choices: a cluster of spinning
+/// disks completes one of 4 MB in 50 ms).
+const APART_S: f64 = 0.25;
+const OBJECT_S: f64 = 2.0;
+/// What that is worth: which service holds them up is not in it.
+const STUCK: f64 = 0.90;
+
+/// A finding of each test that hardly goes on.
+pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let listings = analysis.recording.listings.iter().enumerate();
+    let tests = listings.filter(|(_, listing)| listing.source.format == RADOS_BENCH);
+    let counted = tests
+        .flat_map(|(place, listing)| listing.histograms().map(move |objects| (place, objects)));
+    counted.filter_map(|(place, objects)| stuck(analysis, place, objects, verdict)).collect()
+}
+
+fn stuck(
+    analysis: &Analysis,
+    place: usize,
+    objects: &Distribution,
+    verdict: Verdict,
+) -> Option<Finding> {
+    let n = objects.histogram.count();
+    let mean_s = objects.histogram.mean_ns()?.0 / 1e9;
+    let at_once = analysis.at_once(place, objects.device)?;
+    let apart_s = mean_s / at_once.max(1.0);
+    (mean_s >= OBJECT_S && apart_s >= APART_S).then_some(())?;
+    let mut finding = new_finding(verdict, Some(objects.device), vec![place]);
+    finding.sentence = format!(
+        "the cluster completes an object every {} with {} in flight, so each takes {} on average: \
+         requests to some of its services, or the network to them, get stuck",
+        phrase::ms(apart_s * 1e3),
+        phrase::digits(at_once),
+        phrase::ms(mean_s * 1e3)
+    );
+    let source = analysis.source(place);
+    let apart = "mean time of an object, divided by those in flight";
+    finding.evidence = vec![
+        computed(apart, apart_s, Unit::Seconds, n, source).above(APART_S),
+        read_off("mean time of an object", mean_s, Unit::Seconds, n, source).above(OBJECT_S),
+    ];
+    finding.assume(STUCK, "a cluster that hardly completes anything");
+    finding.explained_share = 1.0;
+    finding.refuted_by = lines(&["another client of the cluster is fast at the same time"]);
+    finding.next_step = lines(&[
+        "`ceph health detail`, `ceph osd perf`: which services hold requests up, or are slow?",
+        "`ceph tell osd.N bench` one after the other: is one of them slow alone? Then its disk: \
+         `iostat -x 1`; else the network: `iperf3` between the hosts, MTU, errors of the ports",
+    ]);
+    Some(finding)
+}
