@@ -115,9 +115,15 @@ impl Incident {
     /// It goes on, or begins again, after its capture.
     pub fn add_later(&mut self, alarm: Alarm, activity: &Activity) {
         let at_ns = alarm.at_ns;
+        let (last_ns, is_of_the_judge) = (self.last_ns, alarm.trigger == Trigger::Verdict);
         self.add(alarm);
+        if is_of_the_judge {
+            // What the judge noticed was before that; the device may be gone by now.
+            self.last_ns = last_ns;
+        }
         if !self.ongoing {
-            self.look_back((at_ns - SECOND_NS, at_ns), activity);
+            let looked_ns = if is_of_the_judge { LOOK_NS } else { SECOND_NS };
+            self.look_back((at_ns - looked_ns, at_ns), activity);
         }
     }
 
@@ -160,9 +166,12 @@ impl Incident {
         let accused = self.accused();
         let device = accused.map_or(&first.device, |of| &of.device);
         let is_near = pause_ns <= if accused.is_some() { SAME_NS } else { GAP_NS };
-        // Another disk may have come by the name of this one.
-        let is_disk = *device == alarm.device
-            && (*device != first.device || self.disk == iowhy_live::disk_sequence(device));
+        // Another disk may have come by the name of this one; what is gone may be judged still.
+        let is_same_disk = || {
+            let now = iowhy_live::disk_sequence(device);
+            now.is_none() || self.disk == now
+        };
+        let is_disk = *device == alarm.device && (*device != first.device || is_same_disk());
         let is_slow =
             |of: Trigger| matches!(of, Trigger::Latency | Trigger::Stall | Trigger::Verdict);
         let is_kind = first.trigger == alarm.trigger
@@ -400,6 +409,53 @@ pub fn with_clock(facts: &[(u64, Fact)], offset_ns: i64) -> Vec<(u64, Fact)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_judged_once_its_disk_is_gone_is_of_the_same_incident() {
+        let alarm = |at_s: i64, trigger, verdict: Option<&str>| Alarm {
+            at_ns: at_s * SECOND_NS,
+            trigger,
+            device: "no-such-disk".to_string(),
+            words: String::new(),
+            excess_ns: 0.0,
+            verdict: verdict.map(str::to_string),
+        };
+        let at = Clocks { monotonic: 100 * SECOND_NS, ..Clocks::now() };
+        let first = alarm(100, Trigger::Latency, None);
+        let mut incident = Incident::begin(String::new(), first, at, Arc::from([]), 0);
+        incident.disk = Some(7);
+        let retry = FindingSummary {
+            verdict: "device.retry".to_string(),
+            blame: "disk",
+            accuses: true,
+            device: "no-such-disk".to_string(),
+            confidence: 0.9,
+            explained: 1.0,
+            sentence: String::new(),
+            waited_per_s: None,
+            who: None,
+            owner: None,
+        };
+        let judged = CaseVerdict {
+            incident: None,
+            first: Some(retry),
+            others: Vec::new(),
+            lost: 0,
+            thinned: Vec::new(),
+            report: String::new(),
+            cpu_ns: 0,
+        };
+        let nothing = Activity::default();
+        incident.judge(judged, &nothing, &Recording::default());
+        // The look that ended at 112 s saw seconds from before it went.
+        let late = alarm(112, Trigger::Verdict, Some("device.retry"));
+        assert!(incident.is_same(&late));
+        incident.add_later(late, &nothing);
+        assert_eq!(incident.last_ns, 100 * SECOND_NS);
+        // A latency is of the second in which it is seen.
+        incident.add_later(alarm(113, Trigger::Latency, None), &nothing);
+        assert_eq!(incident.last_ns, 113 * SECOND_NS);
+    }
 
     #[test]
     fn a_clock_that_was_set_moves_when_the_recorder_began() {
