@@ -443,3 +443,44 @@ fn a_pool_without_space_is_named_and_an_old_message_beside_a_watch_is_not() {
     recording.end();
     assert!(sure(&judge(&recording, &Options::default()), Verdict::LayerAbove) < 0.1);
 }
+
+#[test]
+fn a_long_queue_before_a_disk_that_rests_is_a_batch_and_three_slow_requests_are_no_slow_disk() {
+    let row = |reads: f64, writes: f64, queue: f64, wait: f64, busy: f64| {
+        let (read_kb, write_kb) = (reads * 400.0, writes * 400.0);
+        format!(
+            "Device r/s w/s rkB/s wkB/s rrqm/s wrqm/s r_await w_await aqu-sz rareq-sz wareq-sz \
+             svctm %util\nsdq {reads} {writes} {read_kb} {write_kb} 0 0 {wait} {wait} {queue} 400 \
+             400 {} {busy}\n\n",
+            10.0 * busy / (reads + writes)
+        )
+    };
+    let batch = judged(&[&row(0.0, 60.0, 14.0, 233.0, 36.0)]);
+    assert!(sure(&batch, Verdict::LoadBurst) > 0.6, "{batch:#?}");
+    assert!(sure(&batch, Verdict::LoadSaturated) < 0.6, "{batch:#?}");
+    // Without a pause it is full; reads wait for their readers, so the busy time may be wrong.
+    let full = judged(&[&row(0.0, 160.0, 38.0, 233.0, 99.0)]);
+    assert!(sure(&full, Verdict::LoadBurst) < 0.1, "{full:#?}");
+    assert!(sure(&full, Verdict::LoadSaturated) > 0.6, "{full:#?}");
+    let reads = judged(&[&row(60.0, 0.0, 14.0, 233.0, 36.0)]);
+    assert!(sure(&reads, Verdict::LoadBurst) < 0.1, "{reads:#?}");
+
+    let sar = |tps: f64, wait: f64, busy: f64| {
+        let at = |second: u32| {
+            format!(
+                "02:35:{second:02} PM       DEV       tps  rd_sec/s  wr_sec/s  avgrq-sz  avgqu-sz     \
+                 await     svctm     %util\n"
+            )
+        };
+        format!(
+            "{}02:35:13 PM  dev8-16  {tps}  0.00  428.00  285.33  0.26  {wait}  {wait}  {busy}\n\n\
+             {}02:35:15 PM  dev8-16  70.00  0.00  560.00  8.00  0.01  0.20  0.10  0.70\n\n",
+            at(11),
+            at(13)
+        )
+    };
+    let three = judged(&[&sar(1.5, 174.67, 26.2)]);
+    assert!(sure(&three, Verdict::DeviceSlow) < 0.6, "{three:#?}");
+    let many = judged(&[&sar(5.5, 174.67, 96.0)]);
+    assert!(sure(&many, Verdict::DeviceSlow) > 0.6, "{many:#?}");
+}

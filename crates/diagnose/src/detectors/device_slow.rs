@@ -638,7 +638,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let revolves = row.revolution_per_write().is_some();
     for (stands, why) in [
         (limited, LIMITED),
-        (completed(rows) < FEWEST, "few requests completed"),
+        (completed(rows) < FEWEST, "few requests completed in the slow intervals"),
         (behind_discards(row), DISCARDS),
         (writes_may_be_durable(row), DURABLE),
         (revolves, "each write takes one revolution: the pattern of synchronous sequential writes"),
@@ -686,12 +686,13 @@ fn is_touched_first(analysis: &Analysis, row: &IntervalSample, rows: &[&Interval
     analysis.network_odds(row.device) >= MAY_BE_FETCHED && rows.iter().any(|other| healthy(&other))
 }
 
-/// Requests behind all rows; a row of unknown length is one of many seconds most likely.
+/// Requests behind the rows in which it was slow; a row of unknown length is one of many seconds
+/// most likely.
 fn completed(rows: &[&IntervalSample]) -> f64 {
     let of = |row: &&IntervalSample| {
         row.interval.length.map_or(f64::MAX, |length| row.per_s() * length.seconds())
     };
-    rows.iter().map(of).fold(0.0, |all, one| all + one)
+    rows.iter().filter(|row| is_slow(row)).map(of).fold(0.0, |all, one| all + one)
 }
 
 fn is_device(side: Side) -> bool {
@@ -713,11 +714,13 @@ fn is_contradicted(analysis: &Analysis, row: &IntervalSample, wait_ms: f64) -> b
 /// among many is an event, not a slow disk.
 fn persistence(rows: &[&IntervalSample]) -> f64 {
     let usable: Vec<&&IntervalSample> = rows.iter().filter(|row| usable(row)).collect();
-    let is_slow = |row: &&&&IntervalSample| {
-        row.effective_ms().is_some_and(|effective| effective > SLOWDOWN * row.s0.median_ms())
-    };
-    let share = usable.iter().filter(is_slow).count() as f64 / usable.len().max(1) as f64;
+    let share =
+        usable.iter().filter(|row| is_slow(row)).count() as f64 / usable.len().max(1) as f64;
     (share / MOST_ROWS).min(1.0)
+}
+
+fn is_slow(row: &IntervalSample) -> bool {
+    row.effective_ms().is_some_and(|effective| effective > SLOWDOWN * row.s0.median_ms())
 }
 
 fn usable(row: &IntervalSample) -> bool {

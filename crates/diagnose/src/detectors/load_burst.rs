@@ -9,7 +9,8 @@
 //! wait behind the batch (head-of-line blocking).
 //!
 //! ## Needs
-//! A per-I/O log with issue and completion.
+//! A per-I/O log with issue and completion; averages with the queue and the busy share raise the
+//! suspicion.
 //!
 //! ## Rule
 //! Within a busy period at least five requests are issued in less than a tenth of the time it takes
@@ -18,7 +19,11 @@
 //! device (at most 2.5 healthy service times). Between batches the device is idle: its overall rate
 //! is less than 0.8 of the rate in batches, and for a fifth of the time less than half a batch is
 //! in flight. A device whose queue is refilled as it drains has no pause over which the requests
-//! could be spread, and is saturated.
+//! could be spread, and is saturated. With averages: reads are not known to be most, at least five
+//! requests wait on average though the device is busy for less than half of the time, and it serves each in
+//! at most 2.5 healthy service times: writes that came one by one would not meet so many others.
+//! Readers wait for what they asked for: where reads queue before a device that rests, its busy
+//! time may be wrong.
 //!
 //! ## Wrong if
 //! The spacing itself is slow: then a slow disk is the cause.
@@ -26,14 +31,16 @@
 //! ## Next step
 //! Lower dirty limits, spread fsyncs over time, lower the write-back target, use `ionice`.
 
-use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
+use iowhy_model::{Bound, Finding, Level, Op, Unit, Verdict};
 
 use crate::analysis::Analysis;
-use crate::analysis::device_trace::DeviceTrace;
+use crate::analysis::device_trace::{DeviceTrace, WAITS};
+use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, lines, new_finding};
+use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::forecast::unqueued;
+use crate::facts::disk_names;
 use crate::measures::ramp;
 use crate::phrase;
 
@@ -43,7 +50,7 @@ pub const DETECTOR: Detector = Detector {
     summary: "Batches: many requests at once, drained at a constant rate",
     manual: iowhy_model::manual!("load_burst.rs"),
     needs: Needs {
-        level: Level::C,
+        level: Level::A,
         sure_from: Level::C,
         seconds: 30,
         what: "issue and completion of each I/O",
@@ -78,9 +85,68 @@ const RESTS: f64 = 0.2;
 const REQUESTS: usize = 10;
 /// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
 const MATTERS: f64 = 0.01;
+/// Averages: requests that wait, and the busy share below which they came at once (a choice: a
+/// queue of random arrivals at half of the pace holds one request, M/M/1).
+const QUEUE: f64 = 5.0;
+const HALF: f64 = 0.5;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    analysis.traces.iter().filter_map(|trace| finding(analysis, trace)).collect()
+    let traced = analysis.traces.iter().filter_map(|trace| finding(analysis, trace));
+    let averaged =
+        analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
+    traced.chain(averaged).collect()
+}
+
+/// From averages: a long queue before a device that rests.
+fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
+    let usable = |row: &&&IntervalSample| {
+        row.per_s() > 0.0 && row.agrees && !disk_names::is_stacked(&row.disk)
+    };
+    let row = rows
+        .iter()
+        .filter(usable)
+        .max_by(|a, b| a.lost().total_cmp(&b.lost()))
+        .filter(|row| row.lost() >= confidence::COMPLAINED_OF)?;
+    let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
+    let rate = |op| row.interval.of(op).map_or(0.0, |rates| rates.ios_per_s);
+    if rate(Op::Read) > 0.0 && rate(Op::Read) >= rate(Op::Write) {
+        return None;
+    }
+    let queue = row.interval.queue_len.filter(|queue| *queue >= QUEUE)?;
+    let busy = row.interval.busy.filter(|busy| *busy < HALF)?;
+    let (votes, believed) = row.s0.votes(|s0| wait > WAITS * s0 && effective <= SPACING * s0);
+    if votes == 0 {
+        return None;
+    }
+    let source = analysis.source(row.listing);
+    let s0 = row.s0.median_ms();
+    let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
+    finding.sentence = format!(
+        "{} receives I/Os in batches: {} requests wait on average, {} each, though it is busy for \
+         only {} of the time; if it is write-back, no program may wait for them",
+        phrase::disk(&row.disk),
+        phrase::digits(queue),
+        phrase::ms(wait),
+        phrase::percent(busy),
+    );
+    finding.assume(
+        believed,
+        format!("{votes} of 9 baseline variants attribute the wait to the queue"),
+    );
+    finding.weigh([confidence::above("mean queue", queue, QUEUE).at_least(0.0)]);
+    finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
+    let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
+    finding.evidence = vec![
+        read_off("requests queued or served (aqu-sz)", queue, Unit::Requests, 1, source)
+            .above(QUEUE),
+        read_off("busy time (%util)", busy, Unit::Share, 1, source).below(HALF),
+        read_off("mean latency (await)", wait, Unit::Ms, 1, source).above(WAITS * s0),
+        computed("busy time per completion", effective, Unit::Ms, 1, source).below(SPACING * s0),
+        estimated(&healthy, s0, Unit::Ms, 1, source),
+        estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
+    ];
+    advise(&mut finding);
+    Some(finding)
 }
 
 fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
@@ -144,6 +210,11 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     confidence::believe(&mut finding, PRIOR, []);
     finding.explained_share = ramps.lost_share;
     finding.forecast = unqueued(trace);
+    advise(&mut finding);
+    Some(finding)
+}
+
+fn advise(finding: &mut Finding) {
     finding.refuted_by = lines(&[
         "the same requests spread over time are just as slow",
         "the time between completions is longer than a healthy device needs",
@@ -154,5 +225,4 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
          smaller steps",
         "spread fsyncs and checkpoints over time",
     ]);
-    Some(finding)
 }

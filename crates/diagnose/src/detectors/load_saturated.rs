@@ -80,6 +80,9 @@ const DOUBT: f64 = 0.5;
 const GIVES_LESS: f64 = 1.5;
 /// What a queue is worth that is there in batches at most (a choice: below an even chance).
 const IN_BATCHES: f64 = 0.35;
+/// Below this busy share a disk rests for most of the time: what waits came at once, such as
+/// write-back, and is served before more comes (a choice).
+const RESTS: f64 = 0.5;
 /// What it adds that a disk works without a pause, and that another waits as long for as much, in
 /// nats (choices: a third and half of a clause that is met twice over); and how near to another "as
 /// much" is.
@@ -296,6 +299,10 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             Clause::fixed("another disk has similar waits", alike),
         ]);
     }
+    let rests = row.interval.busy.is_some_and(|busy| busy < RESTS);
+    let batch = "the disk rests for most of the time: the requests came in a batch, such as \
+                 write-back, and no program may wait for them";
+    finding.doubt_if(rests, batch, SHAPE_ALONE);
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let latency = read_off("mean latency (await)", wait, Unit::Ms, 1, source);
