@@ -22,6 +22,7 @@ pub mod fullness;
 pub mod medium_readings;
 pub mod mounts;
 pub mod observations;
+pub mod page_cache;
 pub mod peer_families;
 pub mod programs;
 pub mod quick_programs;

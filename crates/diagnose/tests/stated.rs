@@ -484,3 +484,41 @@ fn a_long_queue_before_a_disk_that_rests_is_a_batch_and_three_slow_requests_are_
     let many = judged(&[&sar(5.5, 174.67, 96.0)]);
     assert!(sure(&many, Verdict::DeviceSlow) > 0.6, "{many:#?}");
 }
+
+#[test]
+fn a_test_of_memory_or_of_calls_is_not_one_of_a_disk() {
+    let dd = |command: &str, bytes: u64, blocks: u64, seconds: f64| {
+        let rate = bytes as f64 / seconds / 1e6;
+        format!(
+            "$ {command}\n{blocks}+0 records in\n{blocks}+0 records out\n{bytes} bytes copied, \
+             {seconds} s, {rate:.1} MB/s\n"
+        )
+    };
+    let million = |options: &str, seconds| {
+        let command = format!("dd if=/dev/zero of=/srv/a bs=1M count=400{options}");
+        dd(&command, 419_430_400, 400, seconds)
+    };
+    let sure_of = |texts: &[&str]| sure(&judged(texts), Verdict::ReportInconsistent);
+    // Into memory, and the same with the data on the medium.
+    let both = million("", 0.4) + &million(" conv=fdatasync", 31.0);
+    assert!(sure_of(&[&both]) > 0.6);
+    // Twice as fast may be what the memory holds; alone nothing tells; neither do two inputs.
+    assert!(sure_of(&[&(million("", 15.0) + &million(" conv=fdatasync", 31.0))]) < 0.1);
+    assert!(sure_of(&[&million("", 0.4)]) < 0.1);
+    assert!(sure_of(&[&million("", 0.4), &million(" conv=fdatasync", 31.0)]) < 0.1);
+    // The sync behind it counts, by the time of the shell.
+    let timed = million("", 0.4).replacen("$ dd", "$ time dd", 1);
+    let synced = timed.replacen("count=400", "count=400; sync", 1) + "\nreal\t0m31.4s\n";
+    assert!(sure_of(&[&synced]) > 0.6, "{synced}");
+    assert!(sure_of(&[&(timed + "\nreal\t0m31.4s\n")]) < 0.1);
+
+    // Blocks of 512 bytes at 4 us each, unless a test beside it is slow for another reason.
+    let small = |path: &str, us: f64| {
+        let command = format!("dd if=/dev/zero of={path} count=800000");
+        dd(&command, 409_600_000, 800_000, us * 0.8)
+    };
+    assert!(sure_of(&[&small("/srv/a", 4.0)]) > 0.6);
+    assert!(sure_of(&[&small("/srv/a", 300.0)]) < 0.1);
+    let beside = small("/srv/a", 4.0) + &million("", 90.0);
+    assert!(sure_of(&[&beside]) < 0.1, "{beside}");
+}

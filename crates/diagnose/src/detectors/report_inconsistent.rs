@@ -29,6 +29,8 @@
 //! - it was busy for more than 110 % of the time over all rows, or 130 % in a single row;
 //! - the mean of a histogram and the averages of the same device in the same document differ by
 //!   more than a factor of two, or two listings of averages do at equal queue depth;
+//! - a test wrote into the page cache, and the same test with its data on the medium is three times
+//!   slower or more; or each of its calls moved a kilobyte at most and took less than 50 µs;
 //! - a round of a page cleaner that had nothing to write took more than an hour.
 //!
 //! The reported share is not of latency: it is the part of the reported number that cannot be
@@ -55,6 +57,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
 use crate::evidence::candidates;
+use crate::evidence::page_cache;
 use crate::evidence::runs;
 use crate::facts::reading::FactReading;
 use crate::measures::service::ServiceSpan;
@@ -121,6 +124,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings.extend(size_denied(analysis));
     findings.extend(means_apart(analysis));
     findings.extend(runs::cached(analysis, DETECTOR.verdict));
+    findings.extend(page_cache::measured(analysis, DETECTOR.verdict));
     findings.extend(unusable(analysis));
     findings.extend(suspended(analysis));
     findings

@@ -6,7 +6,8 @@
 //! `1024+0 records in` and `out` before them. The command line above a result, if present, shows
 //! what was read or written, the block size, and whether the page cache was used. Where a busybox
 //! without statistics prints the records alone, `time dd bs=4M ...` and the line `real 0m 40.07s`
-//! below are the result.
+//! below are the result. Where `sync` follows on the command line (`time sh -c "dd ... && sync"`),
+//! that line is the rate with the data on the medium.
 //!
 //! ## How to capture
 //! `dd if=/dev/sdb of=/dev/null bs=1M count=1000 iflag=direct`,
@@ -173,6 +174,8 @@ struct Command {
     durable: bool,
     /// The data are on the medium before dd ends.
     flushed: Option<Durable>,
+    /// `sync` runs when dd has ended.
+    synced: bool,
 }
 
 impl Command {
@@ -181,13 +184,17 @@ impl Command {
             return None;
         }
         let words: Vec<&str> = line.split_whitespace().collect();
-        let place = words.iter().position(|word| word.rsplit('/').next() == Some("dd"))?;
+        // `time sh -c "dd ...`, `(dd ...`.
+        let name = |word: &str| word.trim_start_matches(['"', '\'', '(', '`']).to_string();
+        let place = words.iter().position(|word| name(word).rsplit('/').next() == Some("dd"))?;
         let operands = words.get(place + 1..)?.iter();
+        let is_word = |word: &&str| word.trim_matches(['"', '\'', ')', ';']) == "sync";
+        let synced = operands.clone().any(is_word);
         let operands: Vec<(&str, &str)> = operands
             .take_while(|word| !word.starts_with(['|', '&', ';', '>', '#']))
             .filter_map(|word| word.trim_end_matches(';').split_once('='))
             .collect();
-        let mut command = Command::default();
+        let mut command = Command { synced, ..Command::default() };
         for (key, value) in &operands {
             let flags = || value.split(',');
             match *key {
@@ -256,6 +263,12 @@ impl Reader for Dd {
         } else if let Some(done) = self.by_the_shell(line) {
             self.pending = Some(done);
             self.emit(sink);
+        } else if let Some((written, done)) = self.with_the_sync(line) {
+            self.emit(sink);
+            self.command = Some(written);
+            self.records = None;
+            self.pending = Some(done);
+            self.emit(sink);
         } else if let Some(done) = result(line) {
             let continues = self.pending.is_some_and(|before| {
                 self.records.is_none() && before.bytes < done.bytes && before.seconds < done.seconds
@@ -285,6 +298,16 @@ impl Dd {
         let (command, records) = (self.command.as_ref()?, self.records?);
         let bytes = records * command.size.unwrap_or(BLOCK);
         (self.pending.is_none() && bytes > 0.0).then_some(CopyResult { bytes, seconds })
+    }
+
+    /// What `time` reports of a copy and the `sync` behind it: the copy with its data on the medium.
+    fn with_the_sync(&self, line: &str) -> Option<(Command, CopyResult)> {
+        let seconds = timed(line)?;
+        let (command, done) = (self.command.as_ref()?, self.pending?);
+        let is_write = command.synced && command.target().0 == Some(Op::Write);
+        let written = Command { flushed: Some(Durable::Fsync), synced: false, ..command.clone() };
+        let all = CopyResult { bytes: done.bytes, seconds };
+        (is_write && seconds >= done.seconds).then_some((written, all))
     }
 
     /// Gives out the last result and forgets its records.

@@ -1,0 +1,134 @@
+//! Tests that measured memory, or the calls of a program, and not a disk.
+
+use iowhy_model::typed::PageCache;
+use iowhy_model::{DeviceId, Finding, Op, Unit, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::runs::{self, Run};
+use crate::phrase;
+
+/// How many times slower the same test is with its data on the medium, so that the rest of the
+/// first one was memory (a choice: a cached test shows the disk once its memory is full).
+const APART: f64 = 3.0;
+/// A call moves so little at most, and takes so little, that the calls set the rate (choices: dd's
+/// own block of 512 bytes, twice; a write to the page cache takes some microseconds).
+const SMALL: f64 = 1024.0;
+const A_CALL_NS: f64 = 50_000.0;
+/// What the test with and without a flush is worth, and what the arithmetic of calls is.
+const BESIDE: f64 = 0.85;
+const BY_CALLS: f64 = 0.8;
+
+/// What each says of the rate it printed.
+pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut all = runs::runs(analysis);
+    all.retain(|run| run.await_ms().is_none() && run.throughput() > 0.0);
+    let cached: Vec<Option<PageCache>> = all.iter().map(|run| of_run(analysis, run)).collect();
+    let known = || all.iter().zip(&cached);
+    let mut found: Vec<(DeviceId, Finding)> = Vec::new();
+    for (run, _) in known().filter(|(_, cached)| **cached == Some(PageCache::Yes)) {
+        let is_control = |other: &&Run| {
+            let same = analysis.input(other.place()) == analysis.input(run.place());
+            same && other.op() == Op::Write && run.throughput() > APART * other.throughput()
+        };
+        let controls = known().filter(|(_, cached)| **cached == Some(PageCache::No));
+        let control = (run.op() == Op::Write)
+            .then(|| controls.map(|(other, _)| other).filter(is_control))
+            .and_then(|all| all.max_by(|a, b| a.throughput().total_cmp(&b.throughput())));
+        let finding = match control {
+            Some(control) => Some(in_memory(analysis, run, control, verdict)),
+            None => by_calls(analysis, run, &all, verdict),
+        };
+        if !found.iter().any(|(device, _)| *device == run.device()) {
+            found.extend(finding.map(|finding| (run.device(), finding)));
+        }
+    }
+    found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Whether the page cache was used in a run: what stands behind its throughput.
+fn of_run(analysis: &Analysis, run: &Run) -> Option<PageCache> {
+    let facts = &analysis.recording.listings.get(run.place())?.facts;
+    let mut of_it = facts.iter().filter(|fact| fact.device == Some(run.device()));
+    let is_its = |fact: &&iowhy_model::Fact| {
+        let rate = fact.value.number();
+        fact.key == key::RUN_THROUGHPUT
+            && rate.is_some_and(|rate| (rate - run.throughput()).abs() <= 1.0)
+    };
+    of_it.find(is_its)?;
+    let reported = &of_it.find(|fact| fact.key == key::RUN_CACHED)?.value;
+    [PageCache::Yes, PageCache::No].into_iter().find(|one| reported.text() == Some(one.name()))
+}
+
+fn in_memory(analysis: &Analysis, run: &Run, control: &Run, verdict: Verdict) -> Finding {
+    let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
+    finding.sentence = format!(
+        "the {} written to {} are the rate of the page cache, not of a disk: with the data on the \
+         medium the same test wrote {}{}",
+        phrase::rate(run.throughput()),
+        phrase::disk(run.name()),
+        phrase::rate(control.throughput()),
+        if control.device() == run.device() {
+            String::new()
+        } else {
+            format!(" ({})", phrase::disk(control.name()))
+        }
+    );
+    let rate = |what: &str, run: &Run| {
+        read_off(what, run.throughput(), Unit::BytesPerSecond, 1, analysis.source(run.place()))
+    };
+    let times = run.throughput() / control.throughput();
+    finding.evidence = vec![
+        rate("throughput into the page cache", run),
+        rate("throughput with the data on the medium", control),
+        computed("ratio of the two", times, Unit::Ratio, 2, analysis.source(run.place()))
+            .above(APART),
+    ];
+    finding.assume(BESIDE, "the same test with its data flushed is far slower");
+    finish(&mut finding, "the second test ran while others used the disk");
+    finding
+}
+
+/// The time of a call of a run that moves little with each, if it is short, ns.
+fn short_call(run: &Run) -> Option<f64> {
+    let call_ns = 1e9 * run.bytes() / run.throughput();
+    (run.bytes() <= SMALL && call_ns <= A_CALL_NS).then_some(call_ns)
+}
+
+fn by_calls(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Option<Finding> {
+    let call_ns = short_call(run)?;
+    // Whoever shows a far slower test asks for that one.
+    let is_slower = |other: &Run| {
+        let same = analysis.input(other.place()) == analysis.input(run.place());
+        same && run.throughput() > APART * other.throughput() && short_call(other).is_none()
+    };
+    if all.iter().any(is_slower) {
+        return None;
+    }
+    let source = analysis.source(run.place());
+    let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
+    finding.sentence = format!(
+        "the {} of {} are the rate of system calls, not of a disk: each call moved {} and took {}",
+        phrase::rate(run.throughput()),
+        phrase::disk(run.name()),
+        phrase::bytes(run.bytes()),
+        phrase::ns(call_ns)
+    );
+    finding.evidence = vec![
+        computed("size of a call", run.bytes(), Unit::Bytes, 1, source),
+        computed("time of a call", call_ns / 1e6, Unit::Ms, 1, source).below(A_CALL_NS / 1e6),
+        read_off("throughput", run.throughput(), Unit::BytesPerSecond, 1, source),
+    ];
+    finding.assume(BY_CALLS, "so small and so quick that the page cache answered each call");
+    finish(&mut finding, "the same test with large blocks (`bs=1M`) is as slow");
+    Some(finding)
+}
+
+fn finish(finding: &mut Finding, refuted: &'static str) {
+    finding.explained_share = 1.0;
+    finding.refuted_by = lines(&[refuted]);
+    finding.next_step = lines(&[
+        "measure the disk: `dd bs=1M oflag=direct` or `iflag=direct`, or `fio --direct=1`",
+        "write more than the memory holds, or count the flush: `conv=fdatasync`",
+    ]);
+}
