@@ -1,4 +1,4 @@
-//! What is kept, and what is counted.
+//! Which events are kept and which are only counted.
 
 use super::*;
 use crate::{Layer, Op, Time};
@@ -47,7 +47,7 @@ fn for_a_verdict_the_stretch_that_waited_most_stays_in_sequence() {
     let total = 205_000;
     for k in 0..total {
         let mut event = Event::new(sda, Op::Read, Layer::Block);
-        // Slow from the 90 000th to the 110 000th.
+        // The 90 000th to the 110 000th are slow.
         let took = if (90_000..110_000).contains(&k) { 900 } else { 100 };
         event.issued = Some(Time::from_ns(k * 1000));
         event.completed = Some(Time::from_ns(k * 1000 + took));
