@@ -145,7 +145,7 @@ impl Shares {
         own.zip(next).map(|(own, next)| self.mean(own, next))
     }
 
-    /// The mean of two values, of which one may have weight 0.
+    /// The mean of two values if both are known, else the known one.
     fn either(&self, own: Option<f64>, next: Option<f64>) -> Option<f64> {
         self.both(own, next).or(own).or(next)
     }

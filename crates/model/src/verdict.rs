@@ -1,6 +1,6 @@
-//! Verdicts: the list of all, the family of each, and whom it blames.
+//! The list of verdicts, with the family of each and what it blames.
 //!
-//! A new verdict is one line of the list below; what it explains away stands with its detector.
+//! A new verdict is one line of the list below; what it explains away is declared in its detector.
 
 use std::fmt;
 

@@ -132,7 +132,7 @@ words! {
         Resync "resync",
         /// Reads everything and verifies.
         Scrub "scrub",
-        /// A background task is paused.
+        /// A paused scrub.
         ScrubPaused "scrub paused",
     }
     /// When a run made its data durable.
@@ -284,7 +284,7 @@ impl Key<Share> {
 }
 
 impl<V: Into<FactValue>> Key<V> {
-    /// A fact without a device, for facts whose device is not known yet.
+    /// Key and value of a fact whose device is not known yet.
     pub fn with(&self, value: impl Into<V>) -> (FactKey, FactValue) {
         (self.key.clone(), value.into().into())
     }
