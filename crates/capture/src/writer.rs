@@ -15,10 +15,10 @@ const OTHER_BYTES: usize = 1 << 20;
 /// Facts repeated at the start of every file; a machine has some 20 per device and 5 per partition.
 const FACTS_REPEATED: usize = 2000;
 
-/// Writes a recording block by block, holding no more of it than one block.
+/// Writes a recording block by block, with at most one block in memory.
 ///
-/// A sink cannot show that the disk is full, so an error is kept: ask [`failed`](Writer::failed).
-/// From then on events are only counted.
+/// A sink cannot return an error, so the first one is kept: see [`failed`](Writer::failed). From
+/// then on events are only counted.
 pub struct Writer<W: Write> {
     out: W,
     stream: u64,
