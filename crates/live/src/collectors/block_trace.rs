@@ -155,7 +155,7 @@ pub struct TraceOptions {
     /// Events only: also the histograms of all requests, including those whose event did not fit
     /// into the ring.
     pub count_all: bool,
-    /// With `histograms`: events of busy devices may be sampled ([`BlockTrace::thin`]).
+    /// With `count_all`: events of busy devices may be sampled ([`BlockTrace::thin`]).
     pub may_thin: bool,
     /// Events only: size of the ring buffer; rounded up to a power of two.
     pub ring_bytes: u32,
