@@ -1,6 +1,6 @@
-//! The words on a screen: columns, stages of a request, the lines of a verdict.
+//! The terms on a screen: columns, stages of a request, the lines of a verdict.
 
-/// Each word, what it means in a line, and as a manual who else shows it or how it is computed.
+/// Each term, its meaning in a line, and as a manual which tools show it or how it is computed.
 pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "%util",
