@@ -1,8 +1,8 @@
-//! Messages of a known kind: which driver logs them, and what they say at which place.
+//! Messages of a known kind, by driver and position of the words.
 //!
-//! Names that users choose stand in this log as well: of devices, control groups, programs, files,
-//! volumes. So a message is recognised by how its driver begins it and by the words that follow
-//! there; words anywhere else in it are somebody's name.
+//! The log also contains names chosen by users: of devices, control groups, programs, files,
+//! volumes. So a message is recognised by its driver's prefix and the words that follow there;
+//! words anywhere else may be a name.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use super::address::{is_pci, peripheral};
 use super::names;
 use crate::integer;
 
-/// Who logs a message, by how it begins.
+/// The logger of a message, by its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Logger {
     /// `aacraid: `, `aacraid 0000:05:00.0: `.
@@ -627,14 +627,14 @@ pub(super) fn of_scsi(message: &str) -> Option<&str> {
 
 impl KnownMessage {
     fn fits(&self, logger: Logger, body: &str) -> bool {
-        // Few rows are of a logger, which is faster to see than how a message begins.
+        // Checking the logger first is faster: few rows belong to each.
         if !self.loggers.contains(&logger) {
             return false;
         }
         let Some((first, others)) = self.words.split_first() else { return false };
         let Some(mut rest) = body.strip_prefix(first) else { return false };
         others.iter().all(|word| match rest.split_once(word) {
-            // Drivers print neither between their words; names that others chose stand after them.
+            // Drivers print neither between their words; user-chosen names come after them.
             Some((between, after)) if !between.contains(['=', '"']) => {
                 rest = after;
                 true
