@@ -48,7 +48,7 @@ const COLLECTIONS: [(&str, &str); 24] = [
 pub struct PublishedCase {
     /// Its number and what it shows.
     pub name: String,
-    /// What was the case, in the words of the list.
+    /// The cause, as in the list.
     pub label: String,
     /// The verdict an ideal diagnosis gives first.
     pub expected: String,
@@ -64,7 +64,7 @@ pub struct PublishedCase {
     pub listings: Vec<(String, Vec<u8>)>,
 }
 
-/// What became of a capture.
+/// The result of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {
     /// The first verdict is one of those expected.
@@ -95,7 +95,7 @@ impl Grade {
     }
 }
 
-/// What the judge said of a published capture.
+/// The judgement of a published capture.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The first verdict.
@@ -108,7 +108,7 @@ pub struct Answer {
     pub grade: Grade,
     /// Listings that were read, of how many.
     pub read: (usize, usize),
-    /// The richest level of what was read.
+    /// The highest level of detail that was read.
     pub level: Option<Level>,
     /// Whether a disk is accused, aloud, that is well.
     pub accuses: Option<String>,

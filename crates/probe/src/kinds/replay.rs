@@ -128,7 +128,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     Ok(Outcome { answer, tables, ..Outcome::default() })
 }
 
-/// How late each I/O was issued, whoever is to blame, and how many by more than [`LATE_NS`].
+/// How late each I/O was issued, for any reason, and how many by more than [`LATE_NS`].
 fn lateness(run: &Run) -> (Latencies, u64) {
     let mut late = Latencies::default();
     let mut beyond = 0;

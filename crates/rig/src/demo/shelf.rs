@@ -1,4 +1,5 @@
-//! A shelf of disks that do the same work, one of them faulty: nobody knows a disk as its peers do.
+//! A shelf of disks with the same load, one of them faulty, which is found by comparing it with its
+//! peers.
 
 use std::io;
 
