@@ -228,7 +228,7 @@ fn boot(
     if !results.done {
         let last = printed.lines.len().saturating_sub(20);
         let mut reported = io::stderr();
-        writeln!(reported, "rig: it did not come to its end; its last lines:")?;
+        writeln!(reported, "rig: the machine did not finish; its last lines:")?;
         for line in &printed.lines[last..] {
             writeln!(reported, "    {line}")?;
         }

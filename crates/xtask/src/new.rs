@@ -79,7 +79,7 @@ pub fn new(root: &Path, word: &str, name: &str) -> io::Result<Vec<String>> {
     let words: Vec<&str> = MEMBERS.iter().map(|member| member.word).collect();
     let member = MEMBERS.iter().find(|member| member.word == word);
     let member =
-        member.ok_or_else(|| wrong(format!("`{word}` is none of {}", words.join(", "))))?;
+        member.ok_or_else(|| wrong(format!("`{word}` is not one of {}", words.join(", "))))?;
     let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     let is_detector = word == "detector";
     let parts: Vec<&str> = name.split(['-', '.']).collect();

@@ -87,7 +87,7 @@ fn one(analysis: &Analysis, mut group: Vec<Finding>) -> Finding {
     );
     joined.next_step.insert(
         0,
-        "what do they share, and which disks beside them are well? `lsblk -o NAME,HCTL,MODEL,REV`, \
+        "what do they share, and which other disks are healthy? `lsblk -o NAME,HCTL,MODEL,REV`, \
          `ls -l /dev/disk/by-path`"
             .to_string(),
     );

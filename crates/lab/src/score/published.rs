@@ -312,7 +312,7 @@ pub fn pasted(collection: &Path) -> io::Result<Vec<PublishedCase>> {
 /// The table of captures, case by case, and its totals.
 pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
     let mut out = format!(
-        "## {title}\n\n| case | what was | sure | expected | answer | confidence | device | read | grade | accuses wrongly |\n\
+        "## {title}\n\n| case | cause | certainty | expected | answer | confidence | device | read | grade | accuses wrongly |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     );
     let reported: Vec<(&PublishedCase, Answer)> =
@@ -438,8 +438,8 @@ fn notes(pasted: &[PublishedCase], kept: &[PublishedCase]) -> String {
         return String::new();
     }
     format!(
-        "Of the {} unread, {} stand in the layout of their tool in the tables above, and are read there: here the collector \
-         noted their figures (`biosnoop lat_ms: 1.60 16.98 10.31`), as no tool prints them and nobody pastes them.\n\n",
+        "Of the {} unread, {} are read in the layout of their tool in the tables above: here the collector \
+         noted only their values (`biosnoop lat_ms: 1.60 16.98 10.31`), which no tool prints.\n\n",
         unread.len(),
         unread.iter().filter(read).count()
     )
@@ -455,8 +455,8 @@ pub fn published_tables(collections: &[PathBuf]) -> io::Result<String> {
         all.iter().filter(|case| case.collection() == part).cloned().collect()
     };
     let mut out = String::from(
-        "# Published captures\n\nWhat the judge says of captures that people published and whose cause is known. \
-         Written by `lab published`. The listings lie in `crates/lab/published/`; what is called pasted was \
+        "# Published captures\n\nVerdicts on published captures with a known cause. \
+         Written by `lab published`. The listings are in `crates/lab/published/`; pasted ones were \
          read from the collections, each fenced block as a file.\n\n",
     );
     for (letters, title) in COLLECTIONS {

@@ -133,7 +133,7 @@ fn recorded(
     let right =
         ended && gone == 0 && expected > 0 && new.is_some_and(|new| new + MAY_MISS >= expected);
     Ok(json!({
-        "clock": what, "expected": "no file gone, all reads kept but those of a second",
+        "clock": what, "expected": "no file removed, at most the reads of a second missing",
         "files": kept_names(path).len(), "gone": gone, "reads": expected, "kept": new, "right": right,
     }))
 }
