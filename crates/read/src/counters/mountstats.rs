@@ -262,8 +262,8 @@ impl MountHistory {
         let device = sink.device(&now.export);
         if self.stated.insert(now.point.clone()) {
             sink.set_medium(device, Medium::Network);
-            let reported = [(typed::MOUNT_POINT, &now.point), (typed::MOUNT_TYPE, &now.kind)];
-            for (key, text) in reported {
+            let mount_facts = [(typed::MOUNT_POINT, &now.point), (typed::MOUNT_TYPE, &now.kind)];
+            for (key, text) in mount_facts {
                 sink.fact(Fact::of(Some(device), key, text.as_str(), place));
             }
         }

@@ -705,7 +705,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_pattern_is_said() {
+    fn errors_in_a_pattern_are_reported() {
         for (pattern, reported) in [
             ("took {took:ms", "unclosed"),
             ("took {took", "unclosed"),

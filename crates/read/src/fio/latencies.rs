@@ -139,8 +139,8 @@ impl Latencies {
             .filter(|(of, _)| *of == which)
             .and_then(|(_, step)| percentile_histogram(&known, step, summary, count));
         let buckets = buckets.or_else(|| {
-            let reported = || self.shares.iter().map(|(.., percent)| percent).sum::<f64>();
-            let tells = which == LatencyKind::Clat && reported() >= LEAST_PERCENT;
+            let percent_sum = || self.shares.iter().map(|(.., percent)| percent).sum::<f64>();
+            let tells = which == LatencyKind::Clat && percent_sum() >= LEAST_PERCENT;
             shares_histogram(Some(&self.shares).filter(|_| tells)?, count)
         });
         let Some(Summary { min_ns, max_ns, mean_ns }) = summary else { return buckets };

@@ -137,9 +137,9 @@ fn sniff(lines: &[&str]) -> Detect {
         return Detect::Yes;
     }
     let complains = || {
-        let line_text = as_printed(first);
-        let by_kernel = line_text.len() < first.len() && kind(&line_text).is_some();
-        by_kernel || is_bare_complaint(&line_text)
+        let printed = as_printed(first);
+        let by_kernel = printed.len() < first.len() && kind(&printed).is_some();
+        by_kernel || is_bare_complaint(&printed)
     };
     if is_for_people(first) && (split(first).is_some() || complains()) {
         return Detect::Yes;
@@ -177,8 +177,8 @@ fn as_printed(line: &str) -> Cow<'_, str> {
         let mut letters = head.trim_end_matches(' ').chars();
         letters.all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
     };
-    let line_text = line.split_once("kernel: ").filter(|(head, _)| is_host(head));
-    let line = line_text.map_or(line, |(_, message)| message);
+    let after_host = line.split_once("kernel: ").filter(|(head, _)| is_host(head));
+    let line = after_host.map_or(line, |(_, message)| message);
     match line.contains("0×") {
         true => Cow::Owned(line.replace("0×", "0x")),
         false => Cow::Borrowed(line),
@@ -301,9 +301,9 @@ fn server(message: &str) -> Option<&str> {
         return rest.get(..word(rest));
     }
     // These do not name the server.
-    let line_text = message.strip_prefix("CIFS").map(|rest| rest.trim_start_matches(':'));
-    let line_text = line_text.and_then(|rest| rest.strip_prefix(" VFS: "));
-    if line_text.is_some_and(|line_text| line_text.starts_with("Error connecting")) {
+    let rest_of_cifs = message.strip_prefix("CIFS").map(|rest| rest.trim_start_matches(':'));
+    let rest_of_cifs = rest_of_cifs.and_then(|rest| rest.strip_prefix(" VFS: "));
+    if rest_of_cifs.is_some_and(|rest_of_cifs| rest_of_cifs.starts_with("Error connecting")) {
         return message.get(.."CIFS".len());
     }
     if message.starts_with("iscsi: ") {
@@ -318,7 +318,7 @@ fn server(message: &str) -> Option<&str> {
         let name = message.get(.."Kernel reported iSCSI connection ".len() + word(rest));
         return name?.strip_prefix("Kernel reported iSCSI ");
     }
-    if let Some(rest) = line_text {
+    if let Some(rest) = rest_of_cifs {
         let rest = rest.trim_start_matches("Server ").trim_start_matches('\\');
         return rest.get(..word(rest));
     }
@@ -339,10 +339,10 @@ fn server(message: &str) -> Option<&str> {
 /// (0x04:0x0023): Sector repair completed:port=1, LBA=0x4383A7F`.
 fn unread_behind_3ware(message: &str) -> Option<String> {
     let (_, rest) = message.strip_prefix("3w-")?.split_once(": ")?;
-    let (adapter, line_text) = rest.split_once(": AEN: ")?;
+    let (adapter, event) = rest.split_once(": AEN: ")?;
     let unread =
-        ["Sector repair completed", "Drive ECC error"].iter().any(|what| line_text.contains(what));
-    let (_, port) = line_text.split_once("port=").filter(|_| unread)?;
+        ["Sector repair completed", "Drive ECC error"].iter().any(|what| event.contains(what));
+    let (_, port) = event.split_once("port=").filter(|_| unread)?;
     let port = port.split(|c: char| !c.is_ascii_digit()).next().filter(|port| !port.is_empty())?;
     Some(format!("c{}/p{port}", adapter.strip_prefix("scsi")?))
 }
@@ -357,9 +357,9 @@ fn btrfs_counts(message: &str) -> Option<(&str, Vec<(&'static str, u64)>)> {
         ("corrupt", "checksum"),
         ("gen", "generation"),
     ];
-    let line_text = message.trim_start().strip_prefix("BTRFS ")?;
-    let (_, line_text) = line_text.split_once(" (device ")?.1.split_once("): ")?;
-    let (member, counts) = line_text.strip_prefix("bdev ")?.split_once(" errs: ")?;
+    let body = message.trim_start().strip_prefix("BTRFS ")?;
+    let (_, body) = body.split_once(" (device ")?.1.split_once("): ")?;
+    let (member, counts) = body.strip_prefix("bdev ")?.split_once(" errs: ")?;
     let counts = counts.split(", ").map(|pair| {
         let (name, count) = pair.trim().split_once(' ')?;
         let (_, kind) = KINDS.iter().find(|(known, _)| *known == name)?;
@@ -813,9 +813,9 @@ impl KernelLog {
             self.recovered = named.map(str::to_string);
             return;
         }
-        let line_text = names::address(message).and_then(|_| forms::of_scsi(message));
-        let failed = line_text
-            .is_some_and(|line_text| FAILED.iter().any(|words| line_text.starts_with(words)));
+        let scsi_text = names::address(message).and_then(|_| forms::of_scsi(message));
+        let failed = scsi_text
+            .is_some_and(|scsi_text| FAILED.iter().any(|words| scsi_text.starts_with(words)));
         let Some((port, disk)) = recovered.zip(named.filter(|_| failed)) else { return };
         let was_reported = (port.clone(), disk.to_string());
         if self.behind.len() < ARRAYS && self.behind.insert(was_reported) {
@@ -917,8 +917,8 @@ impl KernelLog {
             return;
         }
         if let Some(disk) = self.names.reset(message) {
-            let line_text = reset;
-            self.log_events.add(MessageKind::Controller, &disk, line_text, place, sink);
+            let reset_message = reset;
+            self.log_events.add(MessageKind::Controller, &disk, reset_message, place, sink);
             return;
         }
         if let Some(plug) = names::usb_reset(message) {
@@ -952,8 +952,8 @@ impl KernelLog {
         let kind = kind.or((begins && is_new).then_some(MessageKind::HungTask));
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind };
         if let Some(server) = self.trace(kind, message, sink) {
-            let line_text = Message::new(stamp, message);
-            self.log_events.add(MessageKind::Remote, server, line_text, place, sink);
+            let log_message = Message::new(stamp, message);
+            self.log_events.add(MessageKind::Remote, server, log_message, place, sink);
             return;
         }
         let wakes = || {
@@ -965,14 +965,14 @@ impl KernelLog {
         }
         let port = Some(self.port.clone()).filter(|_| message.starts_with("res "));
         let whose = self.whose(message, named.or(port.as_deref()));
-        let line_text = reset;
+        let reset_message = reset;
         let of_host = names::host(message).and_then(|host| self.commands.of_host(host));
         let target = of_host.as_deref().unwrap_or(&whose);
-        if forms::is_recovery(message) && self.commands.recovers(target, &line_text) {
+        if forms::is_recovery(message) && self.commands.recovers(target, &reset_message) {
             return;
         }
         let Some(known) = kind.filter(|_| self.is_of_storage(message)) else {
-            for log_event in self.commands.take(&whose, &line_text, None) {
+            for log_event in self.commands.take(&whose, &reset_message, None) {
                 self.state_complaint(log_event, sink);
             }
             if kind.is_none()
@@ -981,7 +981,7 @@ impl KernelLog {
             {
                 let at = names::address(message).map(|address| self.names.at(address));
                 let name = named.map(str::to_string).or(at).unwrap_or_default();
-                self.log_events.by_words.add(kind, &name, line_text, &place, sink);
+                self.log_events.by_words.add(kind, &name, reset_message, &place, sink);
             }
             return;
         };
@@ -1001,8 +1001,8 @@ impl KernelLog {
         if message.contains(SLOW_LINK) && named.is_some_and(|port| self.woken.contains(port)) {
             return;
         }
-        if let Some((drive, line_text)) = forms::of_ide(message) {
-            if line_text.starts_with("dma_timer_expiry") {
+        if let Some((drive, reset_message)) = forms::of_ide(message) {
+            if reset_message.starts_with("dma_timer_expiry") {
                 self.expired.insert(drive.to_string());
             } else if kind == MessageKind::Controller && self.expired.remove(drive) {
                 return;
@@ -1011,7 +1011,7 @@ impl KernelLog {
         let address = names::address(message);
         let of_an_adapter = message.contains("scmd(") || message.contains("(sc=");
         if kind == MessageKind::Timeout && address.is_none() && of_an_adapter {
-            self.given_up = Some(Said { message: line_text, place });
+            self.given_up = Some(Said { message: reset_message, place });
             return;
         }
         let at = address.and_then(|address| match kind {
@@ -1047,8 +1047,8 @@ impl KernelLog {
         }
         let named = function.or_else(|| multipath(message)).or(named.map(str::to_string));
         let name = named.or(port).or(at).unwrap_or_default();
-        let log_event = LogEvent { kind, name, message: line_text.clone(), place };
-        for log_event in self.commands.take(&whose, &line_text, Some(log_event)) {
+        let log_event = LogEvent { kind, name, message: reset_message.clone(), place };
+        for log_event in self.commands.take(&whose, &reset_message, Some(log_event)) {
             self.state_complaint(log_event, sink);
         }
     }

@@ -65,13 +65,13 @@ pub fn show(stage: &Stage) -> io::Result<()> {
     heading("iowhy why: the verdict")?;
     stage.iowhy(&["why"])?;
     heading("The truth, from the disk itself")?;
-    reported(&truth)?;
+    show_truth(&truth)?;
     stage.pictures("map", &[])?;
     stage.farewell()
 }
 
 /// What the disk knows of its own reads.
-fn reported(truth: &Truth) -> io::Result<()> {
+fn show_truth(truth: &Truth) -> io::Result<()> {
     let reads = || truth.entries.iter().filter(|entry| entry.op == Op::Read);
     let n = reads().count().max(1) as f64;
     let mean = reads().map(Entry::latency).sum::<u64>() as f64 / n / 1e6;

@@ -257,13 +257,13 @@ impl Command {
     fn log_events(mut self) -> Vec<LogEvent> {
         if self.kind == Some(CommandKind::Query) {
             // Link and medium errors count for any command.
-            let mut reported = false;
+            let mut was_given_up = false;
             self.log_events.retain_mut(|known| {
                 if !GAVE_UP.contains(&known.kind) {
                     return true;
                 }
                 known.kind = MessageKind::Query;
-                !std::mem::replace(&mut reported, true)
+                !std::mem::replace(&mut was_given_up, true)
             });
         }
         // Unsupported queries (log pages, SMART) are not a fault.
