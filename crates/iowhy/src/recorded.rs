@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latency_of_now_stands_beside_what_is_usual_at_this_hour() {
+    fn the_current_latency_is_compared_with_the_usual_one_of_this_hour() {
         let mut learned = LearnedHistograms::default();
         let of = |ns: u64, n: u64| {
             let mut histogram = Histogram::empty(Edges::standard());

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_said() {
+    fn an_invalid_time_is_reported() {
         for text in
             ["", "soon", "25:00", "3", "03:12:99", "yesterday noon", "2026-13-01", "-2", "@x"]
         {

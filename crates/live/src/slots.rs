@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_is_told_with_those_before_it_also_where_the_numbers_went_round() {
+    fn open_slots_report_missed_completions_also_after_a_wrap() {
         let mut set = [0; SET_WORDS];
         // Ended and left of two slots each: 7 of 7, 4 of 7, 65535 of 1, none of none.
         set[ENDS.start] = short_words([7, 7, 4, 9]);

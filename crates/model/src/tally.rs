@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_histograms_are_added_up_and_it_is_said() {
+    fn neighbouring_histograms_are_added_up_and_noted() {
         let mut tally = Tally::default();
         tally.begin(Source::new("pylatencymap", "-", Level::B));
         let device = tally.device("");

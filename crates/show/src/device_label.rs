@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_told_with_its_volume_and_mount_point() {
+    fn a_device_is_labelled_with_its_volume_and_mount_point() {
         let table = table(&[
             ("sda", key::DEVICE_HOLDERS, "dm-3 dm-4 dm-5"),
             ("dm-3", key::DM_NAME, "vg-pgdata"),

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_crowd_the_worst_are_judged_and_the_rest_is_said() {
+    fn of_many_devices_the_worst_are_judged_and_the_rest_is_reported() {
         let few = crowd(DEVICES);
         assert!(matches!(bounded(&few), Cow::Borrowed(_)) && JudgedShare::of(&few).is_none());
         let many = crowd(5000);

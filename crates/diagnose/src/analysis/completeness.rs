@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_told_from_the_whole() {
+    fn a_partial_log_is_distinguished_from_a_complete_one() {
         let (all, part) = two(&mut Random::seeded(3));
         assert!(!is_part(&all, &services(&all, 1)));
         assert!(is_part(&part, &services(&part, 1)));

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_show_the_token_is_told_nothing() {
+    fn without_the_token_nothing_is_served() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let shared = SharedMetrics::default();
