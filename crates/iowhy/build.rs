@@ -1,4 +1,4 @@
-//! Hands what cargo knows of the build to `iowhy --version --verbose`.
+//! Passes what cargo knows about the build to `iowhy --version --verbose`.
 
 // cargo reads a build script's output.
 #![allow(clippy::print_stdout)]

@@ -12,7 +12,7 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 14..=23;
 
 /// The objects, one per collector.
 const OBJECTS: [&str; 4] = ["block_trace", "syscalls", "uprobe", "waits"];
-/// What they are made of besides.
+/// Their other source files.
 const HEADERS: [&str; 11] = [
     "callers.h",
     "edges.h",
@@ -75,14 +75,15 @@ fn compile(name: &str) -> Result<(), String> {
     if !compiled.status.success() {
         return Err(format!("`{clang}` said:\n{}", String::from_utf8_lossy(&compiled.stderr)));
     }
-    // Debug sections go, the kernel types (BTF) stay. Without the tool the object is only larger.
+    // Strips debug sections and keeps the kernel types (BTF). Without the tool the object is only
+    // larger.
     if let Some(strip) = find("llvm-strip") {
         let _ = Command::new(strip).arg("-g").arg(&object).status();
     }
     Ok(())
 }
 
-/// The machine the programs will run on: a function's arguments are in its registers.
+/// The target architecture: the arguments of a function are in its registers.
 fn machine() -> Option<String> {
     let machine = env::var("CARGO_CFG_TARGET_ARCH").ok()?;
     Some(format!("-DFOR_{}", machine.to_uppercase()))

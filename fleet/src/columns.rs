@@ -13,7 +13,7 @@ pub fn whole(batch: &RecordBatch, column: usize) -> anyhow::Result<Int64Array> {
     as_whole(batch.columns().get(column).context("a column is missing")?)
 }
 
-/// Values as whole numbers; null where a text is none.
+/// Values as whole numbers; null if a text is not a number.
 ///
 /// # Errors
 /// If it is not a column of numbers.

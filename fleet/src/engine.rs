@@ -22,7 +22,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Makes the tables known. Of the files only the footers are read.
+    /// Registers the tables. Only the footers of the files are read.
     ///
     /// # Errors
     /// If a place contains no tables or cannot be reached, or a file is none or of another version.
@@ -96,7 +96,7 @@ impl Fleet {
         self.rows.iter().find(|(known, _)| *known == table).map_or(0, |(_, rows)| *rows)
     }
 
-    /// Runs one statement. Where it gives no row, there is still a batch with its columns.
+    /// Runs one statement. Without rows there is still a batch with its columns.
     ///
     /// # Errors
     /// If it is none, or a file cannot be read.

@@ -16,10 +16,10 @@ use crate::tables::Table;
 
 /// How the URL of a prefix in an object store begins.
 const S3: &str = "s3://";
-/// A server that does not answer is asked again, so often and for so long.
+/// Retries for a server that does not answer: number and duration.
 const RETRIES: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What is reported where a store cannot be reached.
+/// The error if a store cannot be reached.
 const HINT: &str = "hint: credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or what the machine is \
                     given), the region from AWS_REGION, a server other than Amazon's from AWS_ENDPOINT_URL";
 
@@ -85,7 +85,7 @@ impl Place {
         let retry =
             RetryConfig { max_retries: RETRIES, retry_timeout: PATIENCE, ..RetryConfig::default() };
         let builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
-        // Who names a server without TLS means it.
+        // A server named without TLS is intended.
         let is_plain = [AmazonS3ConfigKey::Endpoint, AmazonS3ConfigKey::S3Endpoint]
             .iter()
             .filter_map(|key| builder.get_config_value(key))
@@ -94,7 +94,7 @@ impl Place {
         Ok(Some(Arc::new(builder.build().with_context(|| format!("`{self}`"))?)))
     }
 
-    /// What is reported where its files cannot be listed.
+    /// The error if its files cannot be listed.
     pub fn unreachable(&self) -> String {
         match self.bucket() {
             Some(_) => format!("cannot read `{self}`\n{HINT}"),

@@ -26,7 +26,7 @@ pub fn query(
     master: &str,
     conf: &[String],
 ) -> anyhow::Result<Answer> {
-    let work = tempfile::tempdir().context("no folder for what is handed to Spark")?;
+    let work = tempfile::tempdir().context("cannot create a folder for Spark's files")?;
     let (driver, query, result) =
         (work.path().join("spark.py"), work.path().join("query.sql"), work.path().join("result"));
     std::fs::write(&driver, DRIVER)?;

@@ -51,7 +51,7 @@ pub struct Sql {
     pub show: bool,
 }
 
-/// Who computes.
+/// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Engine {
     /// DataFusion, in this program.

@@ -1,4 +1,4 @@
-//! `iowhy-fleet why`: who of a fleet is slower than its peers under the same load.
+//! `iowhy-fleet why`: which disks of a fleet are slower than their peers under the same load.
 //!
 //! What a disk needs depends on what it is asked, so it is compared with the disks of its model at
 //! the same load (PERSEUS, FAST'23, regresses latency on throughput for the same reason). The way

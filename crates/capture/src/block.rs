@@ -4,7 +4,7 @@ use crate::bytes::{Bytes, number, text};
 use crate::{BLOCK_EVENTS, VERSION, events, records};
 use iowhy_model::{Device, Distribution, Event, Fact, Interval, Medium, Source};
 
-/// By their numbers in a capture.
+/// Sections by their codes in a capture.
 const MEDIA: [Medium; 6] = [
     Medium::Rotational,
     Medium::Flash,
@@ -14,23 +14,23 @@ const MEDIA: [Medium; 6] = [
     Medium::Card,
 ];
 
-/// What a block holds. Devices and names in it are places in its own lists.
+/// The content of a block. Devices and names in it are indexes into its own lists.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Block {
-    /// The devices its sections speak of.
+    /// The devices of its sections.
     pub devices: Vec<Device>,
     /// The names they use.
     pub names: Vec<String>,
-    /// What each listing had to say.
+    /// The section of each listing.
     pub sections: Vec<Section>,
 }
 
-/// What one listing had to say since the block before.
+/// The records of one listing since the previous block.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Section {
     /// The listing's number in its recording.
     pub listing: u64,
-    /// Who spoke; losses and skips are those since the beginning.
+    /// The source; losses and skips are counted since the beginning.
     pub source: Source,
     /// Single I/Os.
     pub events: Vec<Event>,
@@ -69,7 +69,7 @@ impl Block {
         out
     }
 
-    /// From bytes of a version; `None` if they hold anything that no recording can hold.
+    /// From bytes of a version; `None` if they contain anything that a recording cannot.
     pub fn from_bytes(version: u16, bytes: &[u8]) -> Option<Block> {
         let mut from = Bytes(bytes);
         let mut block = Block::default();
@@ -93,7 +93,7 @@ impl Block {
         (from.0.is_empty() && block.holds_what_it_names()).then_some(block)
     }
 
-    /// Whether every device and name is one of the block's own lists.
+    /// Whether every device and name is in the block's own lists.
     fn holds_what_it_names(&self) -> bool {
         let (devices, names) = (self.devices.len(), self.names.len());
         self.sections.iter().all(|section| {

@@ -1,10 +1,10 @@
-//! Numbers and texts as bytes: varints (LEB128), zigzag, texts behind their length.
+//! Numbers and texts as bytes: varints (LEB128), zigzag, texts prefixed by their length.
 
-/// The bytes of a block, read from the front. Every answer is `None` once they do not suffice.
+/// The bytes of a block, read from the front. Every read returns `None` once they run out.
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// The next so many bytes.
+    /// The next `n` bytes.
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (head, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -31,7 +31,7 @@ impl<'a> Bytes<'a> {
         None
     }
 
-    /// A number of things of at least one byte each: never more than there are bytes.
+    /// A count of items of at least one byte each: never more than the bytes left.
     pub fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.number()?).ok()?;
         (count <= self.0.len()).then_some(count)
@@ -42,7 +42,7 @@ impl<'a> Bytes<'a> {
         self.number().map(unzigzag)
     }
 
-    /// A number that fits into a smaller type.
+    /// A number that must fit into a smaller type.
     pub fn small<N: TryFrom<u64>>(&mut self) -> Option<N> {
         N::try_from(self.number()?).ok()
     }
@@ -59,7 +59,7 @@ impl<'a> Bytes<'a> {
         Some(f64::from_le_bytes(bits))
     }
 
-    /// Something that may be unknown, behind a byte that shows whether it is there.
+    /// An optional value, after a byte that shows whether it is present.
     pub fn maybe<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         match self.byte()? {
             0 => Some(None),
@@ -94,7 +94,7 @@ pub fn real(value: f64, out: &mut Vec<u8>) {
     out.extend(value.to_le_bytes());
 }
 
-/// Writes something that may be unknown.
+/// Writes an optional value.
 pub fn maybe<T>(value: Option<T>, out: &mut Vec<u8>, write: impl FnOnce(T, &mut Vec<u8>)) {
     out.push(u8::from(value.is_some()));
     if let Some(value) = value {
@@ -102,12 +102,12 @@ pub fn maybe<T>(value: Option<T>, out: &mut Vec<u8>, write: impl FnOnce(T, &mut 
     }
 }
 
-/// Small numbers of either sign as small numbers without one.
+/// Zigzag: small signed numbers as small unsigned numbers.
 pub fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// The way back.
+/// The inverse.
 pub fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }

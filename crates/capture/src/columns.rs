@@ -1,5 +1,5 @@
-//! A column of numbers as bits: groups of 128, each as wide as most of its numbers need, and the
-//! few that are wider distinguished (the "patched frame of reference" of Zukowski et al., 2006).
+//! A column of numbers as bits: groups of 128, each as wide as most of its numbers need, with the
+//! few wider numbers stored separately (the "patched frame of reference" of Zukowski et al., 2006).
 
 use crate::bytes::{self, Bytes};
 
@@ -58,7 +58,7 @@ fn pack_group(group: &[u64], out: &mut Vec<u8>) {
     for value in group {
         bits |= u128::from(value & mask) << held;
         held += width;
-        // Whole words as they come: of 64 numbers at most as many as they are wide.
+        // Whole words in order: 64 numbers take at most as many words as they are bits wide.
         if held >= u64::BITS {
             if let Some(room) = packed.get_mut(at..at + size_of::<u64>()) {
                 room.copy_from_slice(&(bits as u64).to_le_bytes());
@@ -106,14 +106,13 @@ fn unpack_group(count: usize, shift: u32, from: &mut Bytes, into: &mut Vec<u64>)
     Some(())
 }
 
-/// The width at which the group takes the fewest bytes, the least of several, and how many numbers
-/// are wider.
+/// The smallest width at which the group takes the fewest bytes, and how many numbers are wider.
 fn best_width(group: &[u64]) -> (u32, usize) {
     let mut lengths = [0u8; 65];
     for value in group {
         lengths[(64 - value.leading_zeros()) as usize] += 1;
     }
-    // From the widest down, so that each is tried with those above it, which are `wider`.
+    // From the widest down, so that the numbers above each width are known: `wider`.
     let (mut best, mut least) = ((0, 0), usize::MAX);
     let mut above = [(0usize, 0usize); 65];
     let mut kinds = 0;

@@ -1,5 +1,5 @@
-//! Events as columns: times as differences, sectors from the end of the I/O before, and who did
-//! it as a place in a list of processes. Every other field is a plain column.
+//! Events as columns: times as differences, sectors relative to the end of the previous I/O,
+//! processes as an index into a list. Every other field is a plain column.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use iowhy_model::{
     DeviceId, EVENT_FIELDS, Event, Field, FieldKind, FieldValue, Flags, Layer, Name, Op, Time,
 };
 
-/// Who did an I/O: process, its name, its control group.
+/// The sender of an I/O: process, its name, its control group.
 type Who = (Option<u32>, Option<Name>, Option<Name>);
 
 /// A field's number, if it is known.
@@ -22,7 +22,7 @@ const PLAIN: [(&str, u16, Number); 4] = [
     ("file", 4, |event| event.file.map(|name| name.index() as u64)),
     ("weight", 5, |event| event.weight.map(|weight| u64::from(weight.get()))),
 ];
-/// Of those who did I/Os the first few are looked for one by one.
+/// The first few senders are found by a linear search.
 const FEW: usize = 16;
 /// Events whose columns are filled at once: 18 KB of them.
 const PIECE: usize = 128;
@@ -61,7 +61,7 @@ pub fn write(version: u16, events: &[Event], out: &mut Vec<u8>) {
     who.write(out);
     times.iter().for_each(|column| column.write(out));
     sizes.write(out);
-    // Sectors as they are, or from the end of the I/O before: whichever is shorter.
+    // Sectors as they are, or relative to the end of the previous I/O, whichever is shorter.
     let by_steps = steps.bits() < sectors.bits();
     out.push(u8::from(by_steps));
     (if by_steps { steps } else { sectors }).write(out);
@@ -74,7 +74,7 @@ struct Column {
     /// How many there are, known or not.
     count: usize,
     values: Vec<u64>,
-    /// Whether each is known, as soon as some are and some are not.
+    /// Whether each is known, once some are known and some are not.
     known: Vec<u64>,
     is_mixed: bool,
 }
@@ -85,7 +85,7 @@ impl Column {
         let (mut here, mut known) = ([0u64; PIECE], [0u64; PIECE]);
         let (mut count, mut of_known) = (0, 0);
         for ((value, known), _) in values.zip(&mut known).zip(0..PIECE) {
-            // Written in any case, and overwritten by the next one where it is not known.
+            // Always written, and overwritten by the next number if it is unknown.
             if let Some(room) = here.get_mut(of_known) {
                 *room = value.unwrap_or(0);
             }
@@ -182,11 +182,11 @@ fn of_kind(kind: u64) -> Option<(Op, Layer, Flags)> {
     Some((op, layer, Flags::from_bits(u8::try_from(kind >> 5).ok()?)))
 }
 
-/// Who did I/Os, each once, and the place of each I/O's among them.
+/// The senders, each once, and the index of each I/O's sender.
 #[derive(Default)]
 struct Processes {
     list: Vec<Who>,
-    /// The places of those who are not among the first few.
+    /// The indexes of senders after the first few.
     later: HashMap<Who, usize>,
     last: usize,
     places: Vec<u64>,
@@ -196,7 +196,7 @@ impl Processes {
     fn take(&mut self, event: &Event) {
         let who = (event.pid, event.comm, event.cgroup);
         if self.list.get(self.last) != Some(&who) {
-            // Most I/Os come from a few, who are soon found without hashing.
+            // Most I/Os come from a few senders, which are found faster without hashing.
             let few = self.list.iter().take(FEW).position(|known| *known == who);
             let known = few.or_else(|| self.later.get(&who).copied());
             self.last = known.unwrap_or(self.list.len());
@@ -238,8 +238,8 @@ fn read_who(events: &mut [Event], from: &mut Bytes) -> Option<()> {
     Some(())
 }
 
-/// Completion from the completion before; every other time from the next later one that is known,
-/// or from the completion before.
+/// Completion relative to the previous completion; every other time relative to the next later
+/// known one, or to the previous completion.
 fn take_times(piece: &[Event], columns: &mut [Column; 4], before: &mut i64) {
     let mut steps = [[None; PIECE]; 4];
     for (place, event) in piece.iter().enumerate().take(PIECE) {
@@ -279,7 +279,7 @@ fn read_times(events: &mut [Event], from: &mut Bytes) -> Option<()> {
     Some(())
 }
 
-/// A sector from the end of the I/O before.
+/// A sector relative to the end of the previous I/O.
 fn step_to(event: &Event, end: &mut u64) -> Option<u64> {
     let sector = event.sector?;
     let step = zigzag(sector.wrapping_sub(*end) as i64);

@@ -1,13 +1,12 @@
 //! The header of a block.
 
-/// How a block begins. The line end makes it a line of its own to whoever reads lines, and the
+/// How a block begins. The line end makes it a line of its own for line-based readers, and the
 /// first byte is not text in any encoding (as in PNG).
 pub const MAGIC: [u8; 8] = *b"\x89IOWHY\x01\n";
-/// Added to the end mark of a block that repeats.
+/// Added to the end mark of a repeated block.
 const REPEATS: u16 = 1 << 8;
-/// The version of what is written behind a header. Version 1 had facts as texts, version 2 every
-/// bucket of a histogram, versions 1 to 3 no file of an event, versions 1
-/// to 4 no weight.
+/// The version of the content. Version 1 had facts as texts, version 2 every bucket of a histogram,
+/// versions 1 to 3 no file of an event, versions 1 to 4 no weight.
 pub const VERSION: u16 = 5;
 
 /// What comes after a block.
@@ -21,20 +20,20 @@ pub enum End {
     Elsewhere,
 }
 
-/// What a block reports of itself before its content.
+/// The header of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// The version of its content: [`VERSION`], or one before.
     pub version: u16,
     /// What comes after it.
     pub end: End,
-    /// What it holds was reported before, in the file before this one.
+    /// Its content repeats what the previous file has.
     pub repeats: bool,
     /// Bytes of its content.
     pub bytes: u32,
     /// Which recording it belongs to.
     pub stream: u64,
-    /// Its place in the recording, from 0.
+    /// Its index in the recording, from 0.
     pub sequence: u64,
     /// Events in all blocks before it.
     pub events_before: u64,
@@ -73,7 +72,7 @@ impl Header {
         out
     }
 
-    /// From bytes; `None` if they are none, or damaged.
+    /// From bytes; `None` if they are not a header, or damaged.
     pub fn from_bytes(bytes: &[u8]) -> Option<Header> {
         let bytes: &[u8; Header::BYTES] = bytes.get(..Header::BYTES)?.try_into().ok()?;
         let (reported, checksum) = bytes.split_at(Header::BYTES - 4);
@@ -106,7 +105,7 @@ impl Header {
     }
 }
 
-/// The number at a place that is known to be inside.
+/// The number at an offset within bounds.
 fn four(bytes: &[u8; Header::BYTES], at: usize) -> u32 {
     let mut number = [0; 4];
     number.copy_from_slice(&bytes[at..at + 4]);

@@ -1,4 +1,4 @@
-//! Everything of a listing that is not an event, field by field: who spoke, averages, histograms,
+//! Everything of a listing that is not an event, field by field: source, averages, histograms,
 //! facts.
 
 use crate::bytes::{Bytes, maybe, number, real, signed, text};
@@ -8,13 +8,13 @@ use iowhy_model::{
     Rates, Sampling, Source, Stage, Time,
 };
 
-/// How the counts of a histogram follow: behind edges of its own; one for each bucket of the
-/// standard table (before version 3); or only those of its filled buckets.
+/// How the counts of a histogram are stored: after its own edges; one for each bucket of the
+/// standard table (before version 3); or only those of its non-empty buckets.
 const OWN_EDGES: u8 = 0;
 const STANDARD_ALL: u8 = 1;
 const STANDARD_FILLED: u8 = 2;
 
-/// Writes who spoke. Losses and skips are those since the beginning: a lost block takes none along.
+/// Writes a source. Losses and skips are counted since the beginning, so a lost block hides none.
 pub fn write_source(source: &Source, out: &mut Vec<u8>) {
     text(&source.format, out);
     text(&source.input, out);
@@ -42,7 +42,7 @@ pub fn write_source(source: &Source, out: &mut Vec<u8>) {
     maybe(source.host.as_ref(), out, |host, out| text(host, out));
 }
 
-/// Reads who spoke.
+/// Reads a source.
 pub fn read_source(from: &mut Bytes) -> Option<Source> {
     let format = from.text()?;
     let mut source = Source::new(&format, &from.text()?, Level::A);
@@ -65,7 +65,7 @@ pub fn read_source(from: &mut Bytes) -> Option<Source> {
     Some(source)
 }
 
-/// Writes averages; the device is a place in the block's own list.
+/// Writes averages; the device is an index into the block's own list.
 pub fn write_interval(interval: &Interval, out: &mut Vec<u8>) {
     number(interval.device.index() as u64, out);
     out.push(place(&Layer::ALL, interval.layer));
@@ -80,7 +80,7 @@ pub fn write_interval(interval: &Interval, out: &mut Vec<u8>) {
     measured.for_each(|field| write_field((field.get)(interval), out));
 }
 
-/// The fields about the stretch of time, which stand before the rates, and those after them.
+/// The fields of the interval, which come before the rates, and those after them.
 fn interval_fields()
 -> (impl Iterator<Item = &'static Field<Interval>>, impl Iterator<Item = &'static Field<Interval>>)
 {
@@ -100,12 +100,12 @@ fn write_field(value: Option<FieldValue>, out: &mut Vec<u8>) {
         FieldValue::Length(length) => write_length(length, out),
         FieldValue::Real(value) => real(value, out),
         FieldValue::Whole(value) => number(value, out),
-        // Events alone have others, and write them as columns.
+        // Only events have other types, and store them as columns.
         _ => {}
     });
 }
 
-/// Reads what [`write_field`] wrote into its field; `None` if the bytes are none.
+/// Reads what [`write_field`] wrote into its field; `None` if the bytes are invalid.
 fn read_field<R>(field: &Field<R>, record: &mut R, from: &mut Bytes) -> Option<()> {
     let value = match field.kind {
         FieldKind::Flag => Some(FieldValue::Flag(from.byte()? != 0)),
@@ -137,7 +137,7 @@ pub fn read_interval(from: &mut Bytes) -> Option<Interval> {
     Some(interval)
 }
 
-/// Writes a histogram; device and label are places in the block's own lists.
+/// Writes a histogram; device and label are indexes into the block's own lists.
 pub fn write_distribution(of: &Distribution, out: &mut Vec<u8>) {
     number(of.device.index() as u64, out);
     maybe(of.op, out, |op, out| out.push(place(&Op::ALL, op)));
@@ -146,7 +146,7 @@ pub fn write_distribution(of: &Distribution, out: &mut Vec<u8>) {
     maybe(of.length, out, write_length);
     maybe(of.bytes, out, |bytes, out| number(bytes.into(), out));
     maybe(of.label, out, |label, out| number(label.index() as u64, out));
-    // Most histograms stand over the standard table, and few of its buckets hold anything.
+    // Most histograms use the standard table, and few of its buckets have counts.
     let edges = of.histogram.edges();
     let filled = of.histogram.counts().iter().enumerate().filter(|(_, count)| **count > 0);
     if *edges == Edges::standard() {
@@ -214,7 +214,7 @@ fn read_filled(buckets: usize, from: &mut Bytes) -> Option<Vec<u64>> {
     Some(counts)
 }
 
-/// Writes a fact; the device is a place in the block's own list.
+/// Writes a fact; the device is an index into the block's own list.
 pub fn write_fact(fact: &Fact, out: &mut Vec<u8>) {
     maybe(fact.device, out, |device, out| number(device.index() as u64, out));
     text(&fact.key.name(), out);
@@ -242,7 +242,7 @@ pub fn read_text_fact(from: &mut Bytes) -> Option<Fact> {
     Some(Fact::from_text(device, &key, &value, from.text()?))
 }
 
-/// How many bytes a value takes, nearly.
+/// The approximate size of a value in bytes.
 pub fn value_bytes(value: &FactValue) -> usize {
     match value {
         FactValue::Text(text) => text.len(),
@@ -253,7 +253,7 @@ pub fn value_bytes(value: &FactValue) -> usize {
     }
 }
 
-/// A value after the number of its type; a type keeps its number for ever.
+/// A value after the code of its type; the codes never change.
 fn write_value(value: &FactValue, out: &mut Vec<u8>) {
     let mut measured = |kind: u8, value: f64| {
         out.push(kind);
@@ -353,7 +353,7 @@ fn read_length(from: &mut Bytes) -> Option<Nanos> {
     from.signed().map(Nanos)
 }
 
-/// The place of one of a few.
+/// The index of a value in a short list.
 fn place<T: PartialEq>(all: &[T], one: T) -> u8 {
     all.iter().position(|known| *known == one).unwrap_or(0) as u8
 }

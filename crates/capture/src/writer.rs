@@ -10,16 +10,15 @@ use iowhy_model::{
     Sink, Source,
 };
 
-/// Bytes of records other than events, roughly, at which a block is cut: far below its limit.
+/// Approximate bytes of records other than events at which a block ends: far below its limit.
 const OTHER_BYTES: usize = 1 << 20;
-/// Facts with which every file of a recording begins; a machine states some 20 per device and 5 per
-/// partition.
+/// Facts repeated at the start of every file; a machine has some 20 per device and 5 per partition.
 const FACTS_REPEATED: usize = 2000;
 
-/// Writes a recording block by block, holding no more of it than one block.
+/// Writes a recording block by block, with at most one block in memory.
 ///
-/// A sink cannot show that the disk is full, so an error is kept: ask [`failed`](Writer::failed).
-/// From then on events are only counted.
+/// A sink cannot return an error, so the first one is kept: see [`failed`](Writer::failed). From
+/// then on events are only counted.
 pub struct Writer<W: Write> {
     out: W,
     stream: u64,
@@ -27,7 +26,7 @@ pub struct Writer<W: Write> {
     events_written: u64,
     /// Events in the block that is being filled.
     pending: usize,
-    /// Bytes of other records in it, roughly.
+    /// Approximate bytes of other records in it.
     others: usize,
     /// Events that could not be written.
     unwritten: u64,
@@ -39,13 +38,12 @@ pub struct Writer<W: Write> {
     name_ids: HashMap<String, Name>,
     sections: Vec<Section>,
     current: usize,
-    /// The first facts, by section: every file begins with them.
+    /// The first facts, by section: every file starts with them.
     facts: Vec<(usize, Fact)>,
 }
 
 impl<W: Write> Writer<W> {
-    /// A writer of the recording of that number, which distinguishes it from others in the same
-    /// file.
+    /// A writer for the recording with this number, which distinguishes recordings in one file.
     pub fn new(out: W, stream: u64) -> Writer<W> {
         Writer {
             out,
@@ -72,7 +70,7 @@ impl<W: Write> Writer<W> {
         self.filter = filter;
     }
 
-    /// Where it writes to.
+    /// Its output.
     pub fn out(&mut self) -> &mut W {
         &mut self.out
     }
@@ -87,7 +85,7 @@ impl<W: Write> Writer<W> {
         self.unwritten
     }
 
-    /// Who has spoken so far, with what each has lost.
+    /// The sources so far, with their losses.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         self.sections.iter().map(|section| &section.source)
     }
@@ -97,7 +95,7 @@ impl<W: Write> Writer<W> {
         self.error.as_ref()
     }
 
-    /// Writes what has come since the last block, if anything has.
+    /// Writes the records since the last block, if there are any.
     ///
     /// # Errors
     /// The first that the output had.
@@ -108,7 +106,7 @@ impl<W: Write> Writer<W> {
         self.answer()
     }
 
-    /// Ends this file; the recording goes on in `out`, and what was written to is given back.
+    /// Ends this file; the recording continues in `out`, and the previous output is returned.
     ///
     /// # Errors
     /// The first that the output had.
@@ -135,9 +133,9 @@ impl<W: Write> Writer<W> {
         self.answer()
     }
 
-    /// After an error: tries once more, with what was lost meanwhile counted. I/Os that still wait
-    /// for their block are lost as well, for they may take as much room as a whole one; what was
-    /// last said of each device is written.
+    /// After an error: tries once more, and counts what was lost meanwhile. I/Os that still wait
+    /// for their block are lost as well, because they may take as much room as a whole one; the
+    /// last facts of each device are written.
     ///
     /// # Errors
     /// If the output still refuses.
@@ -164,7 +162,7 @@ impl<W: Write> Writer<W> {
 
     fn open(&mut self) -> &mut Section {
         if self.sections.is_empty() {
-            // A reader that speaks before it begins is a bug of ours; nothing is thrown away.
+            // A reader that emits before `begin` is a bug of ours; nothing is thrown away.
             self.begin(Source::new("unknown", "-", Level::A));
         }
         &mut self.sections[self.current]
@@ -214,7 +212,7 @@ impl<W: Write> Writer<W> {
         self.unwritten += events as u64;
     }
 
-    /// Room for as many I/Os again, of a block that was written.
+    /// Reuses the memory of a written block.
     fn reuse(&mut self, block: Block) {
         for mut written in block.sections {
             let section = self.sections.iter_mut().find(|one| one.listing == written.listing);
@@ -226,7 +224,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Everything since the last block, with devices and names numbered anew for this one.
+/// Everything since the last block, with devices and names renumbered for this one.
 fn take(sections: &mut [Section], all_devices: &[Device], all_names: &[String]) -> Block {
     let mut block = Block::default();
     let mut devices = Places::new(all_devices.len());
@@ -246,7 +244,7 @@ fn take(sections: &mut [Section], all_devices: &[Device], all_names: &[String]) 
         for fact in &mut section.facts {
             fact.device = fact.device.map(|id| DeviceId::at(devices.place(id.index())));
         }
-        // Who speaks now and then is named where something was reported.
+        // A source is written only with records of it.
         if section.source.sampling == Sampling::Thinned && section.is_empty() {
             continue;
         }
@@ -282,7 +280,7 @@ impl Section {
     }
 }
 
-/// New numbers for the few of many that are used.
+/// New numbers for the used entries of a long list.
 struct Places {
     places: Vec<u32>,
     used: Vec<usize>,
@@ -294,7 +292,7 @@ impl Places {
     }
 
     fn place(&mut self, old: usize) -> u32 {
-        // A number from elsewhere is a bug of ours: it becomes one that the reader refuses.
+        // An unknown number is a bug of ours: it becomes one that the reader refuses.
         let Some(place) = self.places.get_mut(old) else { return u32::MAX - 1 };
         if *place == u32::MAX {
             *place = self.used.len() as u32;

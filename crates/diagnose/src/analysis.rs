@@ -1,11 +1,11 @@
-//! What a detector sees: the recording, sorted, with everything that more than one of them needs.
+//! The input of detectors: the sorted recording, with everything that several of them need.
 //!
 //! It is built once, in stages that each see only the one before, and never changes:
 //!
 //! 1. [`Devices`]: disks, media, facts, healthy service times; no latency yet.
-//! 2. [`Samples`]: traces of single I/Os, rows of averages, histograms, each with the healthy
-//!    service time of what it holds.
-//! 3. [`Analysis`]: both, and what follows from all samples together.
+//! 2. [`Samples`]: traces of single I/Os, rows of averages, histograms, each with its healthy
+//!   service time.
+//! 3. [`Analysis`]: both, and what is derived from all samples together.
 
 pub mod audit;
 pub mod averages;
@@ -45,32 +45,33 @@ pub struct Analysis<'a> {
     at_once: Vec<AtOnce>,
     /// Per listing and device: its completed I/Os.
     pub traces: Vec<DeviceTrace>,
-    /// Per listing and device: the same I/Os, whole, with flags, arrival and control group.
+    /// Per listing and device: the same I/Os with all fields: flags, arrival and control group.
     pub requests: Vec<Requests<'a>>,
     /// Per listing, device and operation: where requests went.
     pub streams: Vec<(usize, Stream)>,
     /// The rows of averages that are samples of the present.
     pub intervals: Vec<IntervalSample<'a>>,
-    /// Places in `intervals`: the rows of each device in each listing, and which of these a listing
-    /// has.
+    /// Indexes into `intervals`: the rows of each device in each listing, and the devices of each
+    /// listing.
     rows: Vec<Vec<usize>>,
     rows_in: HashMap<usize, Vec<usize>>,
     /// The histograms.
     pub histograms: Vec<HistogramSample<'a>>,
     /// What contradicts itself.
     pub inconsistencies: Vec<Inconsistency>,
-    /// Per input and disk: the time its requests lost per time watched, at most of its listings.
+    /// Per input and disk: the time its requests lost per time watched, the maximum over its
+    /// listings.
     pub lost: Vec<(&'a str, String, f64)>,
 }
 
-/// What was measured of the devices, each with the healthy service time of what it holds.
+/// The measurements of the devices, each with its healthy service time.
 struct Samples<'a> {
     traces: Vec<DeviceTrace>,
     intervals: Vec<IntervalSample<'a>>,
     histograms: Vec<HistogramSample<'a>>,
 }
 
-/// Places of the rows of each device in each listing, and which of these a listing has.
+/// Indexes of the rows of each device in each listing, and the devices of each listing.
 fn by_device(intervals: &[IntervalSample]) -> (Vec<Vec<usize>>, HashMap<usize, Vec<usize>>) {
     let mut all: Vec<Vec<usize>> = Vec::new();
     let mut known: HashMap<(usize, DeviceId), usize> = HashMap::new();
@@ -88,7 +89,7 @@ fn by_device(intervals: &[IntervalSample]) -> (Vec<Vec<usize>>, HashMap<usize, V
     (all, in_listing)
 }
 
-/// Whether a histogram is known to be of a disk: somebody said so, or it names one.
+/// Whether a histogram is known to be of a disk: the user said so, or it names one.
 fn is_of_a_disk(recording: &Recording, listing: &Listing, known: &Distribution) -> bool {
     !listing.source.inferred.contains(&Inference::Subject)
         || !recording.device_of(known.device).name.is_empty()
@@ -134,7 +135,7 @@ impl<'a> Analysis<'a> {
         self.at_once.get(listing)?.on(device)
     }
 
-    /// The I/Os of a device in a listing, as they were judged.
+    /// The judged I/Os of a device in a listing.
     pub fn trace(&self, listing: usize, device: DeviceId) -> Option<&DeviceTrace> {
         self.traces.iter().find(|trace| (trace.listing, trace.device) == (listing, device))
     }
@@ -154,8 +155,8 @@ impl<'a> Analysis<'a> {
         places.iter().filter_map(|place| self.intervals.get(*place)).collect()
     }
 
-    /// Whom the trace of the same disk in the same input blames, if it could be replayed: averages
-    /// show nothing that single I/Os contradict.
+    /// What the trace of the same disk in the same input blames, if it could be replayed: averages
+    /// prove nothing that single I/Os contradict.
     pub fn traced_side(&self, row: &IntervalSample) -> Option<Side> {
         self.traces
             .iter()
@@ -167,7 +168,7 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// What is known of its devices is asked of an analysis itself.
+/// An analysis gives access to its devices directly.
 impl<'a> Deref for Analysis<'a> {
     type Target = Devices<'a>;
 
@@ -177,13 +178,14 @@ impl<'a> Deref for Analysis<'a> {
 }
 
 impl<'a> Samples<'a> {
-    /// Takes the samples of all listings.
+    /// Collects the samples of all listings.
     fn of(devices: &Devices<'a>) -> Samples<'a> {
         let mut times = HealthyTimes::new(devices);
         let (mut traces, mut intervals, mut histograms) = (Vec::new(), Vec::new(), Vec::new());
         for (place, listing) in devices.recording.listings.iter().enumerate() {
-            // Past its budget a listing may keep the slowest only: what is left is then no sample.
-            // A sampled one has no order: its shape is that of all, events and histograms together.
+            // Past its budget a listing may keep only the slowest I/Os, which are not a
+            // representative sample. A sampled one has no order: its distribution is that of events
+            // and histograms together.
             if listing.is_in_sequence() {
                 traces.extend(device_trace::traces(&mut times, place, listing));
             }
@@ -192,7 +194,7 @@ impl<'a> Samples<'a> {
             intervals.extend(
                 present.map(|row| IntervalSample::of(&mut times, (place, &listing.source), row)),
             );
-            // What was folded beside a stretch of events is of the same disks in better times.
+            // I/Os folded outside the kept interval are of the same disks at better times.
             let counted: Vec<Cow<Distribution>> = match listing.stretch {
                 _ if listing.is_thinned() => {
                     whole(listing, &Edges::standard()).into_iter().map(Cow::Owned).collect()
@@ -209,14 +211,15 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Per input and disk: the time its requests lost per time watched, at most of its listings.
+/// Per input and disk: the time its requests lost per time watched, the maximum over its listings.
 fn lost_times<'a>(devices: &Devices<'a>, samples: &Samples) -> Vec<(&'a str, String, f64)> {
     let traced = samples
         .traces
         .iter()
         .map(|trace| (trace.listing, &trace.disk, trace.lost_ns() / trace.span_ns()));
     let averaged = samples.intervals.iter().map(|row| (row.listing, &row.disk, row.lost()));
-    // A histogram does not show how long was watched: of the time waited, what is excess.
+    // A histogram does not show how long was watched, so this is the excess share of the time
+    // waited.
     let counted = samples.histograms.iter().filter(|sample| sample.known.layer == Layer::Block);
     let counted = counted.filter_map(|sample| {
         let (mean_ns, _) = sample.known.histogram.mean_ns().filter(|(mean, _)| *mean > 0.0)?;

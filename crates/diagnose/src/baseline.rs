@@ -1,4 +1,4 @@
-//! Healthy service times: of a class of devices, and as they were measured of one.
+//! Healthy service times: of a class of devices, or measured on one.
 
 pub mod classes;
 pub mod healthy_time;

@@ -1,10 +1,10 @@
-//! Two recordings beside each other: which groups of requests differ, by how much, whether by more
-//! than chance, and which verdict says why.
+//! Compares two recordings: which groups of requests differ, by how much, whether by more than
+//! chance, and which verdict explains it.
 //!
 //! Latencies are compared by ranks (Mann and Whitney) and by the ratio of medians, with an interval
-//! from a seeded bootstrap of blocks, for what follows each other in time resembles each other.
-//! Shares are compared by Fisher's exact test. All chances are corrected for their number (Holm,
-//! 1979). A difference counts if its chance is below 1 % and its interval leaves out one.
+//! from a seeded bootstrap of blocks, because requests close in time are correlated. Shares are
+//! compared by Fisher's exact test. All p-values are corrected for their number (Holm, 1979). A
+//! difference counts if its p-value is below 1 % and its interval excludes one.
 
 mod sample;
 mod share;
@@ -26,7 +26,7 @@ use sample::{Kind, Sides};
 const CHANCE: f64 = 0.01;
 /// Rounds of the bootstrap: the 2.5th percentile of 400 rests on ten of them.
 const ROUNDS: usize = 400;
-/// Values of a group that are resampled; the median of so many is known to 1 %.
+/// Values of a group that are resampled; the median of this many is known to 1 %.
 const RESAMPLED: usize = 5_000;
 /// Kinds of requests shown: those with most requests.
 const KINDS: usize = 12;
@@ -119,12 +119,12 @@ fn requests_per_second(sampled: &Sides) -> Difference {
     }
 }
 
-/// Two lists of values in the order they came.
+/// Two lists of values in time order.
 fn values(group: &str, quantity: &'static str, unit: Unit, values: &[Vec<f64>; 2]) -> Difference {
     let medians = [0, 1].map(|side| spread::median(&values[side]));
     let enough = values.iter().all(|side| side.len() >= EACH);
     let test = rank_test::compare(&values[1], &values[0]).filter(|_| enough);
-    // All values the same on both sides: no difference, and that is known.
+    // All values are the same on both sides: certainly no difference.
     let same = enough && test.is_none();
     Difference {
         group: group.to_string(),
@@ -156,7 +156,7 @@ fn bootstrap(values: &[Vec<f64>; 2]) -> Option<(f64, f64)> {
     Some((at(0.025)?, at(0.975)?))
 }
 
-/// At most so many values, evenly spread over the list.
+/// At most this many values, evenly spread over the list.
 fn thin(values: &[f64]) -> Vec<f64> {
     values.iter().copied().step_by(values.len().div_ceil(RESAMPLED).max(1)).collect()
 }
@@ -180,7 +180,8 @@ fn resampled_median(values: &[f64], random: &mut Random) -> Option<f64> {
     Some(*median)
 }
 
-/// Corrects the chances for their number (Holm) and shows what differs; how many were tested.
+/// Corrects the p-values for their number (Holm) and marks what differs; returns how many were
+/// tested.
 fn correct(differences: &mut [Difference]) -> usize {
     let mut order: Vec<usize> =
         (0..differences.len()).filter(|at| differences[*at].p.is_some()).collect();
@@ -221,7 +222,7 @@ fn compared(name: &str, recording: &Recording, options: &Options) -> ComparedSid
     ComparedSide { name: name.to_string(), records: recording.records(), verdicts }
 }
 
-/// A verdict that stands on one side and on the other does not; the surest of these.
+/// A verdict that stands on one side only; the one with the highest confidence.
 fn explained(sides: &[ComparedSide; 2], differences: &[Difference]) -> Explanation {
     if !differences.iter().any(|one| one.differs) {
         return Explanation::Nothing;

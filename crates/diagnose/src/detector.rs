@@ -13,32 +13,32 @@ pub struct Detector {
     pub summary: &'static str,
     /// The source text of its file, whose header is its manual.
     pub manual: &'static str,
-    /// What it needs to see.
+    /// Its requirements.
     pub needs: Needs,
     /// Verdicts that it explains away for the same disk.
     pub explains: &'static [Verdict],
-    /// How it comes to its findings.
+    /// Its kind.
     pub rule: Rule,
 }
 
-/// How a detector comes to its findings.
+/// The kinds of detectors.
 #[derive(Clone, Copy)]
 pub enum Rule {
-    /// It looks at the analysis and reports what it finds; nothing if there is nothing.
+    /// It reports findings from the analysis, or none.
     Detect(fn(&Analysis) -> Vec<Finding>),
-    /// It speaks of the disks that no finding blames, once all others are ranked: who clears a disk
-    /// must know that nothing stands against it.
+    /// It concludes about the disks that no finding blames, after all others are ranked: a disk is
+    /// cleared only if nothing accuses it.
     Conclude(fn(&Analysis, &RankedFindings) -> Vec<Finding>),
 }
 
 /// The findings so far, best first, and the list of detectors they came from.
 #[derive(Clone, Copy)]
 pub struct RankedFindings<'r> {
-    /// What was found.
+    /// The findings.
     pub findings: &'r [Finding],
-    /// Who looked.
+    /// The detectors.
     pub detectors: &'r [Detector],
-    /// Only disks of which one is surer than a class allows: the others took the word of all back.
+    /// Only disks with more confidence than a class allows: the others withdraw the verdict on all.
     pub surely: bool,
 }
 
@@ -49,12 +49,12 @@ impl RankedFindings<'_> {
     }
 }
 
-/// What a detector needs before it can say anything.
+/// Requirements of a detector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs {
     /// The poorest input from which it may suspect.
     pub level: Level,
-    /// The poorest input from which it may be sure.
+    /// The lowest level of detail at which it may be certain.
     pub sure_from: Level,
     /// Seconds of capture at that level that decide on an ordinary load.
     pub seconds: u32,

@@ -8,8 +8,8 @@ use crate::detectors::DETECTORS;
 use crate::options::Options;
 use crate::ranking;
 
-/// Judges a recording: findings, best first. What stands leads; then what is only mentioned, the
-/// runner-up among it; then what another verdict explains.
+/// Judges a recording: findings, best first. Firm findings first; then mentions, including the
+/// runner-up; then findings explained by others.
 pub fn judge(recording: &Recording, options: &Options) -> Vec<Finding> {
     let part = bounds::bounded(recording);
     let analysis = Analysis::of(&part, options);

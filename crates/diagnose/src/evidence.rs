@@ -1,4 +1,4 @@
-//! What findings are built from: candidates of a fault, groups of peers, runs of load generators,
+//! Building blocks of findings: candidates of a fault, groups of peers, runs of load generators,
 //! freezes, forecasts. Detectors share these; none of them reports a verdict by itself.
 
 pub mod adapters;

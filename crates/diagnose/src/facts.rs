@@ -1,9 +1,9 @@
-//! What the input says beside latencies: kernel log, SMART, mounts, queues, limits, pressure.
+//! Facts of the input beside latencies: kernel log, SMART, mounts, queues, limits, pressure.
 //!
-//! Readers and collectors leave facts: a key, a typed value, where it was read. Here they are
-//! sorted by disk, so that a detector asks `analysis.about(listing, disk)` and gets a number with
-//! its place. Facts of an input that measured I/O speak of that input alone; facts of one that
-//! measured none (a saved `dmesg`, a `smartctl` document) speak of all.
+//! Readers and collectors add facts: a key, a typed value, an origin. Here they are sorted by disk,
+//! so that a detector gets a number with its origin from `analysis.about(listing, disk)`. Facts of
+//! an input with measured I/O apply to that input only; facts of one without (a saved `dmesg`, a
+//! `smartctl` document) apply to all.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -105,7 +105,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The disks of which anything was reported, sorted.
+    /// The disks with any facts, sorted.
     pub fn disks(&self) -> impl Iterator<Item = &str> {
         let logged = self.log.iter().chain(&self.old_log);
         let logged = logged.filter_map(|line| line.disk.as_deref());
@@ -113,7 +113,7 @@ impl<'a> Facts<'a> {
         all.into_iter()
     }
 
-    /// What is known of a disk as far as it concerns one input; of all inputs if `None`.
+    /// Facts about a disk that apply to one input; to all inputs if `None`.
     pub fn about<'s>(&'s self, input: Option<&'s str>, disk: &'s str) -> About<'s, 'a> {
         About { facts: self, input, disk }
     }
@@ -123,7 +123,7 @@ impl<'a> Facts<'a> {
         self.log.iter()
     }
 
-    /// Log events about a port or controller whose disk nobody names.
+    /// Log events about a port or controller with an unknown disk.
     pub fn unnamed(&self) -> impl Iterator<Item = &LogLine<'a>> {
         self.log.iter().filter(|line| line.disk.is_none() && line.reading.fact.device.is_some())
     }
@@ -146,7 +146,7 @@ impl<'a> Facts<'a> {
         self.old_log.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
     }
 
-    /// Tasks that hung, which name no disk, as far as no other disk than this one is meant.
+    /// Hung tasks, which name no disk, if they can only mean this one.
     pub fn hung_beside<'s>(
         &'s self,
         disk: &'s str,
@@ -180,7 +180,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// What is known of one disk, as far as it concerns one input.
+/// Facts about one disk that apply to one input.
 #[derive(Clone, Copy)]
 pub struct About<'s, 'a> {
     facts: &'s Facts<'a>,
@@ -236,8 +236,8 @@ impl<'s, 'a> About<'s, 'a> {
     }
 
     /// How far a counter rose between its first and last reading in one format; `None` below two
-    /// readings. What two tools, or two forms of one, print of a drive are two views and not two
-    /// looks: they count in ways of their own.
+    /// readings. Output of two tools, or of two formats of one tool, is not two readings: they
+    /// count differently.
     pub fn rise(self, key: FactKey) -> Option<(f64, FactReading<'a>)> {
         let format = |reading: &FactReading| {
             self.facts.recording.listings[reading.listing].source.format.as_str()
@@ -326,7 +326,7 @@ impl<'s, 'a> About<'s, 'a> {
         self.own(&self.facts.log)
     }
 
-    /// Those of these lines that are about the disk.
+    /// The lines about the disk.
     fn own(self, lines: &'s [LogLine<'a>]) -> impl Iterator<Item = &'s LogLine<'a>> {
         lines.iter().filter(move |line| {
             line.disk.as_deref() == Some(self.disk) && self.facts.reaches(&line.reading, self.input)
@@ -343,7 +343,7 @@ impl<'s, 'a> About<'s, 'a> {
         self.own(&self.facts.old_log).filter(move |line| line.kind == kind)
     }
 
-    /// How many lines of the kernel's log were read: then its silence is known.
+    /// How many lines of the kernel's log were read, so that an absence of errors is known.
     pub fn log_lines(self) -> Option<(f64, FactReading<'a>)> {
         self.machine_number(key::KERNEL_LOG_LINES)
     }
@@ -353,8 +353,7 @@ impl<'s, 'a> About<'s, 'a> {
         self.last(key::SMART_MODEL).or_else(|| self.last(key::DEVICE_MODEL))
     }
 
-    /// What the disk is made of, by what SMART says, which asks the drive itself, or by what a copy
-    /// of /sys does.
+    /// The medium, by SMART, which queries the drive itself, or by a copy of /sys.
     pub fn medium(self) -> Option<(Medium, FactReading<'a>)> {
         let stated = self.last(key::DEVICE_MEDIUM);
         self.by_smart()
@@ -362,13 +361,13 @@ impl<'s, 'a> About<'s, 'a> {
             .or_else(|| self.by_queue())
     }
 
-    /// What the kernel takes it for. It is believed only of names that real disks have: virtual
-    /// ones say 1 by default, whatever lies after them.
+    /// The kernel's `rotational`. It is trusted only for names of real disks: virtual ones report 1
+    /// by default.
     fn by_queue(self) -> Option<(Medium, FactReading<'a>)> {
         let reading = self.last(key::QUEUE_ROTATIONAL)?;
         let real = ["sd", "hd", "nvme"].contains(&disk_names::kind(self.disk));
         let is_virtual = |model: FactReading| disk_models::is_virtual(model.text());
-        // What does not turn is flash or a volume of a network: its model tells.
+        // A non-rotational disk is flash or a network volume: its model decides.
         let unnamed = self.model().is_none() && reading.fact.value == FactValue::Flag(false);
         if !real || unnamed || self.model().is_some_and(is_virtual) {
             return None;
@@ -382,7 +381,7 @@ impl<'s, 'a> About<'s, 'a> {
         Some((medium, reading))
     }
 
-    /// Whether the kernel shows that no platter turns in it.
+    /// Whether the kernel reports it as non-rotational.
     pub fn does_not_rotate(self) -> bool {
         self.last(key::QUEUE_ROTATIONAL)
             .is_some_and(|reading| reading.fact.value == FactValue::Flag(false))
@@ -465,8 +464,8 @@ fn disks(recording: &Recording) -> Vec<String> {
     disks
 }
 
-/// Disks by the device number that the system states, `252:0`: limits of control groups are of
-/// numbers, and those of virtio, NVMe and device mapper are handed out at boot.
+/// Disks by the device number that the system states, `252:0`: limits of control groups use
+/// numbers, and those of virtio, NVMe and device mapper are dynamic.
 fn numbers(recording: &Recording) -> BTreeMap<String, String> {
     let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
     let stated = facts.filter(|fact| fact.key == key::DEVICE_NUMBER).filter_map(|fact| {

@@ -1,9 +1,9 @@
 //! Turns a recording into findings.
 //!
 //! [`judge`] does it in one direction: a recording becomes an analysis, built once; every
-//! [`Detector`] of [`DETECTORS`] looks at it and states findings; one ranking decides what stands
-//! and what comes first. The rooms, each knowing only those before it: `measures`, `baseline`,
-//! `facts`, `analysis`, `evidence`, `detectors`, `ranking`.
+//! [`Detector`] of [`DETECTORS`] reports findings on it; one ranking decides which are firm and in
+//! what order. The modules, each using only earlier ones: `measures`, `baseline`, `facts`,
+//! `analysis`, `evidence`, `detectors`, `ranking`.
 //!
 //! ```
 //! use iowhy_model::{Event, Layer, Level, Op, Recording, Sink, Source, Time};

@@ -1,7 +1,7 @@
 //! Measures: each reports a number about a device, and accuses nobody.
 //!
-//! Pure functions over plain slices and small structs. Times are in nanoseconds unless a name
-//! says `ms`. A measure that the input cannot carry is `None`.
+//! Pure functions over plain slices and small structs. Times are in nanoseconds unless a name says
+//! `ms`. A measure that the input does not support is `None`.
 //!
 //! **Must never know:** a detector, a recording, a verdict's name.
 

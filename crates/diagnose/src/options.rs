@@ -5,16 +5,16 @@ use iowhy_model::Medium;
 use crate::baseline::history::HealthyOrigin;
 use crate::facts::disk_names;
 
-/// What the user asked of the judge.
+/// The user's options for the judge.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// The spindle speed, if the user reports it, in revolutions per minute.
     pub rpm: Option<f64>,
-    /// What devices are made of, if the user reports it; a later one overrides an earlier one.
+    /// Media of devices stated by the user; a later one overrides an earlier one.
     pub media: Vec<StatedMedium>,
     /// The healthy service time of every device, if the user reports it, in ms.
     pub healthy_ms: Option<f64>,
-    /// Where it comes from otherwise.
+    /// Its source otherwise.
     pub healthy_origin: HealthyOrigin,
     /// How far confidences are calibrated.
     pub calibration: Calibration,
@@ -42,16 +42,14 @@ impl Options {
     }
 }
 
-/// How far confidences are calibrated; all the way, but for fitting the tables and for measuring
-/// them.
+/// How far confidences are calibrated: completely, except for fitting and measuring the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calibration {
     /// They stay as they were weighed.
     No,
     /// Each finding for itself.
     Each,
-    /// And what is reported first once more, as the first: what a confidence is worth in the
-    /// laboratory.
+    /// And the first finding once more, as the first: the value of a confidence in the lab.
     First,
     /// And bounded by what an input can carry in the field, which the laboratory does not show
     /// (docs/METHOD.md, 11 Confidence).

@@ -1,4 +1,4 @@
-//! How numbers and names stand in a sentence: few digits, always a unit.
+//! Numbers and names in sentences: few digits, always a unit.
 
 use iowhy_model::{Medium, Op, Quantity, Unit, is_kernel_name, numbers};
 
@@ -26,7 +26,7 @@ pub use iowhy_model::numbers::{
     bytes, exact as thousands, iops, share as percent, three as digits,
 };
 
-/// What a disk of a medium is called: `a spinning disk`.
+/// The name of a medium: `a spinning disk`.
 pub fn medium(medium: Medium) -> &'static str {
     match medium {
         Medium::Rotational => "a spinning disk",
@@ -76,8 +76,8 @@ pub fn disk(name: &str) -> &str {
     if name.is_empty() { "the device" } else { name }
 }
 
-/// The disk's node for a command. What the input calls otherwise (a port, a link, a slot of a
-/// controller) has none, and the reader puts in the disk that it means.
+/// The disk's device node for a command. Other names (a port, a link, a controller slot) have none,
+/// so the command has a placeholder.
 pub fn node(disk: &str) -> String {
     // Disks of FreeBSD, and generic SCSI devices.
     let others =
@@ -105,7 +105,7 @@ pub fn clause(sentence: &str) -> String {
 }
 
 /// The command that captures every I/O of a device for so many seconds and judges it; of all
-/// devices, where the input does not call it as the kernel does.
+/// devices, if the input does not use the kernel's name.
 pub fn capture(disk: &str, seconds: u32) -> String {
     let device = match is_kernel_name(disk) {
         true => format!(" --device {disk}"),

@@ -1,4 +1,4 @@
-//! Weighs what the detectors said: what the input can carry, who explains whom, who comes first.
+//! Ranks the findings of the detectors: limits by the input, explanations, order.
 
 pub mod alike;
 pub mod calibration;
@@ -44,7 +44,7 @@ const FEW: u64 = 30;
 /// Families whose cost does not stand in the latencies of the device (and `cap.cgroup`): programs
 /// wait above it, or nobody waits and a number is wrong.
 const ABOVE: [Family; 3] = [Family::Cfg, Family::Layer, Family::Report];
-/// What a finding that nobody feels is worth at most: below the bar of a verdict.
+/// Maximum confidence of an unnoticed finding: below the bar of a verdict.
 const REMARK: f64 = 0.25;
 /// A specific verdict that explains this much silences its generic parent.
 const EXPLAINS_AWAY: f64 = 0.7;
@@ -57,14 +57,14 @@ const MATTERS_LITTLE: f64 = 0.1;
 /// Share of the time with something in flight below which a disk is not what is waited for (a
 /// choice).
 const IDLE: f64 = 0.1;
-/// What a HEALTHY verdict for the disks beside the one that lost time is worth: less than any
-/// answer about that one.
+/// Confidence of a HEALTHY verdict for disks beside the one that lost time: less than any answer
+/// about that one.
 const BESIDE: f64 = 100.0;
 /// What an opinion on the other side of a vote is worth keeping for.
 const MENTION: f64 = 0.02;
 
-/// The verdict that clears all disks and is about none: who knows why programs wait above one of
-/// them has explained it.
+/// The verdict that clears all disks and is about none: a reason for waits above one of them
+/// explains it.
 const ABOVE_ALL: Verdict = Verdict::LayerAbove;
 
 /// Whether a finding rests on a fault that the kernel's log, the drive itself or the status of a
@@ -73,10 +73,9 @@ fn is_fault(finding: &Finding) -> bool {
     finding.evidence.iter().any(Evidence::states_fault)
 }
 
-/// Ranks what the detectors found: how sure the input makes each, which are one, which explains
-/// which, what contains one back, who comes first; then concludes about the disks that are left.
-/// `poorer` judges the averages of what was traced, and is asked only where what was traced gives
-/// no answer.
+/// Ranks the findings: limits by the input, merging, explanations, doubts, order; then concludes
+/// about the remaining disks. `poorer` judges the averages of what was traced, and is asked only
+/// where what was traced gives no answer.
 pub fn rank(
     analysis: &Analysis,
     detectors: &[Detector],
@@ -95,7 +94,7 @@ pub fn rank(
     order(analysis, &mut findings);
     let mut conclusions = conclude(analysis, detectors, &findings);
     order(analysis, &mut conclusions);
-    // Where nothing stands, who is cleared or not known leads.
+    // Without a firm finding, the cleared and unknown disks lead.
     let place = if findings.iter().any(Finding::stands) { findings.len() } else { 0 };
     findings.splice(place..place, conclusions);
     calibrate_first(analysis, &mut findings);
@@ -106,7 +105,7 @@ pub fn rank(
     findings
 }
 
-/// How sure the input makes each finding, what it costs, and each once per disk and input.
+/// Limits each finding by its input, adds its impact, and keeps one per disk and input.
 fn merged(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = findings
         .into_iter()
@@ -125,8 +124,7 @@ fn merged(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
     merged
 }
 
-/// What the concluding detectors say, one after the other: `insufficient` runs
-/// after `healthy`.
+/// Runs the concluding detectors one after the other: `insufficient` runs after `healthy`.
 fn conclude(analysis: &Analysis, detectors: &[Detector], findings: &[Finding]) -> Vec<Finding> {
     let mut all = findings.to_vec();
     for detector in detectors {
@@ -137,7 +135,7 @@ fn conclude(analysis: &Analysis, detectors: &[Detector], findings: &[Finding]) -
         };
         let (mut reported, withdrawn): (Vec<Finding>, Vec<Finding>) =
             concluded(false).partition(|known| is_worth_saying(analysis, known));
-        // One disk that is hardly known does not withdraw the word on all beside it.
+        // One disk with little data does not withdraw the verdict on all others.
         if !withdrawn.is_empty() {
             let of_withdrawn = |known: &Finding| {
                 withdrawn.iter().any(|other| subjects::same_input(analysis, known, other))
@@ -150,8 +148,8 @@ fn conclude(analysis: &Analysis, detectors: &[Detector], findings: &[Finding]) -
     all.split_off(findings.len())
 }
 
-/// Below what anybody feels nothing is to blame: what was found stays as a remark. A fault that was
-/// stated is one at any load, and a contradiction costs no time.
+/// Unnoticed delays blame nothing: such a finding stays as a note. A stated fault counts at any
+/// load, and a contradiction costs no time.
 fn keep_as_remarks(findings: &mut [Finding]) {
     for finding in findings {
         let unfelt = finding.impact.and_then(|impact| impact.severity()) == Some(Severity::None);
@@ -164,15 +162,15 @@ fn keep_as_remarks(findings: &mut [Finding]) {
     }
 }
 
-/// Order: what stands, best first, and of that a fault that log or SMART state before any shape of
-/// latency; then what is only mentioned; then what is explained away; then who is cleared or not
-/// known. Where no accusation stands, these last two lead.
+/// Order: firm findings, best first, with faults stated by log or SMART before latency patterns;
+/// then mentions; then findings explained away; then cleared and unknown disks. Without a firm
+/// accusation the last two lead.
 fn order(analysis: &Analysis, findings: &mut [Finding]) {
     let most_lost = analysis.lost.iter().map(|(_, _, lost)| *lost).fold(0.0, f64::max);
     let weight = |finding: &Finding| {
         let known = lost(analysis, finding);
-        // A fault outranks a shape; one of a disk that nobody measured shows nothing of what was
-        // felt.
+        // A fault outranks a pattern; one of an unmeasured disk says nothing about the observed
+        // delays.
         let fault = is_fault(finding) && (known.is_some() || analysis.lost.is_empty());
         let weight = finding.weight() + if fault { OUTRANKS } else { 0.0 };
         let weight = if clears_others(analysis, finding) { weight / BESIDE } else { weight };
@@ -311,8 +309,7 @@ fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
     if matches!(analysis.options.calibration, Calibration::First | Calibration::Field) {
         let level = analysis.level_of_first(&first.subject.listings);
         let known = calibration::of_first(first.verdict, level, first.confidence());
-        // How rare a cause is in the laboratory does not silence it in the field: what stands there
-        // stands.
+        // A cause that is rare in the lab is not suppressed in the field.
         let in_field = analysis.options.calibration == Calibration::Field;
         let least = if first.stands() && in_field { STANDS } else { 0.0 };
         let known = not_lifted(first, known);
@@ -323,8 +320,8 @@ fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
     }
 }
 
-/// No finding is surer than its input can make it, whatever it was worth in the laboratory. The
-/// order stays: what is bounded is bounded for all of a kind.
+/// No finding exceeds the limit of its input, whatever its value in the lab. The order stays,
+/// because a limit applies to all of a kind.
 fn bound(analysis: &Analysis, findings: &mut [Finding]) {
     if analysis.options.calibration != Calibration::Field {
         return;
@@ -351,9 +348,9 @@ fn carries(analysis: &Analysis, finding: &Finding) -> (&'static str, f64) {
     };
     let infers = |what| listings.iter().any(|known| known.source.inferred.contains(&what));
     let at_most = match (infers(Inference::Columns), finding.verdict) {
-        // Of rows whose times do not fit together nobody is sure.
+        // Rows with inconsistent times give no certainty.
         _ if infers(Inference::Order) => ("the order of the rows is inferred", STANDS - 0.01),
-        // Who clears a disk must know what the columns are, and over what time.
+        // Clearing a disk requires known columns and a known time.
         (true, Verdict::Healthy) => ("the meaning of the columns is inferred", STANDS - 0.01),
         (true, _) => ("the meaning of the columns is inferred", INFERRED),
         _ => (NO_SURER, SUREST),
@@ -364,8 +361,8 @@ fn carries(analysis: &Analysis, finding: &Finding) -> (&'static str, f64) {
         Level::A => ("averages", AVERAGES),
         Level::B if counted < FEW => ("a histogram of few requests", ONE_ROW),
         Level::B => ("histograms", AVERAGES),
-        // Who saw requests from their issue on has seen as little of a wait before it as averages
-        // have.
+        // A source that sees requests from their issue knows as little of earlier waits as averages
+        // do.
         _ if unseen => ("the time before the issue was not seen", AVERAGES),
         // A sampled stretch is histograms, whatever was recorded whole beside it (0073).
         _ if listings.iter().any(|known| known.is_thinned()) => ("a sampled interval", AVERAGES),

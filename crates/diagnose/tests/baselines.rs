@@ -1,4 +1,4 @@
-//! Where the healthy service time comes from changes what can be reported, and is always said.
+//! The source of the healthy service time changes what can be concluded, and is always reported.
 
 use iowhy_diagnose::{Baseline, HealthyOrigin, Options};
 use iowhy_model::{Finding, Medium, Op};

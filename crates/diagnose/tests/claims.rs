@@ -1,5 +1,4 @@
-//! What findings claim of their numbers: all of the input counts, and no more is reported than it
-//! holds.
+//! Numbers of findings: all of the input counts, and nothing beyond it is reported.
 
 use iowhy_diagnose::Options;
 use iowhy_model::{

@@ -1,5 +1,4 @@
-//! What lines of the kernel's log come to, by the kind of what they report: accusations and near
-//! misses.
+//! Verdicts from kernel log lines, by kind: accusations and near misses.
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Finding, Recording, Verdict};
@@ -169,7 +168,7 @@ fn what_old_kernels_report_of_a_surface_a_cable_and_dma() {
 }
 
 #[test]
-fn what_others_are_called_as_old_messages_are_is_nobodys_fault() {
+fn names_that_look_like_old_messages_blame_nothing() {
     for log in [
         // A feature that the drive does not know, and DMA that a table switches off at the start.
         "hda: task_no_data_intr: status=0x51 { DriveReady SeekComplete Error }\n\

@@ -1,5 +1,5 @@
-//! Verdicts on limits, configuration and layers: a capture that each accuses, near misses that it
-//! leaves alone, and every cited number recomputed from what was emitted in.
+//! Verdicts on limits, configuration and layers: a capture that each accuses, near misses, and
+//! every cited number recomputed from the input.
 
 use iowhy_model::{Event, Finding, Layer, Level, Medium, Nanos, Op, Sink, Source, key};
 

@@ -1,5 +1,5 @@
-//! Verdicts on loads: a capture that each accuses, near misses that it leaves alone,
-//! and every cited number recomputed from what was emitted in.
+//! Verdicts on loads: a capture that each accuses, near misses, and every cited number recomputed
+//! from the input.
 
 use iowhy_model::{Interval, Layer, Level, Medium, Op, Rates, Sink};
 
@@ -136,7 +136,7 @@ fn load_discard() {
     );
     near(cited(&findings, "load.discard", "discards"), 130.0);
 
-    // Near miss: discards that nobody feels.
+    // Near miss: unnoticed discards.
     let mut capture = traced(Level::D);
     capture.medium("nvme0n1", Medium::Nvme);
     trimmed(&mut capture, 0.11);
@@ -296,7 +296,7 @@ fn a_flush_among_writes_that_are_as_slow_is_not_to_blame() {
 }
 
 #[test]
-fn nobody_is_cleared_beneath_a_queue() {
+fn no_disk_is_cleared_beneath_a_queue() {
     for (queue, ms, cleared) in [(1.0, 0.3, true), (100.0, 0.9, false)] {
         let mut capture = MadeCapture::averaged();
         // 4 KiB reads of a disk of unknown kind, which some healthy class answers in so long.

@@ -1,4 +1,4 @@
-//! The verdicts that accuse nobody: nothing is wrong, or the evidence does not show what is.
+//! Verdicts that accuse nothing: nothing is wrong, or the evidence does not show what is.
 
 use iowhy_model::{
     Distribution, Edges, Fact, FactValue, Histogram, Interval, Layer, Level, Medium, Message,

@@ -144,7 +144,7 @@ fn busy_shares_that_lie_blame_no_disk() {
 }
 
 #[test]
-fn a_stuck_queue_is_told_and_no_disk_is_blamed_for_it() {
+fn a_stuck_queue_is_reported_and_no_disk_is_blamed_for_it() {
     // Open-CAS/ocf#408: 285 requests outstanding, none completes, await reads 0.00.
     let findings = judged(
         "Device r/s w/s rMB/s wMB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util

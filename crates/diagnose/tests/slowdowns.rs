@@ -261,7 +261,7 @@ fn a_clock_is_no_platter() {
 }
 
 #[test]
-fn steps_that_nobody_feels_are_only_suspected() {
+fn unnoticed_steps_are_only_suspected() {
     // One read in twenty waits one to three steps of 2 ms: 20 ms of each second, or 2.
     for (apart_ms, stands) in [(10.0, true), (100.0, false)] {
         let mut capture = MadeCapture::traced();
@@ -443,7 +443,7 @@ fn a_stolen_processor_is_named_and_rows_of_averages_suffice() {
     assert!(shared[0].sentence.contains("takes CPU time away"), "{}", shared[0].sentence);
 }
 
-/// The words of a step that costs somebody a disk.
+/// Words of a step that replaces a disk.
 fn condemns(step: &str) -> bool {
     ["replace the disk", "replace it if", "replace the drive", "plan replacement"]
         .iter()

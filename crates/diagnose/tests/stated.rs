@@ -274,7 +274,7 @@ fn services_of_a_cluster_that_went_down_are_one_finding() {
 }
 
 #[test]
-fn a_test_of_a_cluster_that_hardly_goes_on_is_no_load() {
+fn a_cluster_test_that_hardly_progresses_is_not_a_load() {
     let bench = |mean: &str, max: &str| {
         format!(
             "Maintaining 16 concurrent writes of 4194304 bytes to objects of size 4194304 for up to 60 \

@@ -1,5 +1,4 @@
-//! Clean bills have vetoes, and nobody is accused of what somebody else waits for: each kind over
-//! many captures.
+//! Vetoes of HEALTHY verdicts, and no accusation for waits elsewhere: each kind over many captures.
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Finding, Medium, Op, Recording, STANDS};
@@ -271,7 +270,7 @@ fn io_pressure_far_above_that_of_memory_comes_first() {
 }
 
 #[test]
-fn a_rebuild_is_slowed_by_nobody_who_lacks_a_member_and_never_the_cause_at_its_floor() {
+fn a_rebuild_at_its_minimum_rate_or_without_a_member_is_not_the_cause() {
     for speed in [40u32, 400, 990, 1_100, 1_400, 1_600, 30_000, 200_000] {
         for degraded in [false, true] {
             let (counts, action) =

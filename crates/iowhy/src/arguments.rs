@@ -72,7 +72,7 @@ pub struct Part {
 }
 
 impl Output {
-    /// The style asked for, on the terminal there is.
+    /// The requested style, for the current terminal.
     pub fn style(&self, filter: Filter) -> Style {
         let style = terminal::style();
         Style {
@@ -104,7 +104,7 @@ pub struct TraceArgs {
     pub ftrace: bool,
 }
 
-/// As what captures are read.
+/// How captures are read.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ReadAs {
     /// Parse every line as this format instead of detecting the format
@@ -115,12 +115,12 @@ pub struct ReadAs {
     pub formats: Option<OwnFormats>,
 }
 
-/// Formats of the user's own, read when the arguments are: later no file may be opened.
+/// The user's own formats, read with the arguments: later no file may be opened.
 #[derive(Clone, Copy)]
 pub struct OwnFormats(&'static [Format]);
 
 impl OwnFormats {
-    /// Bytes that a file of formats may have.
+    /// Maximum bytes of a file of formats.
     const LONGEST: u64 = 1 << 20;
 
     fn read(file: &str) -> Result<OwnFormats, String> {
@@ -159,8 +159,7 @@ impl ReadAs {
 
     /// The formats that are looked for.
     ///
-    /// # Errors
-    /// If there is none of the name that was given.
+    /// # Errors If there is no format with the given name.
     pub fn known(&self) -> anyhow::Result<Formats> {
         let own = self.formats.map_or(&[][..], |formats| formats.0);
         let known = Formats { own, only: None };
@@ -190,7 +189,7 @@ pub struct Files {
     pub cells: bool,
 }
 
-/// What follows a command that can read captures or watch again and again.
+/// Words after a command that can read captures or watch repeatedly.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Words {
     /// Captures to read (`-` is standard input), or the seconds between reports and their number
@@ -221,12 +220,12 @@ pub struct Repeat {
 }
 
 impl Repeat {
-    /// How many reports are to be made: one without an interval.
+    /// The number of reports: one without an interval.
     pub fn reports(self) -> u64 {
         self.count.unwrap_or(if self.interval.is_some() { u64::MAX } else { 1 })
     }
 
-    /// How long all of them take, if their number is given.
+    /// The total time of all reports, if their number is given.
     pub fn length(self) -> Option<Duration> {
         let count = u32::try_from(self.count?).unwrap_or(u32::MAX);
         Some(self.interval?.saturating_mul(count))
@@ -236,8 +235,7 @@ impl Repeat {
 impl Words {
     /// Reads them: numbers are an interval and a count, anything else (or a pipe) a capture.
     ///
-    /// # Errors
-    /// If an interval or count is none, or if an option was given that does nothing for this task.
+    /// # Errors If an interval or count is invalid, or if an option has no effect here.
     pub fn task(&self, matches: &ArgMatches) -> anyhow::Result<Task> {
         let task = self.read()?;
         match &task {
@@ -280,7 +278,7 @@ impl Words {
     }
 }
 
-/// Options that act while this machine is watched and nowhere else: their ids, and as they are
+/// Options that have an effect only while this machine is watched: their ids, and as they are
 /// typed.
 const LIVE: [(&str, &str); 7] = [
     ("clock", "--clock"),
@@ -292,7 +290,7 @@ const LIVE: [(&str, &str); 7] = [
     ("watch_for", "--for"),
 ];
 
-/// Refuses them for captures, where they would do nothing.
+/// Refuses them for captures, where they would have no effect.
 ///
 /// # Errors
 /// If one was given.
@@ -326,7 +324,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Ok(length)
 }
 
-/// Who reads the clock: what `--clock` says.
+/// Who reads the clock: the value of `--clock`.
 pub fn trace_clock(text: &str) -> Result<TraceClock, String> {
     match text {
         "exact" => Ok(TraceClock::Exact),

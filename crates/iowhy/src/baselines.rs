@@ -1,4 +1,4 @@
-//! Where the healthy service time comes from: `--baseline`, and what `--learn` keeps for next time.
+//! The source of the healthy service time: `--baseline`, and what `--learn` keeps for next time.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::messages::{self, HintedError};
 use crate::outputs;
 
-/// What a device is compared with, and what is kept of it.
+/// What a device is compared with, and what is learned.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Baseline")]
 pub struct Baselines {
@@ -27,7 +27,7 @@ pub struct Baselines {
 }
 
 impl Baselines {
-    /// Where healthy service times come from, as asked for.
+    /// The requested source of healthy service times.
     pub fn healthy_origin(&self) -> anyhow::Result<HealthyOrigin> {
         match self.baseline.as_deref() {
             None | Some("class") => Ok(HealthyOrigin::Class),
@@ -37,12 +37,12 @@ impl Baselines {
         }
     }
 
-    /// The file that is learned into, if one is.
+    /// The file to learn into, if requested.
     pub fn learned(&self) -> Option<&Path> {
         self.learn.as_deref().map(Path::new)
     }
 
-    /// Keeps what was learned, if asked to, and shows it.
+    /// Saves what was learned, if requested, and reports it.
     pub fn learn(&self, recording: &Recording, findings: &[Finding]) -> anyhow::Result<()> {
         let Some(file) = self.learn.as_deref() else { return Ok(()) };
         let wrong = |why: std::io::Error| {
@@ -73,7 +73,7 @@ impl Baselines {
     }
 }
 
-/// What an earlier `--learn` wrote into the file; nothing else is ever replaced.
+/// The content of an earlier `--learn`; nothing else is ever replaced.
 fn learned(name: &str, mut file: &File) -> anyhow::Result<Baseline> {
     let mut text = String::new();
     let wrong = |why: String| {
@@ -97,8 +97,8 @@ fn stored(file: &str) -> anyhow::Result<Baseline> {
     Baseline::parse(&text).map_err(wrong)
 }
 
-/// What a calibration measured. Its target may have another name when it is judged, so it is
-/// compared with every disk that is.
+/// The result of a calibration. Its target may have another name when it is judged, so every judged
+/// disk is compared with it.
 fn calibrated(file: &str, text: &str) -> Option<Baseline> {
     let probe: Value = serde_json::from_str(text).ok()?;
     let tables = probe.get("tables")?.as_array()?;

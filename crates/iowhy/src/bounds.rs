@@ -1,9 +1,9 @@
-//! What a verdict leaves out of a crowd of devices or listings is reported beside what was read.
+//! Notes on devices or listings that a verdict leaves out because there are too many.
 
 use iowhy_diagnose::JudgedShare;
 use iowhy_model::{Note, Recording};
 
-/// Notes how much of a recording is judged; whether anything is left out.
+/// Notes how much of a recording is judged; returns whether anything is left out.
 pub fn reported(recording: &mut Recording) -> bool {
     let Some(judged) = JudgedShare::of(recording) else { return false };
     if let Some(listing) = recording.listings.first_mut() {

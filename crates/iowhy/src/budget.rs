@@ -1,26 +1,26 @@
-//! One budget for all that a run reads of captures: bytes unpacked and CPU time, over all inputs,
-//! packings and members together.
+//! One budget for reading captures: unpacked bytes and CPU time, over all inputs, packings and
+//! members together.
 //!
-//! A bound for each part alone is none: of many parts each stays below it. Both bounds grow with
-//! what comes from outside, so that large captures are read, and what is small cannot cost much.
+//! A bound for each part would not help: many parts can each stay below it. Both bounds grow with
+//! the bytes from outside, so large captures are read, and small ones cannot cost much.
 
 use std::io::{self, ErrorKind, Read};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Bytes that all packings of all inputs may give, and files of folders hold, together.
+/// Maximum bytes unpacked from all inputs, with those of files in folders.
 const BYTES: u64 = 4 << 30;
-/// Times the bytes from outside that the unpacked bytes may be, past the first `FREE`: repetitive
-/// text reaches some hundreds, a bomb of zeros a thousand and more.
+/// Maximum ratio of unpacked bytes to bytes from outside, past the first `FREE`: repetitive text
+/// reaches some hundreds, a bomb of zeros a thousand and more.
 const RATIO: u64 = 500;
-/// Unpacked bytes that are free of the ratio.
+/// Unpacked bytes before the ratio applies.
 pub const FREE: u64 = 64 << 20;
-/// CPU time for any input, and for each MiB from outside: twenty times what the slowest format may
-/// take for text (`lab large`).
+/// CPU time for any input, and for each MiB from outside: twenty times the limit of the slowest
+/// format for text (`lab large`).
 const TIME: Duration = Duration::from_secs(60);
 const TIME_PER_MIB: Duration = Duration::from_secs(4);
 
-/// What was read so far, and how far reading may go.
+/// What was read so far, and the limits.
 pub struct Budget {
     outside: AtomicU64,
     unpacked: AtomicU64,
@@ -30,26 +30,25 @@ pub struct Budget {
 static OF_THIS_RUN: Budget = Budget::new(TIME);
 
 impl Budget {
-    /// With so much CPU time for any input.
+    /// With this CPU time for any input.
     pub const fn new(time: Duration) -> Budget {
         Budget { outside: AtomicU64::new(0), unpacked: AtomicU64::new(0), time }
     }
 
-    /// That of this process.
+    /// The budget of this process.
     pub fn of_this_run() -> &'static Budget {
         &OF_THIS_RUN
     }
 
-    /// Counts bytes that a decoder gave.
+    /// Counts bytes from a decoder.
     ///
-    /// # Errors
-    /// If that was too many, or all took too long.
+    /// # Errors If there were too many, or reading took too long.
     pub fn unpack(&self, bytes: usize) -> io::Result<()> {
         self.unpacked.fetch_add(bytes as u64, Relaxed);
         self.check()
     }
 
-    /// Whether a file of so many bytes fits, which is counted then.
+    /// Whether a file of this size fits; if so it is counted.
     pub fn take_file(&self, bytes: u64) -> bool {
         let sum = |known: u64| known.checked_add(bytes).filter(|sum| *sum <= BYTES);
         self.unpacked.fetch_update(Relaxed, Relaxed, sum).is_ok()
@@ -75,25 +74,25 @@ impl Budget {
         Ok(())
     }
 
-    /// A file, or a pipe: what comes out of it comes from outside.
+    /// A file or a pipe: its bytes come from outside.
     pub fn metered<R: Read>(&'static self, reader: R) -> MeteredReader<R> {
         MeteredReader { reader, budget: self }
     }
 }
 
-/// An error that shows which bound was reached.
+/// An error that names the bound.
 fn exceeded(why: String) -> io::Error {
     let text = format!("{why}; unpack it and name the captures individually");
     io::Error::new(ErrorKind::InvalidData, text)
 }
 
-/// CPU time of the thread that reads: what draws a capture that arrives for days is another.
+/// CPU time of the reading thread: drawing a capture that arrives for days is done in another.
 fn cpu_time() -> Duration {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
 }
 
-/// Counts what comes from outside, and stops when all took too long.
+/// Counts bytes from outside, and stops when reading took too long.
 pub struct MeteredReader<R> {
     reader: R,
     budget: &'static Budget,

@@ -1,5 +1,5 @@
-//! What `syscalls` and `uprobe` have in common: whose calls are counted and how long, and how their
-//! latencies are written as JSON.
+//! Shared by `syscalls` and `uprobe`: whose calls are counted and how long, and their latencies as
+//! JSON.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::arguments::watch_time;
 use crate::messages::HintedError;
 
-/// How long to watch if nobody says.
+/// How long to watch by default.
 pub const WATCH: Duration = Duration::from_secs(10);
 
 /// Whose calls are counted, and how long.
@@ -45,7 +45,7 @@ impl CallArgs {
     }
 }
 
-/// What was counted, with the fields that say of whom.
+/// Counts, with the fields that identify them.
 pub fn latencies(histogram: &Histogram, mut of: Value) -> Value {
     let bucket = |(low, high, n): (u64, u64, u64)| {
         let high = if high == u64::MAX { Value::Null } else { high.into() };

@@ -1,5 +1,5 @@
-//! Collectors at work: begun as a plan asks, and each polled at its own pace into any sink by the
-//! loop of a watch. A new collector that runs beside the I/O needs no line elsewhere.
+//! Running collectors: begun as a plan requires, and each polled at its own interval into any sink
+//! by the loop of a watch. A new collector that runs beside the I/O needs no line elsewhere.
 
 use std::any::Any;
 use std::time::{Duration, Instant};
@@ -13,16 +13,16 @@ use crate::plan::Plan;
 use crate::when;
 
 /// How often the ring of the tracer is emptied: 8 MiB of 80-byte records in 20 ms are five million
-/// events per second, half of it left for a wake-up that comes late.
+/// events per second, half of it reserved for late wake-ups.
 const DRAIN: Duration = Duration::from_millis(20);
-/// How often what stands around the I/O is asked, and how often each collector does what is due
-/// between polls.
+/// How often the context of the I/O is read, and how often each collector does its work between
+/// polls.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A collector and when it is polled.
 struct PacedCollector {
     collector: Box<dyn Collector>,
-    /// From one poll to the next; `Duration::MAX` for one at the end of a stretch only.
+    /// The polling interval; `Duration::MAX` to poll only at the end of an interval.
     pace: Duration,
     polled: Instant,
 }
@@ -43,20 +43,20 @@ impl PacedCollector {
     }
 }
 
-/// Collectors at work.
+/// Running collectors.
 pub struct LiveCollectors {
-    /// The devices at the start that were asked for.
+    /// The requested devices at the start.
     watched: Vec<BlockDevice>,
-    /// In the order in which they are polled: counters first, for reading them is fast, and their
-    /// interval should not hold our own work.
+    /// In the order in which they are polled: counters first, because reading them is fast and
+    /// their interval should not include our own work.
     paced: Vec<PacedCollector>,
     tended: Instant,
     traces: bool,
 }
 
 impl LiveCollectors {
-    /// Begins the collectors that a plan asks for. Without the right to trace, sampling goes on
-    /// alone, and what it cannot know is reported on stderr.
+    /// Begins the collectors of a plan. Without the privilege to trace, only counters are sampled,
+    /// and stderr says what is unknown then.
     ///
     /// # Errors
     /// If a named device does not exist, or if nothing at all can be watched.
@@ -99,8 +99,8 @@ impl LiveCollectors {
         Ok(LiveCollectors { watched, paced, tended: Instant::now(), traces })
     }
 
-    /// Begins one more, which no plan asks for: `Duration::MAX` if it is polled at the end of a
-    /// stretch only.
+    /// Begins one that is in no plan: `Duration::MAX` if it is polled only at the end of an
+    /// interval.
     ///
     /// # Errors
     /// If it cannot watch.
@@ -115,7 +115,7 @@ impl LiveCollectors {
         Ok(())
     }
 
-    /// The devices that were asked for, or all, as they were at the start.
+    /// The requested devices, or all, as they were at the start.
     pub fn watched(&self) -> impl Iterator<Item = &BlockDevice> {
         self.watched.iter()
     }
@@ -125,7 +125,7 @@ impl LiveCollectors {
         self.traces
     }
 
-    /// The collector of a kind, if it runs, for what only that one knows.
+    /// The running collector of this type, for results that only it has.
     pub fn of<T: Collector>(&self) -> Option<&T> {
         self.paced.iter().find_map(|one| {
             let any: &dyn Any = one.collector.as_ref();
@@ -133,7 +133,7 @@ impl LiveCollectors {
         })
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn of_mut<T: Collector>(&mut self) -> Option<&mut T> {
         self.paced.iter_mut().find_map(|one| {
             let any: &mut dyn Any = one.collector.as_mut();
@@ -141,7 +141,7 @@ impl LiveCollectors {
         })
     }
 
-    /// Counts the pace of each from now on, so that stretches and polls begin together.
+    /// Restarts all polling intervals now, so that intervals and polls begin together.
     pub fn align(&mut self) {
         self.paced.iter_mut().for_each(|one| one.polled = Instant::now());
     }
@@ -165,8 +165,8 @@ impl LiveCollectors {
         self.tend()
     }
 
-    /// Polls, due or not, at the end of a stretch of this length: those that are polled at least
-    /// as often, and those that are polled then only.
+    /// Polls, due or not, at the end of an interval of this length: collectors with at most this
+    /// polling interval, and those polled only at the end.
     ///
     /// # Errors
     /// If a source broke.
@@ -179,7 +179,7 @@ impl LiveCollectors {
         self.tend()
     }
 
-    /// Another pace for the collector that traces.
+    /// Changes the polling interval of the tracing collector.
     pub fn trace_at(&mut self, pace: Duration) {
         let is_tracer = |one: &&mut PacedCollector| {
             let any: &dyn Any = one.collector.as_ref();
@@ -190,7 +190,7 @@ impl LiveCollectors {
         }
     }
 
-    /// Has each collector state how things are now.
+    /// Lets each collector emit the current state.
     ///
     /// # Errors
     /// If a source broke.
@@ -198,8 +198,7 @@ impl LiveCollectors {
         self.paced.iter_mut().try_for_each(|one| one.collector.snapshot(sink)).map_err(Into::into)
     }
 
-    /// Ends all: each gives what it still holds and lets go of the kernel. What they knew can still
-    /// be asked.
+    /// Ends all: each emits the rest and detaches. Their results remain available.
     ///
     /// # Errors
     /// If a source broke.
@@ -216,8 +215,7 @@ impl LiveCollectors {
     }
 }
 
-/// States whose machine it is, into the listing of a collector that goes on: a report of it says
-/// so.
+/// Adds the host's name to the listing of a running collector.
 pub fn state_host(sink: &mut dyn Sink) {
     let system = rustix::system::uname();
     let (name, kernel) = (system.nodename().to_string_lossy(), system.release().to_string_lossy());
@@ -231,7 +229,7 @@ pub fn state_host(sink: &mut dyn Sink) {
     }
 }
 
-/// The kernel's numbers of the devices asked for.
+/// The device numbers of the requested devices.
 fn numbers(known: &[BlockDevice], plan: &Plan) -> anyhow::Result<Vec<(u32, u32)>> {
     if plan.root.is_some() {
         return Ok(Vec::new());
@@ -249,8 +247,8 @@ fn numbers(known: &[BlockDevice], plan: &Plan) -> anyhow::Result<Vec<(u32, u32)>
     plan.devices.iter().map(number).collect()
 }
 
-/// What sees requests: the programs in the kernel, or its event text; `None` if both are refused,
-/// and counters are left.
+/// The tracing collector: eBPF programs, or the kernel's event text; `None` if both are refused,
+/// which leaves the counters.
 fn tracer(
     mode: TraceMode,
     devices: Vec<(u32, u32)>,
@@ -293,7 +291,8 @@ fn tracer(
         .map(|text| PacedCollector::new(Box::new(text), DRAIN)))
 }
 
-/// The kernel's event text instead of eBPF; `None` if that is refused, too, and counters are left.
+/// The kernel's event text instead of eBPF; `None` if that is refused, too, which leaves the
+/// counters.
 fn event_text(
     devices: Vec<(u32, u32)>,
     refused: Option<iowhy_live::Error>,
@@ -328,10 +327,10 @@ fn fall_back(error: &iowhy_live::Error) {
     );
 }
 
-/// Says which disks lie below the devices that are watched.
+/// Reports the disks below the watched devices.
 fn explain_stacks(known: &[BlockDevice], plan: &Plan, sink: &mut dyn Sink) {
     let watched = |one: &&BlockDevice| plan.devices.is_empty() || plan.devices.contains(&one.name);
-    // Whoever watches a disk alone wants to know what it is part of; of all, what they are made of.
+    // For a single disk the layers above it are of interest; for all devices the layers below.
     let reported = |one: &&BlockDevice| !plan.devices.is_empty() || !one.slaves.is_empty();
     for reason in known.iter().filter(watched).filter(reported).filter_map(BlockDevice::stack_words)
     {

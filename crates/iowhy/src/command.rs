@@ -1,4 +1,4 @@
-//! What a command is, how it ends, and the command line that all of them make.
+//! Commands, their exit status, and the complete command line.
 
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -20,16 +20,16 @@ pub struct Command {
     pub run: fn(&clap::ArgMatches) -> anyhow::Result<Status>,
 }
 
-/// The option of all commands that tells times in UTC.
+/// The option of all commands that prints times in UTC.
 pub const UTC: &str = "utc";
 
-/// Handed over by who has the list: a manual, a page, a completion and a mistyped word are about
-/// all commands, and commands use them.
+/// Set by the owner of the list: manuals, pages, completions and suggestions need all commands, and
+/// commands use them.
 static ALL: OnceLock<&'static [Command]> = OnceLock::new();
 
-/// Has all commands known from now on.
+/// Registers all commands.
 pub fn settle(all: &'static [Command]) {
-    // The same list, if it was handed over before.
+    // The same list, if it was registered before.
     let _ = ALL.set(all);
 }
 
@@ -81,9 +81,9 @@ pub enum Status {
     Done,
     /// Done, but something was lost or could not be read: 1.
     Incomplete,
-    /// Could not: 2.
+    /// Failed: 2.
     Failed,
-    /// Done, and a verdict that `--fail-on` names was found: 3.
+    /// Done, and a verdict named by `--fail-on` was found: 3.
     Found,
 }
 
@@ -99,7 +99,7 @@ pub const STATUSES: [(u8, &str); 4] = [
 ];
 
 impl Status {
-    /// Incomplete if so, else done.
+    /// `Incomplete` if true, else `Done`.
     pub fn incomplete(incomplete: bool) -> Status {
         if incomplete { Status::Incomplete } else { Status::Done }
     }

@@ -58,7 +58,7 @@ mod tests {
         crate::command::line()
     }
 
-    /// Options of one name that do not say the same everywhere, and why that is no other meaning.
+    /// Options whose help differs between commands, and why their meaning is still the same.
     const DIFFER: &[(&str, &str)] = &[
         ("by", "hist counts by more than names, and stat has rows of devices otherwise"),
         ("clock", "hist has one for all of its time, and watch its turns"),

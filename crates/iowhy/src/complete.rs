@@ -11,7 +11,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use crate::device_lookup::{NamingFacts, known_devices};
 use crate::{command, manual};
 
-/// If a shell asks (by the variable `COMPLETE`), answers and ends the program.
+/// If a shell requests completion (by the variable `COMPLETE`), answers and exits.
 pub fn answer_the_shell() {
     clap_complete::CompleteEnv::with_factory(command::line).complete();
 }

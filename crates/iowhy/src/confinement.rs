@@ -1,8 +1,8 @@
-//! What a command may still do once it has opened what it needs: see `iowhy_live::Needs`.
+//! Restricts a command once it has opened what it needs: see `iowhy_live::Needs`.
 //!
-//! A command that reads captures is confined before the first byte of them is parsed, one that
-//! watches as soon as its collectors are attached. Only what was named on the command line can be
-//! read then, and only the folders of the files to be written can be written to.
+//! A command that reads captures is confined before their first byte is parsed, one that watches as
+//! soon as its collectors are attached. After that it can read only what the command line names,
+//! and write only to the folders of its output files.
 
 use std::path::{Path, PathBuf};
 
@@ -16,9 +16,9 @@ use iowhy_live::{
 pub enum Later {
     /// Write files in these folders, or nothing.
     Write(Vec<PathBuf>),
-    /// Look into other processes: files are not bounded.
+    /// Read other processes: files are not restricted.
     Look,
-    /// Probe a device that nobody has named yet: files are not bounded, and rings can be made.
+    /// Probe a device that is not named yet: files are not restricted, and io_uring is allowed.
     Probe,
 }
 
@@ -75,8 +75,8 @@ pub fn asking() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Confines a command that watches, beside what its collectors read of the kernel, the event text
-/// of tracefs or not.
+/// Confines a command that watches; its collectors keep access to kernel files, optionally to
+/// tracefs.
 ///
 /// # Errors
 /// If the kernel can and refuses.
@@ -99,7 +99,7 @@ pub fn watching(later: &Later, root: Option<&Path>, tracefs: bool) -> anyhow::Re
 /// If the kernel can and refuses.
 pub fn recording(store: &Path) -> anyhow::Result<()> {
     let write = vec![store.to_path_buf()];
-    // Pods come and go while it records.
+    // Pods change while it records.
     let list = LOGS_OF_PODS.map(PathBuf::from).into();
     confine_recording(&Needs { write, list, ..Needs::default() })?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Do the kernel's counters and the trace say the same? Where not, it is reported, and why.
+//! Compares the kernel's counters with the trace, and reports differences with their reason.
 
 use std::collections::HashSet;
 
@@ -6,34 +6,34 @@ use iowhy_model::{
     DeviceId, Level, Listing, Nanos, Note, Op, Recording, Sink, Stage, Time, numbers,
 };
 
-/// Reading the counters and turning the trace's page are not one moment: so far apart at most, s,
-/// besides what their clocks say.
+/// Maximum time between reading the counters and ending the trace's interval, s, beside the
+/// difference of their clocks.
 const APART_S: f64 = 0.02;
 /// Means of fewer requests are not compared.
 const FEW: f64 = 100.0;
-/// Means that differ by less agree: 3 % is what one batch in thirty does, and above what the
-/// edges of a stretch do to a hundred requests.
+/// Means that differ by less agree: 3 % is the effect of one batch in thirty, and more than the
+/// effect of the interval's edges on a hundred requests.
 const TOLERANCE: f64 = 0.03;
-/// The kernel sums milliseconds per device and operation, ns.
+/// Resolution of the kernel's sums per device and operation, ns (1 ms).
 const STEP_NS: f64 = 1e6;
-/// What an operation's means rest on; flushes are counted twice over by the kernel (the write that
-/// carries one, and the flush), and apart from both in the trace.
+/// Requests on which an operation's means rest; the kernel counts a flush twice (the write that
+/// carries it, and the flush), the trace separately from both.
 const OPS: [Op; 2] = [Op::Read, Op::Write];
 
-/// What was reported already; each device and operation is spoken of once.
+/// Differences already reported: each device and operation once.
 #[derive(Debug, Default)]
 pub struct CrossCheck {
     reported: HashSet<(DeviceId, Op, bool)>,
 }
 
-/// Requests, their summed wait (Q2C or await) and how long was watched.
+/// Requests, their summed wait (Q2C or await) and the time watched.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     count: f64,
     wait_ns: f64,
     seconds: f64,
     in_flight: f64,
-    /// First and last moment of what was counted, ns, where it is known.
+    /// First and last counted time, ns, if known.
     stretch: Option<(i64, i64)>,
 }
 
@@ -44,7 +44,7 @@ impl Sum {
 }
 
 impl CrossCheck {
-    /// Adds a note to the listing of the trace for each device whose counters say something else.
+    /// Adds a note to the listing of the trace for each device with different counters.
     /// `plug_clock`: this kernel reads the clock once for a batch of requests.
     pub fn state(&mut self, recording: &mut Recording, plug_clock: bool) {
         let mut notes = Vec::new();
@@ -82,7 +82,7 @@ impl CrossCheck {
     }
 }
 
-/// Takes the counters out again, for views that show the trace alone.
+/// Removes the counters, for views of the trace alone.
 pub fn without_counters(recording: &mut Recording) {
     recording.listings.retain(|listing| listing.source.format != "diskstats");
 }
@@ -91,7 +91,7 @@ fn is_trace(listing: &Listing) -> bool {
     listing.source.level != Level::A && listing.source.format == "block-trace"
 }
 
-/// What the trace measured; `None` if it contains no such I/O.
+/// The trace's values; `None` if it has no such I/O.
 fn traced(recording: &Recording, device: DeviceId, op: Op) -> Option<Sum> {
     let mut sum = Sum::default();
     for listing in recording.listings.iter().filter(|listing| is_trace(listing)) {
@@ -113,7 +113,7 @@ fn traced(recording: &Recording, device: DeviceId, op: Op) -> Option<Sum> {
     (sum.count > 0.0).then_some(sum)
 }
 
-/// What the counters say; `None` if there are none.
+/// The counters' values; `None` if there are none.
 fn counted(recording: &Recording, device: DeviceId, op: Op) -> Option<Sum> {
     let mut sum = Sum::default();
     let sampled = recording.listings.iter().filter(|listing| listing.source.format == "diskstats");
@@ -134,7 +134,7 @@ fn counted(recording: &Recording, device: DeviceId, op: Op) -> Option<Sum> {
     (sum.seconds > 0.0).then_some(sum)
 }
 
-/// The stretch from the earlier beginning to the later end.
+/// The interval from the earlier start to the later end.
 fn joined(
     known: Option<(i64, i64)>,
     start: Option<Time>,
@@ -152,10 +152,10 @@ fn lost(recording: &Recording, device: DeviceId, op: Op) -> f64 {
     losses.filter(|loss| loss.of == Some((device, op))).map(|loss| loss.count).sum::<u64>() as f64
 }
 
-/// Whether the numbers differ by more than what was in flight at the edges, what the two readings
-/// are apart, and what is known to be lost.
+/// Whether the counts differ by more than requests in flight at the edges, the time between the two
+/// readings, and known losses allow.
 fn numbers(traced: Sum, counted: Sum, lost: f64) -> Option<String> {
-    // Of a short stretch one of the two readings may have missed all.
+    // In a short interval one of the two may have missed everything.
     let rate = counted.count.max(traced.count) / counted.seconds;
     let apart = match (traced.stretch, counted.stretch) {
         (Some(ours), Some(theirs)) => ours.0.abs_diff(theirs.0) + ours.1.abs_diff(theirs.1),
@@ -180,7 +180,7 @@ fn means(traced: Sum, counted: Sum, plug_clock: bool) -> Option<String> {
     }
     let (ours, theirs) = (traced.mean(), counted.mean());
     let rounding = STEP_NS / counted.count;
-    // What is in flight at the edges may be of any age.
+    // Requests in flight at the edges may be of any age.
     let edges = ours * 2.0 * counted.in_flight / counted.count;
     if (theirs - ours).abs() <= ours * TOLERANCE + rounding + edges {
         return None;
@@ -238,7 +238,7 @@ mod tests {
         // 8 in flight at the edges, 200 in the 20 ms between the readings, and 2.
         assert!(reported(recording(9_791, 200, 10_000.0, 200.0)).is_empty());
         assert!(reported(recording(50, 200, 50.0, 400.0)).is_empty());
-        // Eleven in a stretch that is as short as the readings are apart.
+        // Eleven in an interval as short as the time between the readings.
         let short = Sum { seconds: 0.02, ..Sum::default() };
         assert_eq!(numbers(Sum { count: 11.0, ..short }, short, 0.0), None);
         // 400 missing of 10,000 per second; the trace was turned off 50 ms after the last reading.

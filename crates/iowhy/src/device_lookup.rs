@@ -1,5 +1,5 @@
-//! From any name of a device to the kernel's: volumes, links, mount points, partitions, numbers; of
-//! this machine and of captures that hold the names.
+//! Resolves any name of a device to the kernel's: volumes, links, mount points, partitions,
+//! numbers; for this machine and for captures with names.
 
 use std::fs;
 use std::path::Path;
@@ -18,12 +18,11 @@ pub fn known_devices() -> anyhow::Result<Vec<BlockDevice>> {
     Ok(iowhy_live::devices(Path::new("/sys"))?)
 }
 
-/// What names the devices, pods and containers of this machine, each with the device it is about,
-/// if any.
+/// Names of the devices, pods and containers of this machine, each with its device, if any.
 pub struct NamingFacts(Vec<(String, Fact)>);
 
 impl NamingFacts {
-    /// As /sys, /proc and the links in /dev say it now of these devices.
+    /// The current names of these devices in /sys, /proc and the links in /dev.
     pub fn of(devices: &[BlockDevice]) -> NamingFacts {
         let facts = naming_facts(Path::new("/"), devices).into_iter();
         let of =
@@ -31,8 +30,8 @@ impl NamingFacts {
         NamingFacts(facts.map(of).collect())
     }
 
-    /// The same with what was known earlier and cannot be read once this process is confined: links
-    /// and names of containers.
+    /// The same with earlier names that cannot be read once this process is confined: links and
+    /// containers.
     pub fn with_unreadable_of(mut self, earlier: &NamingFacts) -> NamingFacts {
         let is_container = |fact: &Fact| fact.key.member_of(key::CONTAINER).is_some();
         self.0.retain(|(_, fact)| fact.key != key::DEVICE_LINKS);
@@ -50,8 +49,8 @@ impl NamingFacts {
         NameTable::of_facts(self.0.iter().map(|(name, fact)| (name.as_str(), fact)))
     }
 
-    /// States those of pods and containers, and of these devices, of what they are made of and what
-    /// is made of them; of all if none is given.
+    /// Emits names of pods, containers, these devices, and the layers below and above them; of all
+    /// devices if none is given.
     pub fn state(self, watched: &[String], sink: &mut dyn Sink) {
         let near = (!watched.is_empty()).then(|| self.table().around(watched));
         for (name, fact) in self.0 {
@@ -66,11 +65,9 @@ impl NamingFacts {
 /// A partition and its first and last sector.
 pub type PartitionRange = (String, (u64, u64));
 
-/// The devices of this machine that names stand for, and the partition if that is all that was
-/// asked for.
+/// The devices of this machine that names refer to, and the partition if only that was named.
 ///
-/// # Errors
-/// If a name stands for no device.
+/// # Errors If a name refers to no device.
 pub fn on_this_machine(given: &[String]) -> anyhow::Result<(Vec<String>, Option<PartitionRange>)> {
     if given.is_empty() {
         return Ok((Vec::new(), None));
@@ -121,7 +118,7 @@ fn one(given: &str, known: &[BlockDevice], table: &NameTable) -> Vec<NamedTarget
         let link = is_number.then(|| fs::read_link(format!("/sys/dev/block/{given}")).ok())??;
         Some(table.resolve(&link.file_name()?.to_string_lossy()))
     };
-    // A link that no rule of udev made; a symbolic link is followed, no device is opened.
+    // A link not made by udev: symbolic links are followed, no device is opened.
     let by_link = || {
         let place = fs::canonicalize(given).ok().filter(|place| place.starts_with("/dev"))?;
         let name = place.strip_prefix("/dev").ok()?.to_string_lossy().into_owned();
@@ -129,7 +126,7 @@ fn one(given: &str, known: &[BlockDevice], table: &NameTable) -> Vec<NamedTarget
     };
     let mut found = table.resolve(given);
     if found.is_empty() && !given.starts_with('/') {
-        // A mount point below the folder of the command.
+        // A mount point relative to the current folder.
         let place = fs::canonicalize(given).ok().filter(|place| place.is_dir());
         found = place.map(|place| table.resolve(&place.to_string_lossy())).unwrap_or_default();
     }
@@ -140,7 +137,7 @@ fn one(given: &str, known: &[BlockDevice], table: &NameTable) -> Vec<NamedTarget
     by_number.or_else(by_link).unwrap_or_default()
 }
 
-/// What is reported where a partition is asked for.
+/// The note if a partition is selected.
 pub fn of_whole_disk(given: &str, partition: &str, disk: &str) -> String {
     let named = if given.trim_start_matches("/dev/") == partition {
         format!("`{given}`")
@@ -161,7 +158,7 @@ fn unknown(given: &str, known: &[BlockDevice], table: &NameTable) -> anyhow::Err
     HintedError::error(format!("no device or mount point `{given}`"), hint)
 }
 
-/// What may have been meant: a name that is nearly the same, or the mount point of a path.
+/// A suggestion: a similar name, or the mount point of a path.
 pub fn hint(given: &str, table: &NameTable) -> Option<String> {
     let below = |point: &&str| {
         let rest = given.strip_prefix(point.trim_end_matches('/'));
@@ -177,8 +174,8 @@ pub fn hint(given: &str, table: &NameTable) -> Option<String> {
     (!meant.is_empty()).then(|| format!("did you mean {}?", meant.join(" or ")))
 }
 
-/// The devices of a recording that a name stands for, by the names that it holds; where only what
-/// lies below was traced, that.
+/// The devices of a recording that a name refers to, by its recorded names; if only lower layers
+/// were traced, those.
 pub fn in_recording(given: &str, table: &NameTable, recording: &Recording) -> Vec<String> {
     let found = table.resolve(given).into_iter().map(|target| target.device);
     let found: Vec<String> = found.filter(|name| recording.find_device(name).is_some()).collect();

@@ -1,5 +1,5 @@
-//! Whose an I/O is, by names: the mount point or volume of the device and its partition, the unit,
-//! container or pod of the control group. Told of single I/Os, from names that a recording holds.
+//! The owner of an I/O by name: mount point or volume of its device and partition; unit, container
+//! or pod of its control group. For single I/Os, from the names in a recording.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,10 +11,10 @@ use iowhy_model::{
 
 use crate::arguments::Selection;
 
-/// What an I/O is distinguished by.
+/// A key for grouping I/Os.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NameKey {
-    /// Where the file system on its device or partition is mounted.
+    /// The mount point of its device or partition.
     Mount,
     /// The volume, array, loop file or partition.
     Volume,
@@ -33,11 +33,11 @@ pub fn key(text: &str) -> Result<NameKey, String> {
     found.map(|(_, key)| key).ok_or_else(|| format!("use {names}"))
 }
 
-/// What is written where the names are not known.
+/// The text for an unknown name.
 const UNKNOWN: &str = "?";
 
 impl NameKey {
-    /// All, by their names on the command line.
+    /// All keys by their names on the command line.
     pub const ALL: [(&str, NameKey); 5] = [
         ("mount", NameKey::Mount),
         ("volume", NameKey::Volume),
@@ -46,26 +46,26 @@ impl NameKey {
         ("pod", NameKey::Pod),
     ];
 
-    /// Whether the control group identifies it.
+    /// Whether it follows from the control group.
     pub fn is_of_cgroup(self) -> bool {
         !matches!(self, NameKey::Mount | NameKey::Volume)
     }
 }
 
-/// The names of a recording, asked for one I/O after another.
+/// Looks up the names of a recording for each I/O.
 #[derive(Debug)]
 pub struct EventNames {
     table: NameTable,
     owners: OwnerNames,
-    /// The partitions of devices: from and to which sector, and their name.
+    /// The partitions of devices: first and last sector, and name.
     parts: HashMap<DeviceId, Vec<(u64, u64, String)>>,
-    /// What was found: the texts by key, device, place of the partition, and control group.
+    /// A cache: the texts by key, device, index of the partition, and control group.
     found: HashMap<(NameKey, DeviceId, Option<usize>, Option<Name>), usize>,
     texts: Vec<String>,
 }
 
 impl EventNames {
-    /// Those that are known so far.
+    /// The texts known so far.
     pub fn of(recording: &Recording) -> EventNames {
         let table = NameTable::of(recording);
         let devices = recording.devices().iter().enumerate();
@@ -82,7 +82,7 @@ impl EventNames {
         EventNames { table, owners, parts, found: HashMap::new(), texts: Vec::new() }
     }
 
-    /// The number of the text that an I/O has by a key.
+    /// The number of the text of an I/O for a key.
     pub fn number(&mut self, key: NameKey, event: &Event, recording: &Recording) -> usize {
         let part = event.sector.filter(|_| !key.is_of_cgroup()).and_then(|sector| {
             let holds = |(from, to, _): &(u64, u64, String)| (*from..*to).contains(&sector);
@@ -109,7 +109,7 @@ impl EventNames {
         number
     }
 
-    /// The texts of an I/O by several keys.
+    /// The texts of an I/O for several keys.
     pub fn texts(
         &mut self,
         keys: &[NameKey],
@@ -127,13 +127,13 @@ impl EventNames {
         }
     }
 
-    /// The text of a number.
+    /// The text with this number.
     pub fn text(&self, number: usize) -> &str {
         self.texts.get(number).map_or(UNKNOWN, String::as_str)
     }
 
-    /// I/Os of a disk below a volume are apart from those of the volume itself: both are traced,
-    /// and one I/O would count twice.
+    /// I/Os of a disk below a volume are separate from those of the volume: both are traced, and an
+    /// I/O would count twice.
     fn place(&self, key: NameKey, device: &str) -> String {
         let known = self.table.get(device);
         let own = match key {
@@ -174,24 +174,23 @@ impl EventNames {
     }
 }
 
-/// A sink in which each I/O is that of a name instead of a device; averages and histograms, which
-/// no name tells apart, are left out.
+/// A sink that replaces the device of each I/O by a name; averages and histograms, which have no
+/// names, are left out.
 pub struct NamedEvents<S> {
-    /// Where it goes.
+    /// The output.
     pub inner: S,
     keys: Vec<NameKey>,
     names: Option<EventNames>,
     known: fn(&S) -> &Recording,
-    /// The devices that were asked for, by any of their names, and by the recording's own once the
-    /// first I/O has come.
+    /// The selected devices by any of their names, and by the recording's own after the first I/O.
     selection: Selection,
     wanted: Option<Vec<String>>,
-    /// Whether any I/O told what the key asks for.
+    /// Whether any I/O had a name for the key.
     pub reported: bool,
 }
 
 impl<S: Sink> NamedEvents<S> {
-    /// Into a sink that knows its recording.
+    /// Writes into a sink that has a recording.
     pub fn new(
         inner: S,
         keys: &[NameKey],
@@ -226,7 +225,7 @@ impl<S: Sink> Sink for NamedEvents<S> {
     fn distribution(&mut self, _: Distribution) {}
 }
 
-/// The same of what was recorded already.
+/// The same for an existing recording.
 pub fn rename(recording: &mut Recording, keys: &[NameKey]) {
     let mut names = EventNames::of(recording);
     for place in 0..recording.listings.len() {
@@ -244,7 +243,7 @@ pub fn rename(recording: &mut Recording, keys: &[NameKey]) {
     }
 }
 
-/// Stretches of time in which something was in flight, apart and in order.
+/// Intervals with something in flight, disjoint and in order.
 #[derive(Default)]
 struct BusyTime(Vec<(Time, Time)>);
 
@@ -260,14 +259,14 @@ impl BusyTime {
         self.0.splice(first..last, [(from, to)]);
     }
 
-    /// Its share of a length.
+    /// Their share of a duration.
     fn share(&self, length: Nanos) -> f64 {
         let busy: f64 = self.0.iter().map(|(from, to)| (*to - *from).ns() as f64).sum();
         (busy / length.ns().max(1) as f64).clamp(0.0, 1.0)
     }
 }
 
-/// The averages of single I/Os: rates, means, and how long something was in flight.
+/// Averages of single I/Os: rates, means, and the busy time.
 pub fn average(recording: &mut Recording) {
     for listing in &mut recording.listings {
         let mut all = listing.counted.clone();

@@ -1,4 +1,4 @@
-//! `--fail-on VERDICT|FAMILY[:CONFIDENCE]`: what a monitoring system is to hear about.
+//! `--fail-on VERDICT|FAMILY[:CONFIDENCE]`: verdicts that set the exit status, for monitoring.
 
 use clap::Args;
 use iowhy_model::{Family, STANDS, Verdict};
@@ -22,7 +22,7 @@ struct Alarm {
 }
 
 impl FailOn {
-    /// The status: [`Status::Found`] if one of the findings (verdict and confidence) is asked for.
+    /// The status: [`Status::Found`] if one of the findings (verdict and confidence) matches.
     pub fn status(
         &self,
         findings: impl IntoIterator<Item = (Verdict, f64)>,
@@ -51,7 +51,7 @@ fn alarm(text: &str) -> Result<Alarm, String> {
     if verdicts.is_empty() {
         return Err("no such verdict or family; `iowhy explain verdicts` lists them".to_string());
     }
-    // That too little is known has no confidence.
+    // `insufficient` has no confidence.
     let always = verdicts.iter().all(|verdict| verdict.family() == Family::Insufficient);
     let at_least = at_least.unwrap_or(if always { 0.0 } else { STANDS });
     Ok(Alarm { verdicts, at_least })

@@ -1,10 +1,9 @@
 //! A folder of captures, such as an unpacked sosreport, or an archive of one: every file that a
 //! reader recognises, and `sys/block` as a tree.
 //!
-//! Archives come from strangers. Nothing is opened that lies outside of the folder or on another
-//! file system, and nothing but regular files, which are looked at before they are opened: opening
-//! a device or a FIFO does something. Number, depth and size of what is read are bounded; what was
-//! left out is counted and said.
+//! Archives are untrusted. Nothing outside the folder or on another file system is opened, and only
+//! regular files, which are checked before they are opened: opening a device or a FIFO has side
+//! effects. Number, depth and size of files are bounded; what was left out is counted and reported.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -26,18 +25,18 @@ use crate::unpack::{self, InputBody, unpacked};
 const FILES: usize = 200_000;
 const DEPTH: usize = 16;
 const LARGEST: u64 = 1 << 30;
-/// Packed archives inside of each other.
+/// Maximum nesting of archives.
 const NESTED: usize = 3;
-/// A file whose first bytes hold a zero is not text (blktrace's own files are known by their name).
+/// A file with a zero in its first bytes is not text (blktrace's files are recognised by name).
 const LOOKED_AT: usize = 4096;
 
-/// Files that could not be read, or in which nothing was recognised, and that are named.
+/// Maximum number of unreadable or unrecognised files that are named.
 const NAMED: usize = 3;
 
-/// What became of the files of a folder.
+/// Counts of the files of a folder.
 #[derive(Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Files of which a reader recognised something.
+    /// Files in which a reader recognised something.
     pub read: usize,
     /// Files in which nothing was recognised.
     pub passed: usize,
@@ -48,11 +47,11 @@ pub struct Outcome {
     pub left_out: usize,
     /// Files and folders that could not be opened or read.
     pub unreadable: usize,
-    /// The first of these, and why.
+    /// The first of these, with the error.
     unreadable_first: Vec<String>,
-    /// Files beyond the most that are looked at.
+    /// Files beyond the limit.
     pub forgotten: usize,
-    /// Files that were not looked at because the budget of the run was spent.
+    /// Files that were not read because the budget of the run was used up.
     pub beyond: usize,
     /// Facts read from `sys/block`.
     pub facts: usize,
@@ -60,7 +59,7 @@ pub struct Outcome {
     pub prose: Vec<(String, u64)>,
 }
 
-/// Reads a folder and shows how much of it was used.
+/// Reads a folder and reports how much of it was used.
 ///
 /// # Errors
 /// If the folder cannot be read, or nothing in it was recognised.
@@ -101,7 +100,7 @@ impl Outcome {
         }
     }
 
-    /// Whether everything was looked at.
+    /// Whether every file was examined.
     pub fn is_whole(&self) -> bool {
         self.left_out + self.unreadable + self.forgotten + self.beyond == 0
     }
@@ -113,7 +112,7 @@ fn words(folder: &Path, outcome: &Outcome) -> String {
     let mut text = format!("`{}`: {known} read", folder.display());
     if *passed > 0 {
         text.push_str(&format!(", {passed} in no known format"));
-        // Of a handful they are named; a folder of thousands is not a list of captures.
+        // A few are named; a folder of thousands is not a list of captures.
         let inside = |name: &String| {
             let inside = name.strip_prefix(&folder.display().to_string()).unwrap_or(name);
             format!("`{}`", inside.trim_start_matches(['/', ':']))
@@ -144,7 +143,7 @@ fn words(folder: &Path, outcome: &Outcome) -> String {
     text
 }
 
-/// The folder, and the file system it lies on.
+/// The folder and its file system.
 struct Root {
     path: PathBuf,
     folder: OwnedFd,
@@ -172,8 +171,8 @@ impl Root {
         Ok(Root { path, folder: opened, system })
     }
 
-    /// Opens a regular file below the folder. It is found without being opened, by a way that does
-    /// not lead out of the folder or onto another file system, and opened only if it is one.
+    /// Opens a regular file below the folder. It is looked up without opening it, by a path that
+    /// leaves neither the folder nor its file system, and opened only if it is regular.
     fn open(&self, file: &Path) -> io::Result<File> {
         let inside = file.strip_prefix(&self.path).unwrap_or(file);
         iowhy_live::open_below(self.folder.as_fd(), inside, ResolveFlags::NO_XDEV)
@@ -183,8 +182,8 @@ impl Root {
 /// procfs and sysfs (`include/uapi/linux/magic.h`): reading the one drains the kernel's log.
 const LIVE: [i64; 2] = [0x9fa0, 0x6265_6572];
 
-/// The regular files below a folder, and links. Links to folders are not followed: what they lead
-/// to is met on its own way.
+/// The regular files below a folder, and links. Links to folders are not followed: their targets
+/// are found by themselves.
 fn collect(folder: &Path, root: &Root, depth: usize, files: &mut Vec<PathBuf>, out: &mut Outcome) {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -196,7 +195,7 @@ fn collect(folder: &Path, root: &Root, depth: usize, files: &mut Vec<PathBuf>, o
         let Ok(known) = fs::symlink_metadata(&path) else { continue };
         let kind = known.file_type();
         if kind.is_dir() {
-            // Settings of a tree, one a file: they are read as a tree.
+            // One setting per file: these are read as a tree.
             let is_tree = path.ends_with("sys") && depth < 2;
             match depth + 1 < DEPTH && known.dev() == root.system {
                 true if is_tree => out.left_out += foreign_to_sys(&path),
@@ -214,8 +213,8 @@ fn collect(folder: &Path, root: &Root, depth: usize, files: &mut Vec<PathBuf>, o
     }
 }
 
-/// How much of a copy of /sys the kernel never put there. Such a copy is read by the names it must
-/// have; what stands in their place is not opened.
+/// Number of entries in a copy of /sys that the kernel does not create. Only files with the
+/// expected names and types are opened.
 fn foreign_to_sys(copy: &Path) -> usize {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(opened) = rustix::fs::open(copy, flags, Mode::empty()) else { return 0 };
@@ -225,7 +224,7 @@ fn foreign_to_sys(copy: &Path) -> usize {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             looked_at += 1;
             if looked_at > FILES {
-                // What follows counts as one.
+                // Everything after it counts as one.
                 return found + 1;
             }
             let path = entry.path();
@@ -300,8 +299,8 @@ fn read_files(
     }
 }
 
-/// The mounts of a process, of which an archive contains one copy for each: those of the machine
-/// stand in `proc/mounts`.
+/// The mounts of a process, of which an archive has many copies: those of the machine are in
+/// `proc/mounts`.
 fn is_of_a_process(file: &Path) -> bool {
     let mut parts = file.iter().rev();
     let named = |part: Option<&std::ffi::OsStr>, what: &str| part.is_some_and(|part| part == what);
@@ -311,7 +310,8 @@ fn is_of_a_process(file: &Path) -> bool {
     mounts && process.is_some_and(|pid| pid.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Reads one file: text, a native capture, or either packed, or an archive in so many others.
+/// Reads one file: text, a native capture, either of them packed, or an archive at this nesting
+/// depth.
 fn read_one(
     reader: Box<dyn BufRead + '_>,
     name: &str,
@@ -359,8 +359,8 @@ fn is_read_though_binary(head: &[u8]) -> bool {
         || wide
 }
 
-/// Reads each file of an archive as one of a folder. Where it cannot be read on, all that follows
-/// is one that could not be read.
+/// Reads each file of an archive like one in a folder. After damage the rest counts as one
+/// unreadable file.
 fn emit_archive(
     archive: &mut dyn BufRead,
     name: &str,
@@ -380,7 +380,7 @@ fn emit_archive(
             _ if budget.check().is_err() => outcome.beyond += 1,
             _ => {
                 let mut head = BufReader::with_capacity(LOOKED_AT, inside);
-                // An archive in an archive is somebody else's.
+                // An archive in an archive is from another machine.
                 let packed = head.fill_buf().is_ok_and(unpack::is_archive);
                 match packed {
                     true => outcome.left_out += 1,
@@ -402,7 +402,7 @@ fn emit_archive(
     }
 }
 
-/// Reads an archive that was named, and shows how much of it was used.
+/// Reads a named archive, and reports how much of it was used.
 ///
 /// # Errors
 /// If nothing in it was recognised.
@@ -426,7 +426,7 @@ pub fn emit_named_archive(
     Ok(outcome)
 }
 
-/// The `sys` folders of an archive: in itself, or one below (`sosreport-host-.../sys`).
+/// The `sys` folders of an archive: at the top, or one level below (`sosreport-host-.../sys`).
 fn system_folders(files: &[PathBuf], folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = vec![folder.join("sys")];
     let tops = files.iter().filter_map(|file| file.strip_prefix(folder).ok()?.components().next());
@@ -437,8 +437,7 @@ fn system_folders(files: &[PathBuf], folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// States what a copy of /sys reports of its disks; what a link would take from outside is left
-/// out.
+/// Emits the facts in a copy of /sys; links that leave the copy are ignored.
 fn state_block(sys: &Path, root: &Path, sink: &mut dyn Sink) -> usize {
     let inside = |path: &str| fs::canonicalize(path).is_ok_and(|real| real.starts_with(root));
     let mut facts: Vec<(String, FactKey, String, String)> = Vec::new();
@@ -489,7 +488,7 @@ mod tests {
     use super::*;
     use iowhy_model::Recording;
 
-    /// A folder that goes away with its guard.
+    /// A folder that is removed with its guard.
     struct Archive(PathBuf);
 
     impl Archive {
@@ -574,7 +573,7 @@ mod tests {
     #[test]
     fn an_empty_folder_is_an_error() {
         let empty = Archive::new("folder-empty");
-        // What was left out is reported also where nothing is recognised.
+        // Files left out are reported even if nothing is recognised.
         std::os::unix::fs::symlink("/etc/hostname", empty.0.join("out")).unwrap();
         let error = emit(&empty.0, Formats::default(), &mut Recording::new())
             .err()

@@ -1,4 +1,4 @@
-//! Latencies counted apart by what the user asked for, out of histograms and single I/Os.
+//! Latencies grouped by the user's keys, from histograms and single I/Os.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use iowhy_model::{
 
 use crate::event_names::{EventNames, NameKey};
 
-/// What latencies are counted apart by.
+/// A key for grouping latencies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Key {
     /// Nothing: all together.
@@ -25,7 +25,7 @@ pub enum Key {
     Size,
     /// The name of the process that sent it.
     Process,
-    /// The control group that pays.
+    /// The charged control group.
     Cgroup,
     /// A name: of a mount point, a volume, a unit, a container, a pod.
     Named(NameKey),
@@ -52,7 +52,7 @@ pub fn key(text: &str) -> Result<Key, String> {
 }
 
 impl Key {
-    /// Whether an I/O shows it.
+    /// Whether an I/O has it.
     pub fn is_in(self, event: &Event) -> bool {
         match self {
             Key::Process => event.comm.is_some(),
@@ -63,7 +63,7 @@ impl Key {
         }
     }
 
-    /// Whether the control group shows it.
+    /// Whether it follows from the control group.
     pub fn needs_cgroup(self) -> bool {
         match self {
             Key::Cgroup => true,
@@ -72,7 +72,7 @@ impl Key {
         }
     }
 
-    /// Whether only single I/Os tell it.
+    /// Whether only single I/Os have it.
     pub fn needs_events(self) -> bool {
         !matches!(self, Key::None | Key::Device | Key::Op)
     }
@@ -83,12 +83,12 @@ impl Key {
 struct Group {
     device: Option<DeviceId>,
     op: Option<Op>,
-    /// The flags as [`rwbs`](Flags::rwbs) has them, as a place in `texts`; size class; names.
+    /// The flags in the form of [`rwbs`](Flags::rwbs), as an index into `texts`; size class; names.
     flags: Option<usize>,
     size: Option<u32>,
     process: Option<Name>,
     cgroup: Option<Name>,
-    /// The texts of all names together, as a place in `named`.
+    /// The texts of all names together, as an index into `named`.
     named: Option<usize>,
     layer: Layer,
     stage: Stage,
@@ -100,18 +100,18 @@ pub struct Groups {
     keys: Vec<Key>,
     counted: BTreeMap<Group, Histogram>,
     texts: Vec<(Op, Flags)>,
-    /// The names, once one was asked for, and the texts of those that were met.
+    /// The names, once one was looked up, and the texts of those seen.
     names: Option<EventNames>,
     named: Vec<Vec<usize>>,
     losses: Vec<Loss>,
-    /// From when to when each device was seen.
+    /// First and last time of each device.
     stretches: BTreeMap<DeviceId, (Option<Time>, Option<Time>)>,
-    /// How long it was watched, if it was: longer than from the first I/O to the last.
+    /// The time watched, if known: longer than from the first I/O to the last.
     watched: Option<Nanos>,
 }
 
 impl Groups {
-    /// None yet, by these keys; by device and operation if there are none.
+    /// Empty groups by these keys; by device and operation if there are none.
     pub fn new(keys: &[Key]) -> Groups {
         let keys = if keys.is_empty() { vec![Key::Device, Key::Op] } else { keys.to_vec() };
         let (counted, stretches) = (BTreeMap::new(), BTreeMap::new());
@@ -127,17 +127,17 @@ impl Groups {
         }
     }
 
-    /// Forgets what was counted.
+    /// Clears all counts.
     pub fn clear(&mut self) {
         *self = Groups::new(&self.keys);
     }
 
-    /// What was counted, or was not, was watched for so long.
+    /// Sets the time watched.
     pub fn watched(&mut self, length: Duration) {
         self.watched = i64::try_from(length.as_nanos()).ok().map(Nanos);
     }
 
-    /// Counts what a recording holds, and takes it out.
+    /// Counts the I/Os of a recording, and removes them.
     pub fn take(&mut self, part: &mut Recording) {
         for place in 0..part.listings.len() {
             let listing = part.listings.get_mut(place);
@@ -163,7 +163,7 @@ impl Groups {
         }
     }
 
-    /// Leaves the devices that pass, counted together unless these keys distinguish them.
+    /// Keeps the devices that pass, merged unless these keys distinguish them.
     pub fn narrow(&mut self, filter: &Filter, keys: &[Key]) {
         let apart = keys.is_empty() || keys.contains(&Key::Device);
         let passes = |device: &DeviceId| filter.device(*device);
@@ -183,7 +183,7 @@ impl Groups {
         *seen = ([seen.0, from].into_iter().flatten().min(), seen.1.max(to));
     }
 
-    /// Puts the groups into the first listing of a recording that contains nothing else.
+    /// Puts the groups into the first listing of an otherwise empty recording.
     pub fn put(&self, recording: &mut Recording) {
         let all = recording.device("all devices");
         let start = self.stretches.values().filter_map(|(start, _)| *start).min();
@@ -286,7 +286,7 @@ impl Groups {
         }
     }
 
-    /// What tells this group from others beside device and operation.
+    /// The label of this group beside device and operation.
     fn label(&self, group: &Group, recording: &Recording) -> Option<String> {
         let (mut words, mut names) = (Vec::new(), 0);
         for key in &self.keys {
@@ -313,22 +313,21 @@ impl Groups {
     }
 }
 
-/// A sink that counts single I/Os into groups as they come, of captures of any length; the rest is
-/// kept.
+/// A sink that counts single I/Os into groups, for captures of any length; the rest is kept.
 pub struct GroupSink {
-    /// What is known beside the I/Os, and histograms of those that no single one reports.
+    /// Everything beside the I/Os, and histograms of I/Os that are not listed.
     pub tally: Tally,
-    /// What was counted, each device by itself.
+    /// The counts, separately for each device.
     pub groups: Groups,
-    /// What is counted.
+    /// The filter.
     filter: Filter,
-    /// Whether any I/O told all that the keys ask for.
+    /// Whether any I/O had values for all keys.
     pub reported: bool,
 }
 
 impl GroupSink {
-    /// Counts by these keys what passes a filter that was made of this tally's names; devices are
-    /// asked of the groups ([`Groups::narrow`]), for they become known as they come.
+    /// Counts I/Os that pass a filter with this tally's names by these keys; devices are filtered
+    /// by [`Groups::narrow`], because they become known only while reading.
     pub fn new(keys: &[Key], tally: Tally, filter: Filter) -> GroupSink {
         let apart =
             if keys.is_empty() || keys.contains(&Key::Device) { None } else { Some(Key::Device) };
@@ -359,7 +358,7 @@ impl Sink for GroupSink {
     }
 }
 
-/// A power of two of bytes, and where the next one begins.
+/// A size class: a power of two of bytes, and the next one.
 fn size_words(class: u32) -> String {
     let words = |bytes: u64| numbers::bytes(bytes as f64);
     match class {

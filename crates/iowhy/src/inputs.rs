@@ -1,4 +1,4 @@
-//! Files and standard input become a recording.
+//! Reads files and standard input into a recording.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,12 +20,12 @@ use crate::messages::{self, HintedError, ProgressReader};
 use crate::store_input;
 use crate::unpack::{InputBody, unpacked};
 
-/// Bytes asked of the system at a time.
+/// Bytes per read.
 const BUFFER: usize = 1 << 18;
-/// How long a silent pipe is waited for: bcc's tools need two to three seconds to compile.
+/// How long to wait for a silent pipe: bcc's tools need two to three seconds to compile.
 const PIPE_WAIT: Duration = Duration::from_secs(4);
 
-/// What came of the inputs.
+/// The result of reading the inputs.
 pub struct InputSet {
     /// All listings of all inputs.
     pub recording: Recording,
@@ -34,16 +34,15 @@ pub struct InputSet {
 }
 
 impl Files {
-    /// Whether the user wants captures read rather than this machine watched: files are named,
-    /// or something is piped in.
+    /// Whether to read captures rather than watch this machine: files are named, or something is
+    /// piped in.
     ///
-    /// # Errors
-    /// If what was to be piped in ended before it said anything.
+    /// # Errors If the pipe ended before any data.
     pub fn given(&self) -> anyhow::Result<bool> {
         Ok(self.named() || piped()?)
     }
 
-    /// The recorder's store is an input, if the past is asked for.
+    /// The recorder's store is an input if a past time is selected.
     pub fn add_store(&mut self) {
         let folder = self.past.folder();
         if self.past.asked() && !self.files.contains(&folder) {
@@ -56,9 +55,9 @@ impl Files {
         !self.files.is_empty()
     }
 
-    /// Reads every input in a fixed amount of memory, however long they are; what one of them lacks
-    /// is reported at once and does not stop the others. Single I/Os beyond so many are only
-    /// counted, histograms beyond many are added up with their neighbours.
+    /// Reads every input in fixed memory, whatever its length; an error in one is reported at once
+    /// and does not stop the others. Beyond a limit single I/Os are only counted, and histograms
+    /// are added up with their neighbours.
     pub fn read_counting(&self, mut tally: Tally) -> anyhow::Result<InputSet> {
         let (failed, prose) = self.emit(&mut tally)?;
         let mut recording = tally.recording();
@@ -66,7 +65,8 @@ impl Files {
         Ok(InputSet { recording, failed })
     }
 
-    /// Emits every input into a sink: how many failed, and the lines of prose of the others.
+    /// Emits every input into a sink; returns how many failed, and the lines of prose of the
+    /// others.
     pub fn emit(&self, sink: &mut dyn Sink) -> anyhow::Result<(usize, Vec<(String, u64)>)> {
         let known = self.read_as.known()?;
         let (mut failed, mut prose) = (0, Vec::new());
@@ -118,7 +118,7 @@ impl Files {
         self.grouped().into_iter().map(of).collect()
     }
 
-    /// Every input with its files: one each, but for blktrace, which writes one file per CPU.
+    /// Every input with its files: one each, except blktrace, which writes one file per CPU.
     fn grouped(&self) -> Vec<(String, Vec<PathBuf>)> {
         let stdin = self.files.is_empty().then(|| PathBuf::from("-"));
         let mut groups: Vec<(String, Vec<PathBuf>)> = Vec::new();
@@ -138,12 +138,12 @@ impl Files {
         groups
     }
 
-    /// Whether standard input is all there is to read.
+    /// Whether standard input is the only input.
     pub fn is_stdin(&self) -> bool {
         self.files.iter().all(|file| file == Path::new("-")) && self.files.len() < 2
     }
 
-    /// Every input by its name, opened when its turn comes.
+    /// Every input by its name, opened in turn.
     pub fn open(&self) -> impl Iterator<Item = (String, anyhow::Result<Box<dyn BufRead>>)> {
         let stdin = self.files.is_empty().then(|| PathBuf::from("-"));
         let files = self.files.iter().cloned().chain(stdin);
@@ -151,9 +151,8 @@ impl Files {
     }
 }
 
-/// An input that the user named and that was not read: nobody knows what it reports of the disks of
-/// the others (0040). One that is empty shows nothing, and of one that its scan told to be unread
-/// all is reported.
+/// An input that the user named but that was not read: it may be about the disks of the others
+/// (0040). An empty one is ignored, and one that its scan marked as unread is reported already.
 fn as_unread(input: String, error: &anyhow::Error) -> Option<Unread> {
     let (lines, reason) = match error.downcast_ref::<iowhy_read::Error>() {
         Some(iowhy_read::Error::Empty { .. } | iowhy_read::Error::Nothing { stated: true, .. }) => {
@@ -166,7 +165,7 @@ fn as_unread(input: String, error: &anyhow::Error) -> Option<Unread> {
     Some(Unread { input, lines, text: String::new(), format: None, reason })
 }
 
-/// What an input turned out to be.
+/// The kind of an input.
 enum InputKind {
     Capture(Scan),
     Archive(folder::Outcome),
@@ -248,15 +247,15 @@ fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::with_capacity(BUFFER, budget.metered(reported))))
 }
 
-/// Whether somebody pipes a capture in, so that `biosnoop | iowhy` reads it.
+/// Whether a capture is piped in, so that `biosnoop | iowhy` reads it.
 ///
-/// A terminal or `/dev/null` is nobody's capture. A regular file is one if nobody has read from it
-/// yet: of `while read LINE; do iowhy; done < LIST` it is the list. A pipe may be a tool at work,
-/// or only what ssh or a script left open. It is a capture if something comes within [`PIPE_WAIT`].
+/// A terminal or `/dev/null` is not a capture. A regular file is one if nothing has been read from
+/// it yet: in `while read LINE; do iowhy; done < LIST` it is the list. A pipe may be a running
+/// tool, or only left open by ssh or a script. It is a capture if data arrives within
+/// [`PIPE_WAIT`].
 ///
-/// # Errors
-/// If whoever should have written to the pipe ended without a word: a verdict on this machine would
-/// be taken for one on the capture.
+/// # Errors If the writer of the pipe ended without output: a verdict on this machine would be
+/// mistaken for one on the capture.
 fn piped() -> anyhow::Result<bool> {
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
@@ -292,10 +291,9 @@ fn piped() -> anyhow::Result<bool> {
 /// Whether this machine is watched because a pipe on standard input stayed silent.
 static SILENT: AtomicBool = AtomicBool::new(false);
 
-/// Looks again at a pipe that said nothing for so long that this machine is watched instead.
+/// Checks a silent pipe again, after this machine was watched instead.
 ///
-/// # Errors
-/// If it has ended or spoken since: what is watched is not what was to be read.
+/// # Errors If it has ended or has data since: the user meant it to be read.
 pub fn still_silent() -> anyhow::Result<()> {
     if !SILENT.load(Ordering::Relaxed) {
         return Ok(());
@@ -317,7 +315,7 @@ fn ended() -> anyhow::Error {
     )
 }
 
-/// What came through a pipe.
+/// The state of a pipe.
 #[derive(PartialEq, Eq)]
 enum Heard {
     Data,
@@ -325,7 +323,7 @@ enum Heard {
     Silence,
 }
 
-/// Whether data can be read within the time.
+/// Whether data arrives within the time.
 fn hear(stdin: &std::io::Stdin, within: Duration) -> Heard {
     let mut waiting = [PollFd::new(stdin, PollFlags::IN)];
     let within = Timespec { tv_sec: within.as_secs() as i64, tv_nsec: 0 };

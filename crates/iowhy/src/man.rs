@@ -2,7 +2,7 @@
 //! `iowhy-verdicts(7)`.
 //!
 //! A page is made of the same two sources as `--help` and `iowhy explain`: the definition of the
-//! command line and the headers of the source files. So none of them can say something else.
+//! command line and the headers of the source files. So they cannot disagree.
 
 use clap_mangen::Man;
 use roff::{Inline, Roff, bold, roman};
@@ -10,7 +10,7 @@ use roff::{Inline, Roff, bold, roman};
 use crate::command;
 use crate::manual::{self, Entry, Line};
 
-/// Lists that have a page of their own, in section 7, and its heading.
+/// Lists with a page of their own in section 7, and its heading.
 const LISTS: [(&str, &str); 2] = [
     ("formats", "formats of captured output that iowhy reads"),
     ("verdicts", "causes of slow I/O that iowhy distinguishes"),
@@ -19,8 +19,7 @@ const LISTS: [(&str, &str); 2] = [
 /// The page of this name: nothing or `iowhy`, a command, `formats` or `verdicts`. `None` if there
 /// is none.
 ///
-/// # Errors
-/// None that a vector in memory can have.
+/// # Errors None, because it writes to memory.
 pub fn page(name: &str) -> std::io::Result<Option<Vec<u8>>> {
     let entries = manual::entries();
     if let Some((list, about)) = LISTS.into_iter().find(|(list, _)| *list == name) {
@@ -108,7 +107,7 @@ fn list_page<'a>(
 }
 
 fn dress(man: Man) -> Man {
-    // No date: the same source gives the same page on every day.
+    // No date: the same source always gives the same page.
     man.date("").source(concat!("iowhy ", env!("CARGO_PKG_VERSION"))).manual("iowhy manual")
 }
 
@@ -140,7 +139,7 @@ fn body(roff: &mut Roff, source: &str, heading: &str) {
                     roff.control("IP", ["-", "2"]);
                     roff.text(inline(item));
                 }
-                // An example is a command and what it is good for: a line of its own.
+                // An example is a command with its purpose, on a line of its own.
                 None if text.starts_with("`iowhy ") => {
                     roff.control("PP", []);
                     roff.text(inline(text));
@@ -156,7 +155,7 @@ fn body(roff: &mut Roff, source: &str, heading: &str) {
     }
 }
 
-/// Text with what stands between backticks in bold.
+/// Text with words in backticks in bold.
 fn inline(text: &str) -> Vec<Inline> {
     let part = |(at, part): (usize, &str)| if at % 2 == 1 { bold(part) } else { roman(part) };
     text.split('`').enumerate().map(part).collect()
@@ -178,7 +177,7 @@ fn see_also(page: &mut Vec<u8>, pages: &[(&str, u8)]) {
 mod tests {
     use super::*;
 
-    /// The words of a page as a reader sees them: no marks, no escapes.
+    /// The words of a page without marks and escapes.
     fn words(page: &[u8]) -> String {
         let text = String::from_utf8(page.to_vec()).unwrap();
         let mut words = String::new();

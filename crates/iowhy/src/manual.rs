@@ -10,11 +10,11 @@ pub struct Entry {
     pub family: &'static str,
     /// Its name in that list.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Its summary, one line.
     pub summary: &'static str,
     /// The source text of its file.
     pub source: &'static str,
-    /// What a format that is described looks for, and what of it means what.
+    /// For a described format, its patterns and their meaning.
     pub description: Option<String>,
 }
 

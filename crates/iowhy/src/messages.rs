@@ -1,4 +1,4 @@
-//! What is reported on stderr: errors with their hints, warnings, progress. stdout is data only.
+//! Messages on stderr: errors with their hints, warnings, progress. stdout is data only.
 
 use std::io::{IsTerminal, Read, Write};
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::command::Status;
 use crate::sanitised;
 
-/// Prints an error and everything that caused it on one line, then its hint if it has one.
+/// Prints an error with its causes on one line, then its hint if it has one.
 pub fn error(error: &anyhow::Error) {
     let hint = error.chain().find_map(|cause| {
         cause
@@ -20,15 +20,15 @@ pub fn error(error: &anyhow::Error) {
             .or_else(|| cause.downcast_ref::<iowhy_live::Error>().map(|e| e.hint().to_string()))
             .or_else(|| cause.downcast_ref::<iowhy_probe::Error>().map(|e| e.hint().to_string()))
     });
-    // Whoever opens a file says its name; what shows nothing more than this was written to stdout.
+    // Errors on files have their names; one without is about stdout.
     let full = error.downcast_ref::<std::io::Error>();
     let full = full.is_some_and(|cause| cause.kind() == std::io::ErrorKind::StorageFull);
     let place = if full { "cannot write to standard output: " } else { "" };
     say(&format!("{place}{error:#}"), hint.as_deref());
 }
 
-/// Prints what was asked for (`--help`, `--version`), or what is wrong with the command line. Names
-/// of files stand in it, which a shell may have put there.
+/// Prints the requested text (`--help`, `--version`), or the error in the command line. It may
+/// contain file names that a shell expanded.
 pub fn of_the_command_line(reported: &clap::Error) -> Status {
     let text = reported.render();
     if reported.use_stderr() {
@@ -66,7 +66,7 @@ fn say(text: &str, hint: Option<&str>) {
     }
 }
 
-/// Whether the reader of our output went away: success, as for any filter.
+/// Whether the reader of our output ended: success, as for any filter.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -74,7 +74,7 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// An error of the rim that knows what to do about it.
+/// An error of the CLI with a hint.
 #[derive(Debug)]
 pub struct HintedError {
     text: String,
@@ -96,20 +96,20 @@ impl std::fmt::Display for HintedError {
 
 impl std::error::Error for HintedError {}
 
-/// Whether a line of progress stands on the terminal.
+/// Whether the terminal shows a line of progress.
 static DRAWN: AtomicBool = AtomicBool::new(false);
-/// What takes less is not reported.
+/// Shorter work shows no progress.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often a line of progress is drawn anew.
+/// How often a line of progress is redrawn.
 const REDRAWN: Duration = Duration::from_millis(200);
 
-/// One line on a terminal's stderr that is overwritten while something is under way.
+/// One line on a terminal's stderr that is overwritten during longer work.
 pub struct Progress {
     shown: bool,
 }
 
 impl Progress {
-    /// Shows itself only if stderr is a terminal and `wanted`.
+    /// Visible only if stderr is a terminal and `wanted`.
     pub fn new(wanted: bool) -> Progress {
         Progress { shown: wanted && std::io::stderr().is_terminal() }
     }
@@ -131,7 +131,7 @@ impl Drop for Progress {
     }
 }
 
-/// An input that tells on a terminal how far it was read, once reading takes more than two seconds.
+/// An input that shows its progress on a terminal, once reading takes more than two seconds.
 pub struct ProgressReader<R> {
     inner: R,
     name: String,
@@ -146,7 +146,7 @@ pub struct ProgressReader<R> {
 static READING: OnceLock<Instant> = OnceLock::new();
 
 impl<R> ProgressReader<R> {
-    /// Of an input by its name, of so many bytes.
+    /// For an input with this name and size.
     pub fn new(inner: R, name: String, of: Option<u64>) -> ProgressReader<R> {
         READING.get_or_init(Instant::now);
         let (progress, drawn) = (Progress::new(true), Instant::now());
@@ -180,15 +180,15 @@ impl<R: Read> Read for ProgressReader<R> {
     }
 }
 
-/// Tells on a terminal that something is under way, once it takes more than two seconds; until it
-/// is dropped.
+/// Shows on a terminal that work is in progress, once it takes more than two seconds; until it is
+/// dropped.
 pub struct ProgressMessage {
     done: Option<mpsc::Sender<()>>,
     ticker: Option<JoinHandle<()>>,
 }
 
 impl ProgressMessage {
-    /// On this: `judging`.
+    /// The work: `judging`.
     pub fn on(what: &'static str) -> ProgressMessage {
         if !std::io::stderr().is_terminal() {
             return ProgressMessage { done: None, ticker: None };
@@ -210,7 +210,7 @@ impl Drop for ProgressMessage {
     fn drop(&mut self) {
         drop(self.done.take());
         if let Some(ticker) = self.ticker.take() {
-            // It only shows; if it could not, nothing is lost.
+            // Only for display; a failure loses nothing.
             let _ = ticker.join();
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::command;
 use crate::messages::HintedError;
 
-/// Says which command was meant, where the first word is none, names no file, and is nearly one.
+/// Suggests a command if the first word is not one, names no file, and is similar to one.
 ///
 /// # Errors
 /// If so.
@@ -27,7 +27,7 @@ pub fn refuse(line: &[OsString]) -> anyhow::Result<()> {
     ))
 }
 
-/// The commands that differ by one letter, or by two where they are long, those that differ least.
+/// The commands that differ by one letter, or by two if they are long, closest first.
 fn meant(word: &str) -> Vec<&'static str> {
     if word.len() < 2 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return Vec::new();
@@ -35,8 +35,7 @@ fn meant(word: &str) -> Vec<&'static str> {
     nearest(word, command::all().iter().map(|command| command.name))
 }
 
-/// The names that differ from a word by one letter, or by two where they are long, those that
-/// differ least.
+/// The names that differ from a word by one letter, or by two if they are long, closest first.
 pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let most = |name: &str| if name.len().min(word.len()) > 4 { 2 } else { 1 };
     let near = names.filter(|name| name.len().abs_diff(word.len()) <= 2);
@@ -46,7 +45,8 @@ pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a 
     near.into_iter().filter(|(apart, _)| Some(*apart) == first).map(|(_, name)| name).collect()
 }
 
-/// Letters to add, take away, replace or swap with their neighbour (optimal string alignment).
+/// The number of letters to insert, delete, replace or swap with their neighbour (optimal string
+/// alignment).
 fn distance(a: &[u8], b: &[u8]) -> usize {
     let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
     for (i, of_a) in a.iter().enumerate() {

@@ -1,10 +1,10 @@
 //! The one place that opens files for writing.
 //!
-//! A path is checked and opened in one step, or what was opened is checked: no link is followed,
-//! only regular files are written to, never an input, never one that another process writes, and
-//! no file that holds something is replaced without `--force`. A new file has a random name of its
-//! own until it is whole, so that nothing half written is ever found under the name asked for, and
-//! what stood there before stays until then.
+//! A path is checked and opened in one step, or the opened file is checked: no link is followed,
+//! only regular files are written, never an input, never one that another process writes, and a
+//! non-empty file is replaced only with `--force`. A new file has a random name until it is
+//! complete, so the requested name never has partial content, and the previous file stays until
+//! then.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -24,7 +24,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::messages::HintedError;
 use crate::sanitised::SanitisedWriter;
 
-/// Whether a file that holds something may be replaced.
+/// Whether a non-empty file may be replaced.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct Force {
@@ -33,7 +33,7 @@ pub struct Force {
     pub force: bool,
 }
 
-/// A file under way, or standard output.
+/// A file being written, or standard output.
 pub struct Output {
     shown: PathBuf,
     place: Option<Place>,
@@ -44,13 +44,13 @@ struct Place {
     folder: OwnedFd,
     name: OsString,
     file: File,
-    /// Its name until it is whole; `None` once it has its own.
+    /// Its temporary name; `None` once it has its own.
     temporary: Option<OsString>,
     replaces: bool,
 }
 
 impl Output {
-    /// Opens what a command writes to; `-` is standard output.
+    /// Opens the output of a command; `-` is standard output.
     ///
     /// # Errors
     /// If it must not be written to, or cannot.
@@ -67,7 +67,8 @@ impl Output {
         Ok(Output { shown: path.to_path_buf(), place: Some(place) })
     }
 
-    /// The same under its own name from the first byte on, for what grows while others read it.
+    /// The same under its final name from the first byte, for files that others read while they
+    /// grow.
     ///
     /// # Errors
     /// If it must not be written to, or cannot.
@@ -126,8 +127,7 @@ impl Output {
 
     /// Gives it its name.
     ///
-    /// # Errors
-    /// If somebody else took the name meanwhile.
+    /// # Errors If another process took the name meanwhile.
     pub fn keep(mut self) -> anyhow::Result<()> {
         match self.place.as_mut().map_or(Ok(()), Place::settle) {
             Ok(()) => Ok(()),
@@ -135,7 +135,7 @@ impl Output {
         }
     }
 
-    /// The same, once its content is on the disk.
+    /// The same, after syncing its content.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -143,7 +143,7 @@ impl Output {
         let kept = self.place.as_mut().map_or(Ok(()), |place| {
             place.file.sync_all()?;
             place.settle()?;
-            // Where a folder cannot be synchronised, its file system writes names when it likes.
+            // If a folder cannot be synced, its file system writes names at any time.
             if let Ok(folder) = openat(&place.folder, ".", FOLDER, Mode::empty()) {
                 let _ = fsync(folder);
             }
@@ -152,19 +152,19 @@ impl Output {
         kept.map_err(|cause| self.cannot(cause))
     }
 
-    /// Why it could not be written. A reader that went away is not an error of ours.
+    /// Why it could not be written. A reader that ended is not an error of ours.
     pub fn cannot(&self, cause: io::Error) -> anyhow::Error {
         cannot(&self.shown, cause)
     }
 
-    /// What distinguishes it from any other file that may stand under its name later.
+    /// The identity of the file, to distinguish it from a later one of the same name.
     pub fn made(&self) -> Option<WrittenFile> {
         let there = fstat(&self.place.as_ref()?.file).ok()?;
         Some(WrittenFile { path: self.shown.clone(), device: there.st_dev, inode: there.st_ino })
     }
 }
 
-/// A file that was written, by its path and number.
+/// A written file, by path and inode.
 pub struct WrittenFile {
     path: PathBuf,
     device: u64,
@@ -172,12 +172,11 @@ pub struct WrittenFile {
 }
 
 impl WrittenFile {
-    /// Removes it, if it is still what stands there: nothing was written to it, or it is no longer
-    /// wanted.
+    /// Removes it if it is still there: nothing was written to it, or it is no longer needed.
     pub fn remove(&self) {
         let there = statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW);
         if there.is_ok_and(|there| (there.st_dev, there.st_ino) == (self.device, self.inode)) {
-            // If it stays, it is in nobody's way.
+            // A leftover does no harm.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -193,7 +192,7 @@ impl Place {
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        // What follows happens in this folder, wherever its path leads later.
+        // Further operations use this folder's descriptor, even if its path changes.
         let folder_fd = openat(CWD, folder, flags, Mode::empty())
             .map_err(|cause| cannot(path, cause.into()))?;
         match statat(&folder_fd, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -223,7 +222,7 @@ impl Place {
         }
     }
 
-    /// A file of its own under a name that nobody can guess.
+    /// A new file with a random name.
     fn new(folder: OwnedFd, name: &OsStr, replaces: bool) -> io::Result<Place> {
         let flags = OFlags::WRONLY
             | OFlags::CREATE
@@ -232,7 +231,7 @@ impl Place {
             | OFlags::NONBLOCK
             | OFlags::CLOEXEC;
         let temporary = temporary_name(name)?;
-        // As any new file: the umask takes away from it (open(2)).
+        // Like any new file: the umask applies (open(2)).
         let file = openat(&folder, temporary.as_os_str(), flags, Mode::from_raw_mode(0o666))?;
         let place = Place {
             folder,
@@ -245,7 +244,7 @@ impl Place {
         Ok(place)
     }
 
-    /// The empty file that is there, such as one that `mktemp` made.
+    /// The existing empty file, such as one made by `mktemp`.
     fn empty(folder: OwnedFd, name: &OsStr, path: &Path) -> anyhow::Result<Place> {
         let file = locked(&folder, name, OFlags::WRONLY, path)?;
         if fstat(&file).is_ok_and(|there| there.st_size != 0) {
@@ -255,14 +254,14 @@ impl Place {
         Ok(Place { folder, name: name.to_os_string(), file, temporary: None, replaces: false })
     }
 
-    /// A new file that takes the place of the one that is there once it is whole.
+    /// A new file that replaces the existing one once it is complete.
     fn replacing(folder: OwnedFd, name: &OsStr, path: &Path) -> anyhow::Result<Place> {
-        // Not one that is being written.
+        // Not one that another process is writing.
         drop(locked(&folder, name, OFlags::RDONLY, path)?);
         Place::new(folder, name, true).map_err(|cause| cannot(path, cause))
     }
 
-    /// Gives the file the name asked for.
+    /// Gives the file the requested name.
     fn settle(&mut self) -> io::Result<()> {
         let Some(temporary) = self.temporary.as_deref() else { return Ok(()) };
         let (folder, name) = (&self.folder, self.name.as_os_str());
@@ -286,17 +285,17 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
-            // Half a file of no use; its name says whose it was should it stay.
+            // Removes a useless partial file; its name shows its origin if it remains.
             let _ = unlinkat(&self.folder, temporary.as_os_str(), AtFlags::empty());
         }
     }
 }
 
-/// How a folder is opened to be read or synchronised.
+/// Flags for opening a folder to read or sync it.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// A folder that is filled with folders and files whose names are ours: made where they are
-/// missing, each file replaced when the new one is whole. No link below it is followed.
+/// A folder for folders and files with names of ours: created if missing, each file replaced when
+/// the new one is complete. No link below it is followed.
 pub struct Tree {
     shown: PathBuf,
     folder: OwnedFd,
@@ -323,10 +322,9 @@ impl Tree {
         Ok(Tree { shown: path.to_path_buf(), folder })
     }
 
-    /// A file in these folders, to be written under a name of its own until it is whole.
+    /// A file in these folders, with a temporary name until it is complete.
     ///
-    /// # Errors
-    /// If something else stands there, or it cannot be made.
+    /// # Errors If something else is there, or it cannot be created.
     pub fn file(&self, folders: &[&str], name: &str) -> anyhow::Result<Output> {
         let shown = self.path(folders).join(name);
         let Some(folder) = self.below(folders, true)? else {
@@ -364,13 +362,13 @@ impl Tree {
         })
     }
 
-    /// Removes a file that is no longer wanted, if it is there.
+    /// Removes a file that is no longer needed, if it exists.
     ///
     /// # Errors
     /// If the folders cannot be opened.
     pub fn remove(&self, folders: &[&str], name: &str) -> anyhow::Result<()> {
         if let Some(folder) = self.below(folders, false)? {
-            // If it stays, the next run removes it.
+            // The next run removes a leftover.
             let _ = unlinkat(&folder, name, AtFlags::empty());
         }
         Ok(())
@@ -380,7 +378,7 @@ impl Tree {
         folders.iter().fold(self.shown.clone(), |path, folder| path.join(folder))
     }
 
-    /// The innermost of these folders; `None` if one is missing and none is to be made.
+    /// The innermost of these folders; `None` if one is missing and none may be created.
     fn below(&self, folders: &[&str], make: bool) -> anyhow::Result<Option<OwnedFd>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut inner = self.folder.try_clone()?;
@@ -415,8 +413,8 @@ impl Tree {
 
 const NAME_A_FOLDER: &str = "name a folder with write permission; it is created if missing";
 
-/// Replaces a file that this program keeps for itself by one with this text, if it is still the
-/// one that was read (`None`: if there is still none).
+/// Replaces a file of this program by one with this text, if it is still the one that was read
+/// (`None`: if there is still none).
 ///
 /// # Errors
 /// If it cannot be written, or another process changed it meanwhile.
@@ -458,7 +456,7 @@ pub fn open_to_rewrite(path: &Path) -> io::Result<Option<File>> {
 
 const NAME_A_FILE: &str = "name a file in a folder with write permission; `-` is standard output";
 
-/// What stands against writing to something that is there.
+/// Why an existing file must not be written.
 fn objection(there: &Stat, path: &Path, inputs: &[PathBuf]) -> Option<anyhow::Error> {
     let shown = path.display();
     let what = match FileType::from_raw_mode(there.st_mode) {
@@ -480,7 +478,7 @@ fn objection(there: &Stat, path: &Path, inputs: &[PathBuf]) -> Option<anyhow::Er
     Some(HintedError::error(format!("cannot write `{shown}`: it is {what}"), NAME_A_FILE))
 }
 
-/// Opens what is there without following or waiting, and locks it.
+/// Opens an existing file without following links or blocking, and locks it.
 fn locked(folder: &OwnedFd, name: &OsStr, access: OFlags, path: &Path) -> anyhow::Result<File> {
     let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file =
@@ -516,8 +514,8 @@ fn is_input(there: &Stat, inputs: &[PathBuf]) -> bool {
     })
 }
 
-/// Whether a folder is that of the device nodes, where a mistyped device becomes a new file.
-/// /dev/shm and others that are mounted below it are not meant.
+/// Whether a folder is that of the device nodes, where a mistyped device would become a new file.
+/// /dev/shm and other mounts below it are not included.
 fn holds_devices(folder: &Path) -> bool {
     let devices = Path::new("/dev");
     let real = std::fs::canonicalize(folder).unwrap_or_default();
@@ -672,7 +670,7 @@ mod tests {
         assert!(refusal(&file, FORCE, &[]).contains("another process"));
         drop(first);
         write(&file, FORCE, &[]).unwrap();
-        // Both began before there was a file: the later one to end finds the name taken.
+        // Both began before the file existed: the later one finds the name taken.
         let other = folder.file("other");
         let (one, two) =
             (Output::open(&other, ASK, &[]).unwrap(), Output::open(&other, ASK, &[]).unwrap());

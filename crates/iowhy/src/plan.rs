@@ -1,4 +1,4 @@
-//! What to watch, and how closely: what a command asks of
+//! What to watch, and how closely: a command's request to
 //! [`LiveCollectors`](crate::collectors::LiveCollectors).
 
 use std::path::PathBuf;
@@ -22,50 +22,49 @@ pub struct Plan {
     pub devices: Vec<String>,
     /// Only these operations; all if empty.
     pub ops: Vec<Op>,
-    /// What the tracer lets through.
+    /// The tracer's filter.
     pub filter: TraceFilter,
-    /// That in words, for the foot of what is shown.
+    /// The filter as text, for the footer.
     pub filtered: Option<String>,
     /// Also the time before each request.
     pub before: bool,
-    /// Also who pays for each request.
+    /// Also the charged control group of each request.
     pub cgroups: bool,
     /// Also the file of each request.
     pub files: bool,
-    /// Also count requests by the stack that sent them.
+    /// Also count requests by submitting stack.
     pub stacks: bool,
-    /// Say at the end what the tracing cost.
+    /// Report the cost of tracing at the end.
     pub overhead: bool,
-    /// Read the kernel's event text, although eBPF might do.
+    /// Read the kernel's event text even if eBPF is available.
     pub event_text: bool,
-    /// Where the programs in the kernel are refused, nothing else will do.
+    /// No fallback if eBPF is refused.
     pub programs_only: bool,
     /// Sample /proc/diskstats (or the tree below `root`) this often, and at the end of each run;
     /// `Duration::MAX` for the latter only.
     pub sample: Option<Duration>,
-    /// Counters, which hold no latencies, are no answer where tracing is refused.
+    /// No fallback to counters, which have no latencies, if tracing is refused.
     pub only_latencies: bool,
-    /// Look around too, this often: kernel log, mounts, pressure, limits, temperature.
+    /// Also read the context this often: kernel log, mounts, pressure, limits, temperature.
     pub host_facts: Option<Duration>,
     /// Other settings of the tracer: its ring, and how often it emits histograms.
     pub tracer: Option<TraceOptions>,
     /// A folder with `block/DEVICE/stat` files to read instead of this machine's.
     pub root: Option<PathBuf>,
-    /// Started once all is traced; its end is the end of the watch.
+    /// A command that is started once tracing runs; the watch ends with it.
     pub command: GivenCommand,
-    /// How long to watch; until the user stops it if it is not said.
+    /// How long to watch; without it, until the user stops it.
     pub length: Option<Duration>,
-    /// What the command does once it is confined.
+    /// What the command may do once it is confined.
     pub later: Later,
-    /// Show on a terminal's stderr that something is going on.
+    /// Show progress on a terminal's stderr.
     pub progress: bool,
 }
 
 impl Plan {
-    /// To trace what was selected, as it was asked for.
+    /// A plan to trace the selection.
     ///
-    /// # Errors
-    /// If a control group is not there.
+    /// # Errors If a control group does not exist.
     pub fn traced(mode: TraceMode, selection: &Selection, how: TraceArgs) -> anyhow::Result<Plan> {
         Ok(Plan {
             trace: Some(mode),

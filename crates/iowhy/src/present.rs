@@ -1,4 +1,4 @@
-//! One report to one view: from captures at once, or from this machine one after another.
+//! Draws reports with a view: one from captures, or a sequence from this machine.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -45,7 +45,7 @@ impl View {
         (self.0.write)(report, style, out)
     }
 
-    /// Draws what captures hold, with the time of day above it if that is asked for.
+    /// Draws captures, with the time of day above them if requested.
     pub fn of_files(
         &self,
         files: &Files,
@@ -68,7 +68,7 @@ impl View {
 }
 
 impl View {
-    /// Draws what captures hold, with a name in place of the device of each I/O.
+    /// Draws captures, with a name in place of the device of each I/O.
     pub fn of_files_by(
         &self,
         files: &Files,
@@ -161,8 +161,8 @@ pub struct RowStyle {
     pub pattern: bool,
     /// Of which file.
     pub files: bool,
-    /// At what time of day: it is reported wherever it is known, so this asks to be reported where
-    /// it is not.
+    /// The time of day: it is printed wherever it is known; with this option a note says if it is
+    /// not.
     pub timestamp: bool,
 }
 
@@ -173,8 +173,7 @@ fn no_time_of_day() {
 
 /// From when to when captures reach, by the time of day.
 ///
-/// # Errors
-/// If none of them shows it.
+/// # Errors If none of them has it.
 pub fn when(recording: &Recording) -> anyhow::Result<String> {
     Reach::of(recording).and_then(|reach| reach.words(when::zone())).ok_or_else(|| {
         HintedError::error(
@@ -184,9 +183,9 @@ pub fn when(recording: &Recording) -> anyhow::Result<String> {
     })
 }
 
-/// What captures of any length hold, counted as it comes for views that draw no single I/Os: what
-/// of it is wanted, and whether anything was lost; `None` if nothing was recognised, which has then
-/// been reported. Over time `stage` is counted, or the longest of each.
+/// Captures of any length, counted while they are read, for views without single I/Os: the selected
+/// part, and whether anything was lost; `None` if nothing was recognised, which is reported.
+/// `stage` is counted over time, or the longest of each.
 pub fn counted(
     files: &Files,
     selection: &Selection,
@@ -195,13 +194,13 @@ pub fn counted(
     let mut tally = Tally::default();
     tally.over_time(stage);
     if selection.per_event() || !selection.op.is_empty() {
-        // What only single I/Os tell has to be asked before they are counted. No device is made
-        // known by being asked for.
+        // Filters that need single I/Os apply before they are counted. Naming a device does not add
+        // it.
         let rest = Selection { device: Vec::new(), ..selection.clone() };
         let filter = rest.filter(&mut tally);
         tally.only(filter);
     }
-    // A recorder's store counts all I/Os in histograms; only single I/Os can be asked for more.
+    // A recorder's store counts all I/Os in histograms; other filters need single I/Os.
     let files = Files { cells: !selection.per_event(), ..files.clone() };
     let mut gathered = files.read_counting(tally)?;
     let recording = &mut gathered.recording;
@@ -214,7 +213,7 @@ pub fn counted(
     Ok(Some((report, filter, incomplete)))
 }
 
-/// Says which of the named devices a capture does not have; false if it has none of them.
+/// Reports which of the named devices a capture does not have; false if it has none of them.
 pub fn knows_devices(recording: &Recording, selection: &Selection) -> bool {
     let wanted = selection.known_in(recording).device;
     let missing = wanted.iter().filter(|name| recording.find_device(name).is_none());
@@ -250,16 +249,16 @@ pub fn now() -> String {
     when::words(when::now_ns())
 }
 
-/// What each of several reports begins with, and what its rows are of.
+/// The heading of each report, and the key of its rows.
 #[derive(Clone, Copy, Default)]
 pub struct ReportHeading<'a> {
     /// The time above it.
     pub timestamp: bool,
-    /// Names that have rows instead of devices; devices if none.
+    /// Keys of rows instead of devices; devices if none.
     pub by: &'a [NameKey],
 }
 
-/// Shows one stretch of time after another until the count is reached or the user stops it.
+/// Shows one interval after another until the count is reached or the user stops it.
 pub fn repeated(
     mut watch: Watch,
     view: &View,
@@ -269,10 +268,10 @@ pub fn repeated(
     output: &Output,
     heading: ReportHeading,
 ) -> anyhow::Result<Status> {
-    // The kernel has filtered already what its histograms cannot tell apart.
+    // The kernel has already applied filters that its histograms cannot answer.
     let filter = watch.filter_of_counted(selection);
     let mut style = output.style(filter);
-    // Which columns fit depends on what was seen.
+    // The columns that fit depend on the data.
     let mut table = view.is_table().then(TableStream::default);
     let mut incomplete = false;
     let mut stretches = Stretches::of(watch, repeat, interval);
@@ -283,7 +282,7 @@ pub fn repeated(
         if !heading.by.is_empty() {
             event_names::rename(&mut recording, heading.by);
             event_names::average(&mut recording);
-            // The kernel has chosen the devices already.
+            // The kernel has already filtered devices.
             style.filter.devices.clear();
         }
         incomplete |= recording.is_incomplete();

@@ -1,4 +1,4 @@
-//! What a recorder's store has of incidents and of what is usual, read back.
+//! Reads incidents and learned latencies back from a recorder's store.
 
 use std::io::Read;
 use std::path::Path;
@@ -14,26 +14,26 @@ use serde_json::{Value, json};
 use crate::recorder::extent::SAME_NS;
 use crate::{messages, when};
 
-/// One that its recorder still writes down was written anew not longer ago, ns: three times its
-/// pause.
+/// An incident that its recorder still updates was written at most this long ago, ns: three times
+/// the update interval.
 const STALE_NS: i64 = 90 * SECOND_NS;
 
-/// An incident's I/Os begin and end so long before and after it was noticed at most, ns.
+/// An incident's I/Os begin and end at most this long before and after it was noticed, ns.
 const BEFORE_NS: i64 = 30 * SECOND_NS;
 const AFTER_NS: i64 = 60 * SECOND_NS;
-/// So long before it is noticed an incident may have begun, ns: what its recorder knows of each
-/// device.
+/// An incident may have begun this long before it was noticed, ns: the history that the recorder
+/// keeps of each device.
 const KNOWN_NS: i64 = 600 * SECOND_NS;
-/// Bytes of a verdict at most: one with its report has some hundred thousand.
+/// Maximum bytes of a verdict: one with its report has some hundred thousand.
 const LONGEST_VERDICT: u64 = 64 << 20;
-/// Bytes at most of what was learned before.
+/// Maximum bytes of learned latencies.
 const LEARNED: u64 = 16 << 20;
 
-/// What a store has of an incident.
+/// An incident in a store.
 pub struct RecordedIncident {
     /// Its files.
     pub files: Incident,
-    /// What was made of it, without the report.
+    /// Its verdict, without the report.
     pub json: Value,
     /// Whether its verdict is damaged.
     pub damaged: bool,
@@ -58,7 +58,7 @@ impl RecordedIncident {
         if let Some(object) = json.as_object_mut() {
             object.shift_remove("report");
         }
-        // The recorder wrote the times of its own zone.
+        // The recorder wrote times in its own zone.
         for (words, ns) in [("at", "at_ns"), ("began", "began_ns"), ("until", "until_ns")] {
             if let Some(ns) = json[ns].as_i64() {
                 json[words] = when::words(ns).into();
@@ -67,8 +67,8 @@ impl RecordedIncident {
         RecordedIncident { files, json, damaged }
     }
 
-    /// From when to when it went on, as far as is known. Of one that was not judged, what its
-    /// capture may reach.
+    /// Its start and end, as far as known. For one that was not judged, the maximum extent of its
+    /// capture.
     pub fn span(&self) -> Span {
         let at_ns =
             self.json["at_ns"].as_i64().unwrap_or(self.files.at_s.saturating_mul(SECOND_NS));
@@ -112,7 +112,7 @@ impl RecordedIncident {
     }
 }
 
-/// The names that people gave a device, or what is made of it.
+/// The names that people gave a device or the layers above it.
 fn given_names(names: &Value) -> Vec<String> {
     let own = ["dm", "md", "backing_file"].into_iter().find_map(|key| names[key].as_str());
     match own {
@@ -134,23 +134,23 @@ pub fn verdict(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Whether I/Os of an incident may come before a moment.
+/// Whether I/Os of an incident may be before this time.
 pub fn begins_before(incident: &Incident, moment_ns: i64) -> bool {
-    // What it is noticed by may come some minutes later.
+    // It may be noticed some minutes later.
     incident.at_s.saturating_mul(SECOND_NS).saturating_sub(KNOWN_NS) <= moment_ns
 }
 
-/// Whether the I/Os of an incident may touch a stretch of time.
+/// Whether the I/Os of an incident may overlap an interval.
 pub fn touches(incident: &Incident, span: Span) -> bool {
     let at = incident.at_s.saturating_mul(SECOND_NS);
-    // A copy of a store was written later than its incidents ended.
+    // The files of a copied store have later times than its incidents.
     let ended = incident.ended_s.map(|ended| ended.saturating_mul(SECOND_NS));
     let ended = ended.filter(|ended| (at..at.saturating_add(AFTER_NS)).contains(ended));
     let ended = ended.unwrap_or(at.saturating_add(AFTER_NS));
     span.touches(at.saturating_sub(BEFORE_NS), ended)
 }
 
-/// The incidents of a stretch of time, the earliest first.
+/// The incidents of an interval, the earliest first.
 ///
 /// # Errors
 /// If the store's folder cannot be read.
@@ -158,8 +158,7 @@ pub fn incidents(store: &Store, span: Span) -> std::io::Result<Vec<RecordedIncid
     let mut all: Vec<RecordedIncident> = store
         .incidents()?
         .into_iter()
-        // What begins after the stretch, or was written down for the last time before it, is not
-        // read.
+        // Those that begin after the interval, or were last written before it, are not read.
         .filter(|one| begins_before(one, span.to_ns))
         .filter(|one| touches(one, span) || is_written_since(one, span.from_ns))
         .map(RecordedIncident::read)
@@ -178,8 +177,7 @@ fn is_written_since(incident: &Incident, moment_ns: i64) -> bool {
     since_1970.is_some_and(|at| at.as_nanos() as i64 >= moment_ns)
 }
 
-/// Since when the recorder has known what a verdict reports of a device, and how often it was so in
-/// the last day.
+/// Since when the recorder has had this verdict on a device, and how often in the last day.
 pub fn history(rows: &[IncidentRow], device: &str, verdict: &str, now_ns: i64) -> Option<String> {
     let same: Vec<&IncidentRow> =
         rows.iter().filter(|row| row.device == device && row.verdict == verdict).collect();
@@ -197,7 +195,7 @@ pub fn history(rows: &[IncidentRow], device: &str, verdict: &str, now_ns: i64) -
     })
 }
 
-/// What an earlier recorder of this store learned.
+/// Latencies learned by earlier recorders of this store.
 pub fn learned(folder: &Path) -> LearnedHistograms {
     let mut text = String::new();
     if let Ok(file) = iowhy_store::open_plain(&folder.join("baseline")) {
@@ -216,8 +214,8 @@ const HOUR_NS: i64 = 3600 * SECOND_NS;
 /// I/Os from which on a median is compared (docs/METHOD.md, 14 Counters).
 const FEW: u64 = 30;
 
-/// How the latency of a device compares with what its recorder learned of this hour, by the median
-/// of the operation for which most time was waited; `None` where too little is known.
+/// Compares the latency of a device with what its recorder learned for this hour, by the median of
+/// the operation with most time waited; `None` if too little is known.
 pub fn beside_usual(
     learned: &LearnedHistograms,
     recording: &Recording,
@@ -255,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latency_of_now_stands_beside_what_is_usual_at_this_hour() {
+    fn the_current_latency_is_compared_with_the_usual_one_of_this_hour() {
         let mut learned = LearnedHistograms::default();
         let of = |ns: u64, n: u64| {
             let mut histogram = Histogram::empty(Edges::standard());

@@ -1,19 +1,18 @@
-//! The flight recorder: what `iowhy watch` is made of.
+//! The flight recorder, `iowhy watch`.
 //!
-//! One thread goes from second to second ([`daemon`]) and does nothing that may wait for a disk:
+//! One thread runs once a second ([`daemon`]) and does nothing that may wait for a disk:
 //!
-//! - [`watched`] collects: what the collectors give ([`intake`]), the last I/Os in a ring of packed
-//!   blocks ([`ring`]), what is too much to be kept one by one ([`busy`]), the kernel's log, marks;
-//! - [`keeping`] keeps: seconds as blocks of a store ([`cells`]), and what is known of a store that
-//!   fails;
-//! - [`incidents`] judges: what begins an incident ([`triggers`]), how long it goes on
-//!   ([`extent`]), and how things are between incidents ([`looks`]);
-//! - [`exposed`] exposes: metrics that are served ([`metrics`]) and pushed ([`otlp`]), and what the
-//!   recorder itself took.
+//! - [`watched`] collects: records of the collectors ([`intake`]), the last I/Os in a ring of
+//!   packed blocks ([`ring`]), sampling of busy devices ([`busy`]), the kernel's log, marks;
+//! - [`keeping`] keeps: seconds as blocks of a store ([`cells`]), and the state of a failing store;
+//! - [`incidents`] judges: triggers of incidents ([`triggers`]), their duration ([`extent`]), and
+//!   verdicts between incidents ([`looks`]);
+//! - [`exposed`] exposes: metrics that are served ([`metrics`]) and pushed ([`otlp`]), and the
+//!   recorder's own cost.
 //!
-//! One thread writes ([`writer`]), one judges ([`verdicts`]), one reports it ([`announce`]), a few
-//! answer scrapes or push. Between them are bounded queues; what finds one full is given up and
-//! counted.
+//! One thread writes ([`writer`]), one judges ([`verdicts`]), one notifies ([`announce`]), a few
+//! answer scrapes or push. Between them are bounded queues; items that find one full are dropped
+//! and counted.
 
 pub mod announce;
 pub mod busy;

@@ -1,7 +1,7 @@
-//! Captures of any length in views that draw every single I/O: drawn in parts while they are read.
+//! Draws captures of any length with views that show every I/O, in parts while they are read.
 //!
-//! Up to [`KEPT`] I/Os a capture is kept whole and drawn at the end. Past that, what is surely in
-//! order is drawn and let go, so that no row is lost and memory stays the same.
+//! Up to [`KEPT`] I/Os a capture is kept whole and drawn at the end. Past that, I/Os that are
+//! certainly in order are drawn and freed, so no row is lost and memory stays constant.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,60 +14,60 @@ use iowhy_show::{Style, View, views};
 
 use crate::arguments::Selection;
 
-/// Single I/Os kept before a part is drawn; half of them stay to be put in order with what follows
-/// (some 100 bytes each: 13 MB).
+/// Single I/Os kept before a part is drawn; half of them stay to be sorted with later ones (some
+/// 100 bytes each: 13 MB).
 const KEPT: usize = 1 << 17;
 
-/// The view that draws a listing, or why none can.
+/// The view that draws a listing, or the reason why none can.
 type Choose = Box<dyn Fn(&Listing) -> Result<&'static View, &'static str>>;
 
 /// A sink that draws rows.
 pub struct Rows<'a> {
     recording: Recording,
     current: usize,
-    /// Single I/Os that wait to be drawn.
+    /// Single I/Os not drawn yet.
     held: usize,
-    /// Listings before this one are drawn to their end.
+    /// Listings before this one are drawn completely.
     settled: usize,
     out: &'a mut dyn Write,
     selection: &'a Selection,
     style: Style,
     choose: Choose,
-    /// I/Os of a listing kept before a part is drawn: more where a second that cannot be cut is
-    /// longer.
+    /// I/Os of a listing kept before a part is drawn: more if a second that must not be split has
+    /// more.
     stretched: usize,
     /// Whether parts end where a second of the capture ends.
     whole_seconds: bool,
-    /// Listings of which a part was drawn, or which were refused.
+    /// Listings that were drawn in part or refused.
     parts: BTreeMap<usize, Part>,
     /// The view of all parts.
     view: Option<&'static View>,
     failed: Option<std::io::Error>,
     incomplete: bool,
-    /// Whether nothing is drawn before the end, and whether there were too many I/Os for that.
+    /// Whether everything is drawn at the end, and whether there were too many I/Os for that.
     whole: bool,
     too_long: bool,
-    /// Fields that the view has no place for, and that no I/O had so far; those that some had.
+    /// Fields that the view cannot show: those that no I/O had so far, and those that some had.
     unplaced: Vec<&'static Field<Event>>,
     left_out: Vec<&'static Field<Event>>,
 }
 
-/// What became of a listing so far.
+/// The state of a listing.
 struct Part {
     refused: Option<&'static str>,
     zero: Option<Time>,
     queue: bool,
-    /// Its own records, already stated.
+    /// Its other records, already emitted.
     records: u64,
 }
 
-/// What came of it.
+/// The result.
 pub enum RowsOutcome {
-    /// Nothing was drawn yet: it is short enough to be drawn whole.
+    /// Nothing was drawn yet: it is short enough to be drawn at once.
     Whole(Recording),
     /// All of it was drawn.
     Parts {
-        /// What is known beside the rows.
+        /// The recording without the rows.
         recording: Recording,
         /// Listings left out.
         refused: Vec<RefusedListing>,
@@ -78,14 +78,14 @@ pub enum RowsOutcome {
 
 /// A listing that was left out.
 pub struct RefusedListing {
-    /// Which, and why.
+    /// Which listing, and why.
     pub reason: String,
-    /// Whether something is missing: averages beside the I/Os that they average are not.
+    /// Whether data is missing: averages beside their own I/Os do not count.
     pub is_loss: bool,
 }
 
 impl RefusedListing {
-    /// Of a listing, beside those that were written.
+    /// For a listing, beside the written ones.
     pub fn of(listing: &Listing, reason: &str, written: &[&Listing]) -> RefusedListing {
         let source = &listing.source;
         let is_beside = written.iter().any(|other| other.source.input == source.input);
@@ -126,30 +126,28 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// What is drawn has a place for these fields of an I/O only: the others that some I/O has are
-    /// told at the end.
+    /// The view shows only these fields of an I/O: others that occur are reported at the end.
     pub fn places(&mut self, carried: &[&str]) {
         self.unplaced =
             EVENT_FIELDS.iter().filter(|field| !carried.contains(&field.name)).collect();
     }
 
-    /// What is drawn is in another order than that of completion: all is kept until the end, as far
-    /// as there is room.
+    /// The view does not sort by completion: everything is kept until the end, up to a limit.
     pub fn keep_whole(&mut self) {
         self.whole = true;
     }
 
-    /// Whether there were more I/Os than there is room for.
+    /// Whether there were more I/Os than the limit.
     pub fn is_too_long(&self) -> bool {
         self.too_long
     }
 
-    /// The fields that some I/O had and that have no place.
+    /// Fields that occurred but cannot be shown.
     pub fn left_out(&self) -> &[&'static Field<Event>] {
         &self.left_out
     }
 
-    /// Draws the rest; the prose of the inputs is for what follows.
+    /// Draws the rest; the prose of the inputs is for the footer.
     ///
     /// # Errors
     /// If it could not be written.
@@ -180,14 +178,14 @@ impl<'a> Rows<'a> {
         Ok(RowsOutcome::Parts { recording: self.recording, refused, incomplete })
     }
 
-    /// Single I/Os of the current listing that wait.
+    /// Single I/Os of the current listing that are not drawn yet.
     fn kept(&self) -> usize {
         self.recording.listings.get(self.current).map_or(0, |listing| listing.events.len())
     }
 
-    /// Draws all listings before, and of this one what is surely in order.
+    /// Draws all earlier listings, and the part of this one that is certainly in order.
     fn make_room(&mut self, listing: usize) {
-        // What holds single I/Os decides what is written, not averages that happen to stand before.
+        // Listings with single I/Os decide what is written, not averages that come before them.
         if self.view.is_none() {
             let this = self.recording.listings.get(listing);
             self.view = this.and_then(|this| (self.choose)(this).ok());
@@ -204,7 +202,7 @@ impl<'a> Rows<'a> {
         self.draw(listing, false);
     }
 
-    /// Draws a listing: all that is left of it, or what is surely in order.
+    /// Draws a listing: the rest, or the part that is certainly in order.
     fn draw(&mut self, number: usize, whole: bool) {
         let Some(listing) = self.recording.listings.get_mut(number) else { return };
         let drawn = self.parts.contains_key(&number);
@@ -241,7 +239,7 @@ impl<'a> Rows<'a> {
             {
                 cut -= 1;
             }
-            // The longest second there is has to be kept.
+            // The longest second must be kept.
             self.stretched = if cut == 0 { listing.events.len() * 2 } else { KEPT };
         }
         let events: Vec<Event> = listing.events.drain(..cut).collect();
@@ -256,7 +254,7 @@ impl<'a> Rows<'a> {
         }
         let mut part = Listing::of(listing.source.clone());
         let queue = events.iter().any(|event| event.queued.is_some());
-        // Which lines they are of is known at the end only, and one source is one.
+        // Their lines are known only at the end, and one source is printed once.
         part.source.lines = None;
         let before = self.parts.get(&number);
         part.source.records -= before.map_or(0, |part| part.records).min(part.source.records);
@@ -268,7 +266,7 @@ impl<'a> Rows<'a> {
         } else {
             let offset = listing.facts.iter().filter(|fact| fact.key == key::CLOCK_OFFSET);
             part.facts = offset.cloned().collect();
-            // All losses are reported once, in the end.
+            // All losses are reported once, at the end.
             part.source.skipped = 0;
             part.source.losses.clear();
             part.source.notes.clear();
@@ -304,7 +302,7 @@ impl<'a> Rows<'a> {
         self.recording.listings = listings;
     }
 
-    /// Puts what is selected into the style; `None` if nothing of it is known so far.
+    /// Adds the selection to the style; `None` if nothing of it is known so far.
     fn selected(&mut self, style: &mut Style) -> Option<()> {
         let wanted = self.selection.known_in(&self.recording).device;
         let known: Vec<DeviceId> =
@@ -312,7 +310,7 @@ impl<'a> Rows<'a> {
         if known.is_empty() && !wanted.is_empty() {
             return None;
         }
-        // No device is made known by being asked for.
+        // Naming a device does not add it.
         let rest = Selection { device: Vec::new(), ..self.selection.clone() };
         style.filter = rest.filter(&mut self.recording);
         style.filter.devices = known;
@@ -320,7 +318,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Each line names what it says: another heading would show nothing.
+/// Each line has its own names: another heading would add nothing.
 fn part_is_json(view: Option<&View>) -> bool {
     is_one_of(view, &[views::events_json::VIEW, views::events_csv::VIEW, views::fio_hist_log::VIEW])
 }
@@ -359,7 +357,7 @@ impl Sink for Rows<'_> {
         let before = self.kept();
         self.recording.event(event);
         let kept = self.kept();
-        // Of the listings past the most that a recording keeps, nothing waits.
+        // Listings beyond the limit of a recording have no waiting I/Os.
         self.held += kept.saturating_sub(before);
         if kept >= self.stretched {
             self.make_room(self.current);
@@ -384,8 +382,8 @@ mod tests {
 
     use super::*;
 
-    /// More listings than a recording keeps, each of them short: what is held is what waits, so
-    /// that room is not made again and again for I/Os that are not there.
+    /// More short listings than a recording keeps: the limit counts waiting I/Os only, so that
+    /// parts are not drawn repeatedly for I/Os that are not there.
     #[test]
     fn what_is_held_is_what_waits() {
         let (mut out, selection) = (Vec::new(), Selection::default());

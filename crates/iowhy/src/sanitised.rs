@@ -1,23 +1,23 @@
-//! The one way out for text: what could command a terminal or turn a line round never leaves.
+//! The only output for text: it removes everything that could control a terminal or reverse a line.
 //!
-//! Names of processes, files, devices, groups and models come from whoever gave them. Views clean
-//! what they draw; this writer stands behind all of them, so that none can forget. Of control
-//! sequences only those pass that iowhy itself draws with, and only where it draws in colour.
-//! In JSON what is taken out of text is written as its escape, so that nothing is lost.
+//! Names of processes, files, devices, groups and models are untrusted. Views sanitise what they
+//! draw; this writer is after all of them, so none can forget it. The only control sequences that
+//! pass are those that iowhy itself uses, and only in coloured output. In JSON characters are
+//! escaped instead of removed, so nothing is lost.
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
-/// Letters a partial character or control sequence may be long before it is taken as none.
+/// Maximum length of an incomplete character or control sequence.
 const LONGEST: usize = 32;
 
 /// A writer that lets only harmless text through.
 pub struct SanitisedWriter<W: Write> {
     out: W,
-    /// Whether colours and the redrawing of a screen pass.
+    /// Whether colours and screen redrawing pass.
     colours: bool,
-    /// Whether it is JSON, known from its first letter.
+    /// Whether it is JSON, known from the first character.
     json: Option<bool>,
-    /// The beginning of a character or of a sequence whose end did not come yet.
+    /// An incomplete character or sequence.
     begun: Vec<u8>,
 }
 
@@ -26,7 +26,7 @@ pub fn stdout() -> SanitisedWriter<StdoutLock<'static>> {
     SanitisedWriter::new(io::stdout().lock(), has_colours())
 }
 
-/// The same through a buffer, for many lines at once; it has to be flushed.
+/// The same through a buffer, for many lines; it must be flushed.
 pub fn buffered() -> SanitisedWriter<BufWriter<StdoutLock<'static>>> {
     SanitisedWriter::new(BufWriter::new(io::stdout().lock()), has_colours())
 }
@@ -36,19 +36,19 @@ fn has_colours() -> bool {
     forced || io::stdout().is_terminal()
 }
 
-/// Standard output for pictures made of control sequences, wherever they go.
+/// Standard output for pictures made of control sequences, also if it is not a terminal.
 pub fn screen() -> SanitisedWriter<StdoutLock<'static>> {
     SanitisedWriter::new(io::stdout().lock(), true)
 }
 
-/// A text for a line of stderr: nothing in it is a command.
+/// A text for a line of stderr, without control characters.
 pub fn text(text: &str) -> String {
     let one = |c: char| if is_obeyed(c) && c != '\n' && c != '\t' { '?' } else { c };
     text.chars().map(one).collect()
 }
 
-/// Whether terminals or editors take it as a command: control characters (C0, DEL, C1), marks that
-/// turn the direction of writing (Unicode 15, Bidi_Control), and the byte order mark.
+/// Whether it controls terminals or editors: control characters (C0, DEL, C1), marks that change
+/// the writing direction (Unicode 15, Bidi_Control), and the byte order mark.
 fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -64,7 +64,7 @@ fn is_plain(byte: u8) -> bool {
 }
 
 impl<W: Write> SanitisedWriter<W> {
-    /// Before `out`; `colours` lets colours through, and what redraws a screen.
+    /// Writes to `out`; with `colours` colours and screen redrawing pass.
     pub fn new(out: W, colours: bool) -> SanitisedWriter<W> {
         SanitisedWriter { out, colours, json: None, begun: Vec::new() }
     }
@@ -96,7 +96,7 @@ impl<W: Write> SanitisedWriter<W> {
         Ok(())
     }
 
-    /// Writes the first character, or keeps what there is of it; what follows it.
+    /// Writes the first character, or keeps it if it is incomplete; returns the rest.
     fn character<'b>(&mut self, bytes: &'b [u8]) -> io::Result<&'b [u8]> {
         let Some(first) = bytes.first() else { return Ok(bytes) };
         let length = match first {
@@ -134,13 +134,13 @@ impl<W: Write> SanitisedWriter<W> {
     }
 }
 
-/// What stands behind an escape character.
+/// The sequence after an escape character.
 enum EscapeKind {
-    /// A sequence of our own, of so many bytes.
+    /// A sequence of ours, with its length.
     Own(usize),
-    /// Perhaps one, when more has come.
+    /// Incomplete.
     Partial,
-    /// None of ours.
+    /// Not one of ours.
     None,
 }
 
@@ -190,7 +190,7 @@ impl<W: Write> Write for SanitisedWriter<W> {
 mod tests {
     use super::*;
 
-    /// What comes through, however the bytes are cut.
+    /// The output, however the bytes are split.
     fn through(text: &[u8], colours: bool) -> String {
         let cleaned = |cut: usize| {
             let mut out = Vec::new();
@@ -222,7 +222,7 @@ mod tests {
         let own = "\x1b[38;2;255;0;0m \u{2588}\u{e9}\x1b[0m\x1b[H\x1b[K\x1b[J\n";
         assert_eq!(through(own.as_bytes(), true), own);
         assert!(!through(own.as_bytes(), false).contains('\x1b'));
-        // A title, a name, a place to write to: none of ours.
+        // A title, a name, a cursor position: not sequences of ours.
         assert_eq!(through(b"\x1b]0;x\x07 \x1b[6n \x1bc", true), "?]0;x? ?[6n ?c");
         assert_eq!(
             through(format!("\x1b[{}", "1;".repeat(40)).as_bytes(), true).find('\x1b'),

@@ -1,5 +1,5 @@
-//! Whose latency is reported beside a verdict. The judge sees all that a device did: of a part of
-//! its requests the waits for the others would look like its own slowness.
+//! Limits what is reported beside a verdict. The judge sees all I/Os of a device: in a part of
+//! them, waits for the others would look like slowness of the device.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use iowhy_model::{
 
 use crate::selection::Selection;
 
-/// Leaves out the devices that were not asked for. What else the filter asks is reported at each
-/// listing, and takes nothing away; how many I/Os that concerns, if it asks anything else.
+/// Leaves out devices that are not selected. Other conditions of the filter are only noted at each
+/// listing; returns how many I/Os they concern, if there are any.
 pub fn narrow(recording: &mut Recording, filter: &Filter, selection: &Selection) -> Option<usize> {
     let devices = Filter { devices: filter.devices.clone(), ..Filter::default() };
     let part = *filter != devices;
@@ -39,7 +39,7 @@ pub fn narrow(recording: &mut Recording, filter: &Filter, selection: &Selection)
     part.then_some(asked_for)
 }
 
-/// Leaves out the I/O of devices that are not wanted.
+/// Leaves out the I/O of devices that are not selected.
 fn keep(recording: &mut Recording, wanted: impl Fn(DeviceId) -> bool) {
     for listing in &mut recording.listings {
         listing.events.retain(|event| wanted(event.device));
@@ -49,15 +49,14 @@ fn keep(recording: &mut Recording, wanted: impl Fn(DeviceId) -> bool) {
     }
 }
 
-/// Leaves out what is stated of disks that were not asked for, as their messages in the kernel's
-/// log: nobody asked what ails them. What a device is made of, what is made of it and what is no
-/// disk (a port, a pool) stays.
+/// Leaves out facts about disks that are not selected, such as their kernel messages. Layers below
+/// and above a selected device, and names that are not disks (a port, a pool), stay.
 pub fn about(recording: &mut Recording, asked: &[String]) {
     if asked.is_empty() {
         return;
     }
     let scope = Scope::of(recording, asked);
-    // Which disk is behind a port.
+    // The disk of a port.
     let mut ports: BTreeMap<String, bool> = BTreeMap::new();
     for (name, fact) in stated(recording, &key::DEVICE_PORT) {
         *ports.entry(fact.value.to_string()).or_default() |= scope.is_near(&name);
@@ -75,11 +74,11 @@ pub fn about(recording: &mut Recording, asked: &[String]) {
     recording.listings.iter_mut().for_each(|listing| listing.facts.retain(stays));
 }
 
-/// The devices that were asked for, with all that they are made of and all that is made of them.
+/// The selected devices with all layers below and above them.
 pub struct Scope(Option<BTreeSet<String>>);
 
 impl Scope {
-    /// Of a recording; everything where nothing was asked for.
+    /// For a recording; everything if nothing was selected.
     pub fn of(recording: &Recording, asked: &[String]) -> Scope {
         Scope((!asked.is_empty()).then(|| near(recording, asked)))
     }
@@ -88,7 +87,7 @@ impl Scope {
         self.0.as_ref().is_none_or(|near| near.iter().any(|known| is_one(known, name)))
     }
 
-    /// Leaves out the I/O of what is not within it.
+    /// Leaves out I/O of devices outside of it.
     pub fn keep(&self, recording: &mut Recording) {
         let held: Vec<bool> =
             recording.devices().iter().map(|device| self.holds(&device.name)).collect();
@@ -101,7 +100,7 @@ impl Scope {
     }
 }
 
-/// The devices asked for, all that they are made of, and all that is made of them.
+/// The selected devices and all layers below and above them.
 fn near(recording: &Recording, asked: &[String]) -> BTreeSet<String> {
     let mut near: BTreeSet<String> = asked.iter().cloned().collect();
     for (below, above) in
@@ -139,7 +138,7 @@ fn stated<'a>(
         .filter_map(|fact| fact.device.map(|id| (recording.device_of(id).name.clone(), fact)))
 }
 
-/// Whether two names are of one disk: itself, a partition, the controller of a namespace.
+/// Whether two names refer to one disk: itself, a partition, the controller of a namespace.
 fn is_one(one: &str, other: &str) -> bool {
     let part = |whole: &str, part: &str| {
         let rest = part.strip_prefix(whole)?;

@@ -1,4 +1,4 @@
-//! What to look at: the filters all commands share, and what the tracer makes of them.
+//! The filters that all commands share, and their translation for the tracer.
 
 use clap::Args;
 use iowhy_live::TraceFilter;
@@ -57,7 +57,7 @@ pub struct Preset {
     over: Option<Nanos>,
 }
 
-/// A preset that asks for nothing.
+/// A preset without conditions.
 const ANY: Preset = Preset { name: "", op: None, size: None, flag: None, over: None };
 
 /// All presets. 8 KiB reads and 500 ms are the defaults of the SystemTap scripts for block I/O in
@@ -70,7 +70,7 @@ const PRESETS: [Preset; 4] = [
 ];
 
 impl Selection {
-    /// The same with its preset spelled out; what was given beside it stands.
+    /// The same with its preset expanded; explicit options take precedence.
     pub fn settled(&self) -> Selection {
         let mut settled = self.clone();
         let Some(preset) = settled.preset.take() else { return settled };
@@ -83,23 +83,22 @@ impl Selection {
         settled
     }
 
-    /// The same for this machine, with devices as the kernel calls them.
+    /// The same for this machine, with the kernel's device names.
     ///
-    /// # Errors
-    /// If a name stands for no device.
+    /// # Errors If a name refers to no device.
     pub fn settled_here(&self) -> anyhow::Result<Selection> {
         let (device, partition) = device_lookup::on_this_machine(&self.device)?;
         let partition = partition.or_else(|| self.partition.clone());
         Ok(Selection { device, partition, ..self.settled() })
     }
 
-    /// The devices' bare names.
+    /// The names of the devices, without `/dev/`.
     pub fn devices(&self) -> Vec<String> {
         self.device.iter().map(|name| name.trim_start_matches("/dev/").to_string()).collect()
     }
 
-    /// The same with devices as a recording calls them, where they were given as they are printed
-    /// or by another name that it holds.
+    /// The same with the device names of a recording, for devices given as printed or by another
+    /// recorded name.
     pub fn known_in(&self, recording: &Recording) -> Selection {
         if self.device.is_empty() {
             return self.clone();
@@ -117,8 +116,8 @@ impl Selection {
         Selection { device: known.collect(), ..self.clone() }
     }
 
-    /// Whether it asks for what only single I/Os tell: size, flags, process, control group,
-    /// latency.
+    /// Whether it selects by something that only single I/Os have: size, flags, process, control
+    /// group, latency.
     pub fn per_event(&self) -> bool {
         self.size.is_some()
             || self.pid.is_some()
@@ -129,10 +128,9 @@ impl Selection {
             || !self.flag.is_empty()
     }
 
-    /// What the tracer is set to, so that what is not asked for never leaves the kernel.
+    /// The tracer's settings, so that other I/Os never leave the kernel.
     ///
-    /// # Errors
-    /// If the control group is not there.
+    /// # Errors If the control group does not exist.
     pub fn in_the_kernel(&self) -> anyhow::Result<TraceFilter> {
         let cgroup = match &self.cgroup {
             None => None,
@@ -179,7 +177,7 @@ impl Selection {
         rest.filter(recording)
     }
 
-    /// What it asks for beside devices and operations, in words; `None` if nothing.
+    /// Its conditions beside devices and operations, as text; `None` if there are none.
     pub fn words(&self) -> Option<String> {
         let mut words = Vec::new();
         match self.size {
@@ -212,8 +210,8 @@ impl Selection {
     }
 }
 
-/// The device of a recording by its name or by what tables print of it: with the star of averages
-/// since boot, a comma or colon after it, or shortened in the middle or at an end.
+/// The device of a recording by its name or as printed in tables: with the star of averages since
+/// boot, a comma or colon after it, or abbreviated.
 fn found<'a>(recording: &'a Recording, given: &str) -> Option<&'a str> {
     let names = || recording.devices().iter().map(|device| device.name.as_str());
     let bare = given.trim_end_matches(['*', ',', ':']);
@@ -229,7 +227,7 @@ fn found<'a>(recording: &'a Recording, given: &str) -> Option<&'a str> {
     fit.next().filter(|_| fit.next().is_none())
 }
 
-/// A control group as events name it: from the root of the hierarchy.
+/// A control group in the form of events: from the root of the hierarchy.
 fn absolute(path: &str) -> String {
     let below = ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup"].into_iter();
     let below = below.fold(path, |path, mount| path.strip_prefix(mount).unwrap_or(path));

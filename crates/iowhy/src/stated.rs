@@ -1,4 +1,4 @@
-//! What the user knows of the disks and no capture says: `--rpm`, `--class`.
+//! Facts about disks from the user: `--rpm`, `--class`.
 
 use clap::Args;
 use iowhy_diagnose::{Options, StatedMedium};
@@ -19,8 +19,8 @@ pub struct StatedDisks {
 }
 
 impl StatedDisks {
-    /// What the judge is asked about a recording, with what was stated. A device that the recording
-    /// does not have is reported.
+    /// The judge's input: a recording with these facts. A device that the recording does not have
+    /// is reported.
     pub fn options(&self, recording: &Recording) -> Options {
         let table = NameTable::of(recording);
         let mut media = Vec::new();
@@ -45,7 +45,7 @@ impl StatedDisks {
     }
 }
 
-/// Classes as users call them.
+/// Names of classes on the command line.
 const CLASSES: [(&str, Medium); 5] = [
     ("hdd", Medium::Rotational),
     ("ssd", Medium::Flash),
@@ -67,9 +67,9 @@ fn stated_medium(text: &str) -> Result<StatedMedium, String> {
     Ok(StatedMedium { disk, medium: *medium })
 }
 
-/// A spindle speed that a disk has.
+/// A valid spindle speed.
 fn spindle_speed(text: &str) -> Result<f64, String> {
-    // From the slowest disk ever sold in numbers to well past the fastest.
+    // From the slowest disk ever common to well past the fastest.
     text.parse().ok().filter(|rpm| (1000.0..=50_000.0).contains(rpm)).ok_or_else(|| {
         format!("invalid spindle speed `{text}`; use 4200, 5400, 7200, 10000 or 15000 (rpm)")
     })

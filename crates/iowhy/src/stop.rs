@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and a terminal that is closed (SIGHUP) end the watching, not the program: what
-//! was seen so far is still shown.
+//! Ctrl-C, SIGTERM and a terminal that is closed (SIGHUP) end the watch, not the program: results
+//! so far are still shown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +15,8 @@ impl Stop {
     /// Listens from now on.
     pub fn new() -> std::io::Result<Stop> {
         let asked = Arc::new(AtomicBool::new(false));
-        // A handler is there a moment before what it does is written down: a signal between the two
-        // would be lost, so it waits.
+        // A handler is installed a moment before its action is registered: signals are blocked
+        // between the two, or one would be lost.
         let ours = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
         let before = ours.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let registered = Stop::listen(&asked);
@@ -25,14 +25,14 @@ impl Stop {
     }
 
     fn listen(asked: &Arc<AtomicBool>) -> std::io::Result<()> {
-        // Of any of the signals, a second one ends the program.
+        // A second one of any of these signals ends the program.
         let again = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // `nohup` wants it to go on.
+            // `nohup` wants it to continue.
             if signal == SIGHUP && is_ignored(signal) {
                 continue;
             }
-            // First what a signal asks for: one that comes between these lines must not be lost.
+            // The action first: a signal between these lines must not be lost.
             signal_hook::flag::register(signal, Arc::clone(asked))?;
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&again))?;
             signal_hook::flag::register(signal, Arc::clone(&again))?;
@@ -45,13 +45,13 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The flag itself, for whoever has to look at it often.
+    /// The flag itself, for code that checks it often.
     pub fn flag(&self) -> &AtomicBool {
         &self.0
     }
 }
 
-/// Whether whoever started this process had it ignore the signal (`SigIgn` of proc_pid_status(5)).
+/// Whether the parent process had this signal ignored (`SigIgn` of proc_pid_status(5)).
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,5 +1,4 @@
-//! What the flight recorder kept, as an input like any other: `--store`, `--at`, `--since`,
-//! `--until`.
+//! The flight recorder's store as an input: `--store`, `--at`, `--since`, `--until`.
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -13,16 +12,15 @@ use crate::messages::HintedError;
 use crate::recorded::{self, RecordedIncident};
 use crate::when;
 
-/// Where the recorder keeps its store unless told (systemd's StateDirectory).
+/// The recorder's default store (systemd's StateDirectory).
 pub const FOLDER: &str = "/var/lib/iowhy";
-/// `--at` is a moment with so much time around it, ns; where it shows no seconds, a minute with the
-/// half of that.
+/// `--at` is a time with this much around it, ns; without seconds, a minute with half of that.
 const AROUND_NS: i64 = 60 * SECOND_NS;
 
-/// Where help lists these options.
+/// The heading of these options in help.
 const RECORDED: &str = "Recorded by `iowhy watch`";
 
-/// Which stretch of the past.
+/// A past interval.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct StoreInput {
     /// The recorder's store [default: /var/lib/iowhy]
@@ -42,17 +40,17 @@ pub struct StoreInput {
 }
 
 impl StoreInput {
-    /// Whether the past is asked for.
+    /// Whether a past time or the store is selected.
     pub fn asked(&self) -> bool {
         self.store.is_some() || !self.at.is_empty() || self.since.is_some() || self.until.is_some()
     }
 
-    /// Whether a stretch of the past is asked for, not a moment.
+    /// Whether an interval is selected, not a single time.
     pub fn is_stretch(&self) -> bool {
         self.since.is_some() || self.until.is_some()
     }
 
-    /// Whether a stretch or a moment of it is asked for, not all that the store has.
+    /// Whether an interval or a time is selected, not the whole store.
     pub fn is_of_a_time(&self) -> bool {
         self.is_stretch() || !self.at.is_empty()
     }
@@ -67,14 +65,14 @@ impl StoreInput {
         StoreInput { at: vec![at.to_string()], ..self.clone() }
     }
 
-    /// What a time names: a moment, or a minute where it shows no seconds.
+    /// A time from the user: a moment, or a minute if it has no seconds.
     fn named(text: &str) -> anyhow::Result<Span> {
         let from_ns = when::asked(text, &when::now())?;
         let minute = if when::names_a_minute(text) { 60 * SECOND_NS - 1 } else { 0 };
         Ok(Span { from_ns, to_ns: from_ns.saturating_add(minute) })
     }
 
-    /// What `--at` names, if it is given once.
+    /// The time of `--at`, if it is given once.
     fn moment(&self) -> anyhow::Result<Option<Span>> {
         match self.at.as_slice() {
             [at] => Self::named(at).map(Some),
@@ -82,12 +80,11 @@ impl StoreInput {
         }
     }
 
-    /// The stretch of time.
+    /// The selected interval.
     ///
-    /// # Errors
-    /// If a time is none, or the end comes before the beginning.
+    /// # Errors If a time is invalid, or the end is before the start.
     pub fn span(&self) -> anyhow::Result<Span> {
-        // One now for both ends.
+        // The same `now` for both ends.
         let now = when::now();
         let moment = |text: &String| when::asked(text, &now);
         match self.at.as_slice() {
@@ -135,8 +132,8 @@ pub fn open(folder: &Path) -> anyhow::Result<Store> {
     })
 }
 
-/// Emits what a store has of the past: the single I/Os of incidents where they are wanted and
-/// there are any, else histograms and averages. Lines of prose, for the listings of inputs: none.
+/// Emits a past interval of a store: the single I/Os of incidents if they are wanted and exist,
+/// else histograms and averages. Returns no lines of prose.
 ///
 /// # Errors
 /// If it cannot be read, or contains nothing of that time.
@@ -199,10 +196,10 @@ pub fn emit(
     Ok(())
 }
 
-/// Gaps that are reported one by one.
+/// Gaps that are listed individually.
 const GAPS_LISTED: usize = 3;
 
-/// Says when nothing was recorded: what is shown does not cover it.
+/// Reports when nothing was recorded, because the output does not cover it.
 fn report_gaps(gaps: &[Gap]) {
     let length = |gap: &Gap| gap.to_ns.saturating_sub(gap.from_ns) as f64;
     let mut longest: Vec<&Gap> = gaps.iter().collect();
@@ -234,14 +231,13 @@ fn report_gaps(gaps: &[Gap]) {
     }
 }
 
-/// Whether a stretch of time is of an incident, or its I/Os are kept.
+/// Whether an interval is part of an incident, or its I/Os are kept.
 fn holds(incident: &RecordedIncident, stretch: Span) -> bool {
     let its = incident.span();
     stretch.touches(its.from_ns, its.to_ns) || recorded::touches(&incident.files, stretch)
 }
 
-/// Leaves of the incidents that touch a moment only the one which went on then, or is nearest to
-/// it.
+/// Keeps only the incident at this time, or the nearest one.
 fn nearest<'a>(
     touched: &mut Vec<&'a RecordedIncident>,
     moment: Span,
@@ -251,7 +247,7 @@ fn nearest<'a>(
     touched.first().copied()
 }
 
-/// How far an incident is from a moment, and, where it went on then, when it was noticed.
+/// The distance of an incident from a time, and, for one at that time, when it was noticed.
 fn distance_ns(incident: &RecordedIncident, moment: Span) -> (u64, u64) {
     let its = incident.span();
     let apart_ns =
@@ -260,7 +256,7 @@ fn distance_ns(incident: &RecordedIncident, moment: Span) -> (u64, u64) {
     (apart_ns.max(0) as u64, at_ns.abs_diff(at_ns.clamp(moment.from_ns, moment.to_ns)))
 }
 
-/// Says of which incident the answer is, and when others were that touch the time around a moment.
+/// Reports which incident the answer is about, and the times of other incidents nearby.
 fn report_other_incidents(
     incidents: &[RecordedIncident],
     moment: Span,
@@ -299,12 +295,12 @@ fn report_other_incidents(
     crate::messages::warn(&text, Some(&format!("use `--at '{first}'` to see it")));
 }
 
-/// Bytes of an incident's capture at most, as of any file: what is cut has no end, which is
-/// reported.
+/// Maximum bytes of an incident's capture, as for any file: a truncated one lacks its end mark,
+/// which is reported.
 pub const LONGEST_CAPTURE: u64 = 1 << 30;
 
-/// Those of the stretch that is asked for, as they are listed; none if no past is asked for or none
-/// can be read.
+/// The incidents of the selected interval, as listed; none if no interval is selected or none can
+/// be read.
 pub fn rows(past: &StoreInput) -> Vec<IncidentRow> {
     let known = || -> anyhow::Result<Vec<IncidentRow>> {
         let (folder, span) = (past.folder(), past.span()?);
@@ -315,8 +311,8 @@ pub fn rows(past: &StoreInput) -> Vec<IncidentRow> {
     if past.asked() { known().unwrap_or_default() } else { Vec::new() }
 }
 
-/// The same, and the clock on which they are drawn: the stretch that is asked for, as far as it has
-/// ends, and up to now; of a moment, all of each incident around it.
+/// The same, with the time range for drawing: the selected interval, up to now if it has no end;
+/// for a single time, the full length of each incident around it.
 pub fn timeline(past: &StoreInput) -> Timeline {
     let rows = rows(past);
     let (mut from_ns, mut to_ns) = (None, None);
@@ -329,11 +325,10 @@ pub fn timeline(past: &StoreInput) -> Timeline {
     Timeline { rows, from_ns, to_ns }
 }
 
-/// What is asked of a store beside a verdict of this moment, ns: a day.
+/// How far back the store is searched beside a live verdict, ns: a day.
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 
-/// The incidents of the last day in this machine's store; none where there is no store that may be
-/// read.
+/// The incidents of the last day in this machine's store; none without a readable store.
 pub fn of_the_last_day() -> Vec<IncidentRow> {
     let folder = Path::new(FOLDER);
     let Ok(store) = Store::open(folder) else { return Vec::new() };
@@ -343,14 +338,13 @@ pub fn of_the_last_day() -> Vec<IncidentRow> {
     all.iter().map(|one| one.row(is_written)).collect()
 }
 
-/// What this machine's recorder learned to be usual; nothing where there is no store that may be
-/// read.
+/// The usual latencies learned by this machine's recorder; none without a readable store.
 pub fn learned() -> LearnedHistograms {
     recorded::learned(Path::new(FOLDER))
 }
 
-/// Says what a store that contains nothing of a time does hold; whether nobody watched then, or
-/// nothing was done.
+/// Reports what an empty interval's store contains instead, and whether nothing was watching then
+/// or there was no I/O.
 pub fn nothing(store: &Store, folder: &Path, unwatched: bool) -> anyhow::Error {
     let segments = store.segments().unwrap_or_default();
     let began = |name: Option<&iowhy_store::SegmentName>| {
@@ -382,7 +376,7 @@ mod tests {
         let minute = at("2026-11-22 03:12").moment().expect("a time").expect("one");
         let second = at("2026-11-22 03:12:00").moment().expect("a time").expect("one");
         assert_eq!(minute.from_ns, second.from_ns);
-        // Two minutes are looked at either way.
+        // Two minutes are searched on either side.
         for (text, begins_s) in [("2026-11-22 03:12", -30), ("2026-11-22 03:12:00", -60)] {
             let span = at(text).span().expect("a span");
             assert_eq!(span.from_ns, minute.from_ns + begins_s * SECOND_NS, "{text}");
@@ -405,7 +399,7 @@ mod tests {
             nearest(&mut touched, moment).map(|one| one.files.id.clone())
         };
         assert_eq!(of(minute).as_deref(), Some("37"));
-        // A moment has the one whose I/Os hold it.
+        // A time selects the incident whose I/Os include it.
         assert_eq!(of(second).as_deref(), Some("-20"));
     }
 }

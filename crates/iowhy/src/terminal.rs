@@ -1,4 +1,4 @@
-//! What the terminal can show: width, colours, letters.
+//! Properties of the terminal: width, colours, characters.
 
 use std::io::IsTerminal;
 
@@ -6,13 +6,13 @@ use iowhy_show::{Colour, Style};
 
 use crate::when;
 
-/// Rows and columns where nothing else is known.
+/// Default rows and columns.
 const PLAIN: (usize, usize) = (24, 80);
 /// Narrower than this no view is legible; wider than this the eye loses the row.
 pub const WIDTHS: std::ops::RangeInclusive<usize> = 40..=400;
 
-/// The style that stdout takes: its size, and colours and block letters as far as the
-/// environment promises them.
+/// The style for stdout: its size, and colours and block characters as far as the environment
+/// supports them.
 pub fn style() -> Style {
     let (height, width) = size().unwrap_or(PLAIN);
     let style = Style::plain();
@@ -39,7 +39,7 @@ fn size() -> Option<(usize, usize)> {
     Some((rows, columns))
 }
 
-/// Colours by the usual promises: `NO_COLOR` (no-color.org) forbids, `CLICOLOR_FORCE` forces,
+/// Colours by the usual conventions: `NO_COLOR` (no-color.org) forbids, `CLICOLOR_FORCE` forces,
 /// else a terminal gets what `COLORTERM` and `TERM` say.
 fn colour() -> Colour {
     let set = |name| std::env::var(name).is_ok_and(|value| !value.is_empty() && value != "0");
@@ -57,7 +57,7 @@ fn colour() -> Colour {
     }
 }
 
-/// Whether the locale's letters are UTF-8.
+/// Whether the locale uses UTF-8.
 fn unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
@@ -68,8 +68,8 @@ fn unicode() -> bool {
     })
 }
 
-/// Paragraphs for paper of this width: lines that belong together are joined and broken anew, and
-/// what follows the first break of a line that has a place of its own stands below its text.
+/// Wraps paragraphs at this width: lines of a paragraph are joined and wrapped again; list items
+/// keep their indent.
 pub fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::new();
     let mut paragraph: Option<(usize, String)> = None;
@@ -99,7 +99,7 @@ pub fn wrapped(text: &str, width: usize) -> String {
     out
 }
 
-/// Lines for paper of this width, each broken by itself; what follows stands below this column.
+/// Wraps each line separately at this width; continuation lines are indented to this column.
 pub fn hung(text: &str, column: usize, width: usize) -> String {
     let mut out = String::new();
     text.lines().for_each(|line| flow(Some((column, line.to_string())), width, &mut out));
@@ -117,8 +117,7 @@ fn is_heading(line: &str) -> bool {
     line.chars().any(char::is_alphabetic) && !line.chars().any(char::is_lowercase)
 }
 
-/// Where the rest of a line stands: below its second column if it has two, else below its
-/// beginning.
+/// The indent of continuation lines: the second column if there is one, else that of the line.
 fn hang(line: &str) -> usize {
     let indent = line.len() - line.trim_start().len();
     let gap = line[indent..].find("  ").map(|at| at + indent);
@@ -133,7 +132,7 @@ fn hang(line: &str) -> usize {
 
 fn flow(paragraph: Option<(usize, String)>, width: usize, out: &mut String) {
     let Some((hang, text)) = paragraph else { return };
-    // Narrower than this, a column of text is none.
+    // Minimum width of a column of text.
     let hang = if hang + 20 > width { 2 } else { hang };
     let mut rest = text.as_str();
     let mut first = true;
@@ -148,7 +147,7 @@ fn flow(paragraph: Option<(usize, String)>, width: usize, out: &mut String) {
             true => rest[..end].rfind(' ').filter(|at| *at > least),
             false => None,
         };
-        // A word that is longer than the line stands on one of its own.
+        // A word longer than the line is on a line of its own.
         let cut = match cut {
             None if end < rest.len() => rest[end..].find(' ').map(|at| at + end),
             cut => cut,

@@ -1,11 +1,9 @@
-//! Packed inputs (gzip, xz, zstd, bzip2) as the text they hold, and archives (tar, zip) member by
-//! member.
+//! Unpacks inputs (gzip, xz, zstd, bzip2), and reads archives (tar, zip) member by member.
 //!
 //! One rule for all packings: every frame is read (`cat a.zst b.zst`, pigz, pbzip2, pzstd), every
-//! checksum verified, and bytes after the last frame are an error. What is unpacked comes from
-//! strangers: it is bounded by the [`Budget`] of the run, in depth and in the memory a decoder may
-//! ask for. What goes past a bound is an error of the input that shows it; what came before it has
-//! been read.
+//! checksum verified, and bytes after the last frame are an error. Packed data is untrusted: it is
+//! bounded by the [`Budget`] of the run, in depth and in decoder memory. Exceeding a bound is an
+//! error of that input; everything before it has been read.
 
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
@@ -16,13 +14,13 @@ use zip::result::ZipError;
 
 use crate::budget::Budget;
 
-/// Packings around packings that are taken off.
+/// Maximum nesting of packings.
 const DEPTH: usize = 3;
 /// Memory of a decoder, KiB and bytes: xz and zstd need 64 and 128 MiB at their highest usual
 /// levels.
 const XZ_KIB: u32 = 128 << 10;
 const ZSTD_WINDOW: u64 = 128 << 20;
-/// Bytes asked of a decoder at a time.
+/// Bytes read from a decoder at a time.
 const BUFFER: usize = 1 << 17;
 /// A block of a tar archive.
 const BLOCK: usize = 512;
@@ -32,7 +30,7 @@ const OF_NO_CONTENT: &[u8] = b"125xgKLVN";
 /// Longest name of a member.
 const NAME: u64 = 4096;
 
-/// What an input is once it is unpacked.
+/// An unpacked input.
 pub enum InputBody<'a> {
     /// Text, or a binary capture.
     Capture(Box<dyn BufRead + 'a>),
@@ -40,10 +38,9 @@ pub enum InputBody<'a> {
     Archive(Box<dyn BufRead + 'a>),
 }
 
-/// Takes off what an input is packed in.
+/// Unpacks an input.
 ///
-/// # Errors
-/// What the input shows when it cannot be read, and that it is packed too deep.
+/// # Errors If the input cannot be read or is packed too deep.
 pub fn unpacked<'a>(
     mut reader: Box<dyn BufRead + 'a>,
     budget: &'a Budget,
@@ -82,7 +79,7 @@ impl PackedAs {
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
                 Some(PackedAs::Zstd)
             }
-            // A block, or the end of what is empty.
+            // A block, or the end of an empty stream.
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..]
             | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, ..] => Some(PackedAs::Bzip2),
             _ => None,
@@ -103,11 +100,11 @@ fn refused(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("{why}; unpack it and name the capture"))
 }
 
-/// Frame after frame of zstd; those to be skipped are skipped.
+/// Frames of zstd one after the other, without skippable ones.
 struct ZstdReader<R> {
     packed: R,
     decoder: FrameDecoder,
-    /// Bytes that the open frame gave; `None` between frames.
+    /// Bytes decoded from the open frame; `None` between frames.
     given: Option<u64>,
 }
 
@@ -139,7 +136,7 @@ impl<R: BufRead> ZstdReader<R> {
         Ok(false)
     }
 
-    /// Whether the frame that is over gave what it says.
+    /// Whether the finished frame has the declared size.
     fn verify(&self, given: u64) -> io::Result<()> {
         let written = self.decoder.get_checksum_from_data();
         if written.is_some() && written != self.decoder.get_calculated_checksum() {
@@ -181,7 +178,7 @@ fn damaged(why: &dyn std::fmt::Display) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why.to_string())
 }
 
-/// Stops a decoder that gives too much, or takes too long.
+/// Stops a decoder that outputs too much or takes too long.
 struct BoundedReader<'a> {
     inner: Box<dyn Read + 'a>,
     budget: &'a Budget,
@@ -195,7 +192,7 @@ impl Read for BoundedReader<'_> {
     }
 }
 
-/// Takes so many bytes, and fails if there are fewer.
+/// Reads exactly this many bytes, or fails.
 fn skip(from: &mut dyn Read, bytes: u64) -> io::Result<()> {
     match io::copy(from, &mut io::sink())? {
         taken if taken == bytes => Ok(()),
@@ -203,18 +200,17 @@ fn skip(from: &mut dyn Read, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Whether a tar archive begins with these bytes: its mark, and a sum that fits.
+/// Whether a tar archive begins with these bytes: its magic, and a valid checksum.
 fn is_tar(head: &[u8]) -> bool {
     head.get(..BLOCK).is_some_and(|block| Member::of(block).is_some())
 }
 
-/// Whether a zip archive begins with these bytes: the head of a file, or the end of an archive of
-/// none.
+/// Whether a zip archive begins with these bytes: a file header, or the end of an empty archive.
 fn is_zip(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
 }
 
-/// The head of a member.
+/// The header of a member.
 struct Member {
     name: String,
     size: u64,
@@ -261,8 +257,8 @@ impl Member {
     }
 }
 
-/// Gives every ordinary file of an archive to `take`: its name, its size and its bytes. How many
-/// members were left out because they hold what is not text: devices, FIFOs, files with holes.
+/// Passes every regular file of an archive to `take`: name, size and bytes. Returns how many
+/// members were left out because they are not regular: devices, FIFOs, sparse files.
 ///
 /// # Errors
 /// What the input shows when it cannot be read on, or where it is not an archive any more.
@@ -276,7 +272,7 @@ pub fn members(
     let mut long_name: Option<String> = None;
     let mut left_out = 0;
     let mut block = [0; BLOCK];
-    // An archive ends by two blocks of zeros; what follows them is another one (`cat a.tar b.tar`).
+    // An archive ends with two blocks of zeros; another may follow (`cat a.tar b.tar`).
     while !archive.fill_buf()?.is_empty() {
         archive.read_exact(&mut block)?;
         if block.iter().all(|byte| *byte == 0) {
@@ -315,11 +311,10 @@ pub fn members(
     Ok(left_out)
 }
 
-/// Bytes of a zip archive: its list of members stands at its end, so all of it is kept.
+/// Bytes of a zip archive: its directory is at the end, so all of it is kept.
 const ZIP: u64 = 256 << 20;
 
-/// The same of a zip archive. Members in a packing that is not read, or behind a password, are left
-/// out.
+/// The same for a zip archive. Members with an unsupported compression or a password are left out.
 fn members_of_zip(
     archive: &mut dyn BufRead,
     take: &mut dyn FnMut(&str, u64, &mut dyn BufRead) -> io::Result<()>,
@@ -373,7 +368,7 @@ mod tests {
         Box::leak(Box::new(Budget::new(Duration::MAX)))
     }
 
-    /// What comes out of packed bytes that come from a file, and why no more.
+    /// The unpacked bytes of a file, and why unpacking stopped.
     fn read(bytes: &[u8]) -> (Vec<u8>, io::Result<()>) {
         let (budget, mut text) = (budget(), Vec::new());
         let file = BufReader::new(budget.metered(bytes));
@@ -439,7 +434,7 @@ mod tests {
                     let mut flipped = both.clone();
                     flipped[place] ^= 1 << bit;
                     let (text, outcome) = read(&flipped);
-                    // What is not content, such as the time in a head of gzip, may change.
+                    // Bytes that are not content, such as the time in a gzip header, may change.
                     let same = text == twice && outcome.is_ok();
                     let reported = text.starts_with(once) && outcome.is_err();
                     assert!(same || reported, "{name}: bit {bit} of byte {place} flipped");
@@ -458,7 +453,7 @@ mod tests {
         let whole = pack(&vec![0; (FREE + (8 << 20)) as usize]);
         let error = text_of(&whole).err().map(|error| error.to_string());
         assert!(error.as_ref().is_some_and(|error| error.contains("500 times")), "{error:?}");
-        // Each below what is free, and all in what is small.
+        // Each is below the free limit, and all come from a small input.
         let (part, budget) = (pack(&vec![b'x'; (FREE / 4) as usize]), budget());
         let outcomes = (0..9).map(|_| {
             let body = unpacked(Box::new(&part[..]), budget)?;
@@ -500,7 +495,7 @@ mod tests {
         let both = [("host/a.txt", text.as_str()), ("host/b.txt", "two")]
             .map(|(name, text)| (name.to_string(), text.to_string()));
         assert_eq!(read(&archive), (both.to_vec(), Some(0)));
-        // The sum of `two` stands 14 bytes into the member's entry of the list at the end.
+        // The checksum of `two` is 14 bytes into the member's entry of the directory at the end.
         let entry = archive.windows(4).rposition(|bytes| bytes == b"PK\x01\x02").unwrap();
         let mut damaged = archive.clone();
         damaged[entry + 16] ^= 1;
@@ -542,7 +537,7 @@ mod tests {
             ("host/b".to_string(), 3, "two".to_string()),
         ];
         assert_eq!(read(&archive), (both.to_vec(), Some(0)));
-        // One after the other, each with its end.
+        // Concatenated, each with its own end.
         let ended = |name: &str, text: &str| [member(name, text), vec![0; 2 * BLOCK]].concat();
         let joined = [ended("host/a", "one"), ended("host/b", "two")].concat();
         assert_eq!(read(&joined), (both.to_vec(), Some(0)));

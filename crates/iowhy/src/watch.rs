@@ -1,6 +1,6 @@
 //! The loop of every command that watches this machine, and of the recorder: it sleeps until a
-//! collector is due, polls it into a sink, and hands over what came, one stretch of time after the
-//! other, until its time is over, the command it runs has ended, or the user stops it.
+//! collector is due, polls it into a sink, and returns the records interval by interval, until its
+//! time is over, its command has ended, or the user stops it.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -19,31 +19,31 @@ pub use crate::plan::Plan;
 use crate::stop::Stop;
 use crate::watch_time::RunningCommand;
 
-/// The longest sleep: a request to stop and a dead pipe are seen that soon.
+/// The longest sleep, which bounds the delay of a stop request or a closed pipe.
 const NAP: Duration = Duration::from_millis(200);
 
-/// Collectors at work, and where they emit.
+/// Running collectors and their sink.
 pub struct Watch<S = Recording> {
-    /// What they gave so far.
+    /// Their records so far.
     pub sink: S,
     /// The collectors.
     pub collectors: LiveCollectors,
     stop: Stop,
     command: Option<RunningCommand>,
     begun: Instant,
-    /// How long it goes on.
+    /// Its time limit.
     length: Duration,
-    /// When the stretch is over, or was, since the start.
+    /// The end of the current interval, since the start.
     until: Duration,
     cpu_before: Duration,
     progress: Progress,
-    /// What the line of progress says.
+    /// The text of the line of progress.
     reported: String,
 }
 
 impl<S: Sink> Watch<S> {
-    /// Goes on with collectors that have begun, from now on and as long as the plan says. The stop
-    /// was made before anything was watched.
+    /// Continues with started collectors, from now on and as long as the plan says. The stop flag
+    /// was created before anything was watched.
     pub fn of(sink: S, mut collectors: LiveCollectors, stop: Stop, plan: &Plan) -> Watch<S> {
         collectors.align();
         Watch {
@@ -60,11 +60,11 @@ impl<S: Sink> Watch<S> {
         }
     }
 
-    /// Starts the command of the plan, if there is one, then gives up what rights only the
-    /// beginning needed. What is to be written was opened before.
+    /// Starts the command of the plan, if there is one, then drops privileges. Outputs were opened
+    /// before.
     ///
-    /// # Errors
-    /// If the command cannot be started, or the kernel can confine and refuses.
+    /// # Errors If the command cannot be started, or the kernel supports confinement and refuses
+    /// it.
     pub fn set_out(&mut self, plan: &Plan) -> anyhow::Result<()> {
         self.command = plan.command.start()?;
         if plan.stacks {
@@ -72,13 +72,13 @@ impl<S: Sink> Watch<S> {
         } else {
             iowhy_live::give_up_rights()?;
         }
-        // Landlock keeps a process from looking into the maps of others.
+        // Landlock prevents reading the maps of other processes.
         let later = if plan.stacks { &Later::Look } else { &plan.later };
         let event_text = self.collectors.of::<Ftrace>().is_some();
         confinement::watching(later, plan.root.as_deref(), event_text)
     }
 
-    /// Whether it is over: its time, its command, or by the user.
+    /// Whether it is over: time limit, command or user.
     pub fn is_over(&self) -> bool {
         self.elapsed() >= self.length || self.stopped()
     }
@@ -88,7 +88,7 @@ impl<S: Sink> Watch<S> {
         self.stop.asked() || self.command.as_ref().is_some_and(RunningCommand::has_ended)
     }
 
-    /// When the stretch is over, or was, since the start.
+    /// The end of the current interval, since the start.
     pub fn until(&self) -> Duration {
         self.until
     }
@@ -98,19 +98,18 @@ impl<S: Sink> Watch<S> {
         self.begun.elapsed()
     }
 
-    /// The loop: watches for a stretch of this length, and no longer than it goes on. Between two
-    /// polls `wait` waits, at most for the given time, and ends the stretch by `true`. At
-    /// the end all are polled that belong to a stretch of this length.
+    /// The loop: watches for an interval of this length, at most until the end of the watch.
+    /// Between two polls `wait` waits, at most for the given time, and ends the interval by
+    /// returning `true`. At the end it polls all collectors of an interval of this length.
     ///
-    /// # Errors
-    /// If a source broke, or what `wait` says.
+    /// # Errors If a source broke, or an error of `wait`.
     pub fn run(
         &mut self,
         length: Duration,
         mut wait: impl FnMut(&mut Watch<S>, Duration) -> anyhow::Result<bool>,
     ) -> anyhow::Result<()> {
-        // Stretches follow each other without a gap, but for one in which nothing was polled: the
-        // machine was suspended, or this process was not let run.
+        // Intervals follow each other without a gap, except after a time without polls: the machine
+        // was suspended, or this process did not run.
         let (next, now) = (self.until.saturating_add(length), self.elapsed());
         let next = if next > now { next } else { now.saturating_add(length) };
         self.until = next.min(self.length);
@@ -124,13 +123,13 @@ impl<S: Sink> Watch<S> {
             }
         }
         self.until = self.until.min(self.elapsed());
-        // What came before something failed is not lost.
+        // Records from before a failure are not lost.
         self.collectors.poll_stretch(length, &mut self.sink)?;
         outcome.map(|_| ())
     }
 
-    /// Waits, and tells on a terminal what is done meanwhile and how long it still takes: until the
-    /// end, or until that of the stretch if there is no end.
+    /// Waits, and shows progress and the remaining time on a terminal: until the end, or until the
+    /// end of the interval if there is none.
     pub fn nap(&mut self, nap: Duration, doing: &str) {
         std::thread::sleep(nap);
         let end = if self.length < Duration::MAX { self.length } else { self.until };
@@ -141,7 +140,7 @@ impl<S: Sink> Watch<S> {
         self.tell(format!("{doing}, {left} s left; Ctrl-C ends early"));
     }
 
-    /// Says on a terminal what is done.
+    /// Shows progress on a terminal.
     pub fn tell(&mut self, text: String) {
         if text != self.reported {
             self.progress.update(&text);
@@ -149,13 +148,12 @@ impl<S: Sink> Watch<S> {
         }
     }
 
-    /// Clears the line of progress, for what is drawn on the same terminal.
+    /// Clears the line of progress before drawing on the same terminal.
     pub fn quiet(&mut self) {
         self.tell(String::new());
     }
 
-    /// Ends the collectors: they give what they still hold and let go of the kernel. What they knew
-    /// can still be asked.
+    /// Ends the collectors: they emit the rest and detach. Their results remain available.
     ///
     /// # Errors
     /// If a source broke.
@@ -166,7 +164,7 @@ impl<S: Sink> Watch<S> {
 }
 
 impl Watch {
-    /// Begins the collectors, and gives up what rights they needed for that.
+    /// Begins the collectors, and drops the privileges needed for that.
     ///
     /// # Errors
     /// As [`LiveCollectors::begin`].
@@ -174,7 +172,7 @@ impl Watch {
         Watch::start_with(plan, |_, _| Ok(()))
     }
 
-    /// The same with more collectors than a plan asks for.
+    /// The same with additional collectors.
     ///
     /// # Errors
     /// As [`LiveCollectors::begin`], and if `more` cannot begin.
@@ -182,7 +180,7 @@ impl Watch {
         plan: &Plan,
         more: impl FnOnce(&mut LiveCollectors, &mut Recording) -> anyhow::Result<()>,
     ) -> anyhow::Result<Watch> {
-        // Before anything is watched: what was seen is shown to whoever stops it at once.
+        // Before anything is watched, so that an immediate stop still shows results.
         let (stop, mut recording) = (Stop::new()?, Recording::new());
         let mut collectors = LiveCollectors::begin(plan, &mut recording)?;
         more(&mut collectors, &mut recording)?;
@@ -191,8 +189,8 @@ impl Watch {
         Ok(watch)
     }
 
-    /// What is left to be filtered here: all of it where the kernel's event text is read, only
-    /// devices and operations where the kernel has counted already.
+    /// The part of the filter that is applied here: all of it for the kernel's event text, only
+    /// devices and operations if the kernel has counted already.
     pub fn filter_of_counted(&mut self, selection: &Selection) -> Filter {
         match self.collectors.of::<Ftrace>() {
             Some(_) => selection.filter(&mut self.sink),
@@ -205,12 +203,12 @@ impl Watch {
         self.collectors.of().is_some_and(BlockTrace::plug_clock)
     }
 
-    /// What each stack sent since the last time, and how many I/Os had none.
+    /// I/Os by stack since the last call, and the number without a stack.
     pub fn take_stacks(&mut self) -> (Vec<StackCount>, u64) {
         self.collectors.of_mut().map(BlockTrace::take_stacks).unwrap_or_default()
     }
 
-    /// Watches for a stretch of this length.
+    /// Watches for an interval of this length.
     ///
     /// # Errors
     /// If a source broke.
@@ -222,7 +220,7 @@ impl Watch {
         })
     }
 
-    /// Ends the watch; shows what it cost, if that was asked for, and which devices went away.
+    /// Ends the watch; reports its cost, if requested, and devices that went away.
     ///
     /// # Errors
     /// If a source broke.
@@ -239,7 +237,7 @@ impl Watch {
     }
 }
 
-/// A watch in stretches of one length, each with what came in it.
+/// A watch in intervals of equal length, each with its records.
 pub struct Stretches {
     watch: Option<Watch>,
     length: Duration,
@@ -249,14 +247,14 @@ pub struct Stretches {
 }
 
 impl Stretches {
-    /// As many as were asked for: one without an interval, without a count until the user stops it.
+    /// The requested number: one without an interval; without a count until the user stops it.
     pub fn of(watch: Watch, repeat: Repeat, length: Duration) -> Stretches {
         let crosscheck = CrossCheck::default();
         Stretches { watch: Some(watch), length, left: repeat.reports(), crosscheck }
     }
 
-    /// Watches the next one; `None` after the last one. So often something is done with what came
-    /// meanwhile.
+    /// Watches the next one; `None` after the last one. `with` is called every `step` with the
+    /// records so far.
     ///
     /// # Errors
     /// If a source broke.
@@ -277,7 +275,7 @@ impl Stretches {
             }
         }
         watch.quiet();
-        // The end shows what never completed: it belongs to the last stretch.
+        // Requests that never completed are known at the end, and belong to the last interval.
         let plug_clock = watch.plug_clock();
         let mut recording = if left == 0 || watch.stopped() {
             watch.end()?
@@ -294,12 +292,12 @@ impl Stretches {
     }
 }
 
-/// What is reported of a device that is gone.
+/// The note on a removed device.
 pub fn went_away(name: &str) -> String {
     format!("`{name}` disappeared while being watched; its earlier I/O is kept")
 }
 
-/// The devices that are gone by now, or whose medium is.
+/// The devices that were removed, or whose medium was.
 ///
 /// # Errors
 /// If /sys cannot be read.
@@ -311,7 +309,7 @@ pub fn vanished(collectors: &LiveCollectors) -> anyhow::Result<Vec<String>> {
     Ok(had.filter(|name| !now.contains(name.as_str())).collect())
 }
 
-/// Adds what sysfs reports of the devices that did something to the open listing.
+/// Adds sysfs facts about active devices to the open listing.
 pub fn state_facts(recording: &mut Recording) -> anyhow::Result<()> {
     for device in known_devices()? {
         let Some(id) = recording.find_device(&device.name) else { continue };

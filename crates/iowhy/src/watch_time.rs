@@ -24,10 +24,9 @@ pub struct WatchTime {
 }
 
 impl WatchTime {
-    /// Whether this machine is to be watched, whatever is piped in.
+    /// Whether to watch this machine, even if something is piped in.
     ///
-    /// # Errors
-    /// If captures are to be read as well as a command to be watched.
+    /// # Errors If both captures and a command are given.
     pub fn is_live(&self, files: &Files) -> anyhow::Result<bool> {
         if files.named() && self.given.is_some() {
             return Err(HintedError::error(
@@ -38,7 +37,7 @@ impl WatchTime {
         Ok(!files.named() && (self.watch_for.is_some() || self.given.is_some()))
     }
 
-    /// The longest time, if nothing else was reported: until the command ends, or a default.
+    /// The time limit: as given, else until the command ends, or a default.
     pub fn longest(&self, default: Duration) -> Duration {
         let unbounded = if self.given.is_some() { Duration::MAX } else { default };
         self.watch_for.unwrap_or(unbounded)
@@ -59,14 +58,14 @@ impl GivenCommand {
         !self.command.is_empty()
     }
 
-    /// Starts it, if there is one, with the rights that this process has now. It is not ended with
-    /// the watch.
+    /// Starts it, if there is one, with the current privileges of this process. It is not killed at
+    /// the end of the watch.
     ///
     /// # Errors
     /// If it cannot be started.
     pub fn start(&self) -> anyhow::Result<Option<RunningCommand>> {
         let Some((program, arguments)) = self.command.split_first() else { return Ok(None) };
-        // stdout is for what was asked of iowhy.
+        // stdout is for the output of iowhy.
         let out = Stdio::from(stderr().as_fd().try_clone_to_owned()?);
         let started = Command::new(program).args(arguments).stdout(out).spawn();
         let child = started.map_err(|cause| {
@@ -79,8 +78,8 @@ impl GivenCommand {
     }
 }
 
-/// A command that was started, by its pidfd: once confined, waiting for processes is forbidden,
-/// polling is not.
+/// A started command, by its pidfd: after confinement waiting for processes is forbidden, polling
+/// is not.
 pub struct RunningCommand(OwnedFd);
 
 impl RunningCommand {

@@ -1,8 +1,8 @@
-//! Moments as people type them: `03:12`, `yesterday 03:12`, `-2h`, `2026-11-22 03:12`, `monday`.
+//! Times as users type them: `03:12`, `yesterday 03:12`, `-2h`, `2026-11-22 03:12`, `monday`.
 //!
-//! A time without a zone is local, or UTC with `--utc`: what is printed can be typed. A time of day
-//! alone is the last one that was: at 10:00, `23:50` is yesterday's. A time that a change to summer
-//! time skips is the one after it, one that comes twice is the first.
+//! A time without a zone is local, or UTC with `--utc`: printed times can be typed. A time of day
+//! alone is its last occurrence: at 10:00, `23:50` is yesterday's. A time skipped by a change to
+//! summer time is moved forward; of one that occurs twice, the first is used.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 
 use crate::messages::HintedError;
 
-/// What may be written, for hints.
+/// The accepted forms, for hints.
 pub const FORMS: &str = "write `03:12`, `yesterday 03:12`, `monday 15:00`, `-2h`, `2026-11-22 \
                          03:12` (local time), `2026-11-22T03:12:07Z` or `@1763780000`";
 
@@ -56,37 +56,35 @@ pub fn parse(text: &str, now: &Zoned) -> Result<i64, String> {
     moment(text, now).and_then(|at| i64::try_from(at.as_nanosecond()).ok()).ok_or_else(wrong)
 }
 
-/// Whether a time of day shows no seconds, and so names a minute.
+/// Whether a time of day has no seconds, and so means a minute.
 pub fn names_a_minute(text: &str) -> bool {
     let Some((_, after)) = text.split_once(':') else { return false };
-    // Two digits of minutes; what follows an offset from UTC does not matter.
+    // Two digits of minutes; an offset from UTC may follow.
     after.as_bytes().get(2) != Some(&b':')
 }
 
-/// The same of an argument: what is not a moment is an error that shows the forms.
+/// The same for an argument: an invalid time is an error that lists the forms.
 ///
-/// # Errors
-/// If the text is not a moment.
+/// # Errors If the text is not a time.
 pub fn asked(text: &str, now: &Zoned) -> anyhow::Result<i64> {
     parse(text, now).map_err(|why| HintedError::error(why, FORMS))
 }
 
-/// The zone of this run, once it is settled.
+/// The zone of this run, once it is set.
 static ZONE: OnceLock<TimeZone> = OnceLock::new();
 
-/// Settles in which zone times are reported: UTC if that is asked for, else the local one. Done
-/// before files are shut off.
+/// Sets the zone of printed times: UTC if requested, else the local one. Done before confinement.
 pub fn settle(utc: bool) {
     _ = ZONE.set(if utc { TimeZone::UTC } else { local() });
 }
 
-/// The zone in which times are reported and read.
+/// The zone in which times are printed and read.
 pub fn zone() -> &'static TimeZone {
     ZONE.get_or_init(local)
 }
 
 /// The zone that `TZ` names (tzset(3): a file below the folder of zones, a path, or a rule), else
-/// that of the machine. One that is not known is UTC, as it is for date(1).
+/// that of the machine. An unknown one is UTC, as for date(1).
 fn local() -> TimeZone {
     let Some(named) = std::env::var_os("TZ") else { return TimeZone::system() };
     let named = named.to_string_lossy();
@@ -100,13 +98,13 @@ fn local() -> TimeZone {
     of_file.or_else(|| TimeZone::posix(named).ok()).unwrap_or(TimeZone::UTC)
 }
 
-/// The zone of this machine, by its name if it has one, else by how far it is from UTC now.
+/// The zone of this machine, by name if it has one, else by its current offset from UTC.
 pub fn zone_of_machine() -> String {
     let zone = local();
     zone.iana_name().map_or_else(|| clock::offset(now_ns(), &zone), str::to_string)
 }
 
-/// A moment as people read it.
+/// Formats a time.
 pub fn words(ns: i64) -> String {
     clock::date_and_time(ns, zone())
 }
@@ -116,12 +114,12 @@ pub fn now_ns() -> i64 {
     i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
-/// Now, in the zone in which times are reported.
+/// Now, in the zone of printed times.
 pub fn now() -> Zoned {
     Zoned::now().with_time_zone(zone().clone())
 }
 
-/// Days and weeks besides what [`duration`] knows.
+/// Days and weeks in addition to the units of [`duration`].
 pub fn long_duration(text: &str) -> Result<std::time::Duration, String> {
     let days = |count: &str, days: f64| {
         let count: f64 = count.parse().map_err(|_| format!("`{text}` is not a duration"))?;
@@ -141,7 +139,7 @@ pub fn long_duration(text: &str) -> Result<std::time::Duration, String> {
     duration(text).map(length)
 }
 
-/// A length as the clocks of this process take it.
+/// A duration for the clocks of this process.
 pub fn length(of: Nanos) -> std::time::Duration {
     std::time::Duration::from_nanos(of.ns().max(0) as u64)
 }
@@ -160,7 +158,7 @@ fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {
         let seconds: f64 = seconds.parse().ok().filter(|seconds: &f64| seconds.is_finite())?;
         return Timestamp::from_nanosecond((seconds * 1e9) as i128).ok();
     }
-    // An offset stands apart from the time where iowhy prints one.
+    // iowhy prints a blank before an offset.
     let whole = text.replace(" +", "+").replace(" -", "-");
     if let Ok(exact) = whole.parse::<Timestamp>() {
         return Some(exact);
@@ -289,12 +287,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_said() {
+    fn an_invalid_time_is_reported() {
         for text in
             ["", "soon", "25:00", "3", "03:12:99", "yesterday noon", "2026-13-01", "-2", "@x"]
         {
             let reported = at(text, "2026-11-22T09:00:00Z", "UTC0");
-            // A bare number is a length in seconds.
+            // A bare number is in seconds.
             assert!(
                 text == "-2" || reported == format!("`{text}` is not a time"),
                 "{text}: {reported}"

@@ -1,6 +1,6 @@
-//! The words on a screen: columns, stages of a request, the lines of a verdict.
+//! The terms on a screen: columns, stages of a request, the lines of a verdict.
 
-/// Each word, what it means in a line, and as a manual who else shows it or how it is computed.
+/// Each term, its meaning in a line, and as a manual which tools show it or how it is computed.
 pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "%util",
@@ -239,7 +239,7 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "recorded",
         "since when, how often",
-        "//! Since when the recorder has known this verdict of this device, and how often in 24 hours.",
+        "//! Since when the recorder has had this verdict on this device, and how often in 24 hours.",
     ),
     ("rkB/s", "KiB read per second", "//! KiB read per second (iostat(1))."),
     ("rMB/s", "MB read per second", "//! Megabytes (1,000,000 bytes) read per second."),
@@ -278,7 +278,7 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "usual",
         "latency usual at this hour",
-        "//! The median latency beside the one that the recorder learned of this device at this hour (UTC).",
+        "//! The median latency compared with the one learned for this device and hour (UTC) by the recorder.",
     ),
     ("w/s", "writes completed per second", "//! Writes that completed per second (iostat(1))."),
     (

@@ -28,7 +28,7 @@ fn hostile_inputs_and_places_break_nothing() {
 
 #[test]
 #[ignore = "long: every number of every sample"]
-fn no_number_of_any_sample_takes_a_record_with_it_unsaid() {
+fn no_invalid_number_of_any_sample_loses_a_record_without_a_report() {
     let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../read/samples");
     let row = lab::unsaid_all(Path::new(samples), Duration::from_secs(3600)).expect("it runs");
     println!("{} texts, {} failures", row.runs, row.failures.len());

@@ -224,7 +224,7 @@ fn a_filter_never_judges_a_part_as_if_it_were_the_whole() {
 }
 
 #[test]
-fn a_filter_changes_what_is_told_and_never_the_verdict() {
+fn a_filter_changes_what_is_shown_and_never_the_verdict() {
     let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/two-readers/biosnoop.txt");
     let verdicts = |arguments: &[&str]| {
         let (_, out, _) = parts(&iowhy(&[arguments, &["--json", capture]].concat()));

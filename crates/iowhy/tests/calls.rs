@@ -245,7 +245,7 @@ fn every_call_of_a_function_is_timed_also_of_one_that_calls_itself() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_said_with_the_reason() {
+fn what_cannot_be_watched_is_reported_with_the_reason() {
     for (words, reason) in [
         (&["uprobe", "/nowhere", "main"][..], "cannot read `/nowhere`"),
         (&["uprobe", "/tmp", "main"], "is not a file"),

@@ -96,7 +96,7 @@ fn the_published_samples_give_the_published_figures() {
 }
 
 #[test]
-fn what_ends_the_original_is_left_out_and_said() {
+fn records_that_break_the_original_are_left_out_and_reported() {
     let records = "<begin record>\n0,1\nlabel,a,b\n1,5\n<end record>\n\
                    <begin record>\n1,2\n<end record>\n<begin record>\n";
     let mut ours = iowhy();
@@ -127,7 +127,7 @@ fn where_the_original_errs_our_own_map_is_right() {
 }
 
 #[test]
-fn other_input_is_told_the_way_there() {
+fn other_input_gets_a_hint() {
     let mut ours = iowhy();
     ours.args(["map", "--compat", "pylatencymap", "-"]);
     let ours = message(&mut ours, "TIME(s) COMM\n");

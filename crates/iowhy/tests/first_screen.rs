@@ -111,7 +111,7 @@ fn a_share_over_a_threshold_respects_the_bucket_it_lies_in() {
 }
 
 #[test]
-fn nothing_is_told_of_time_that_was_not_watched() {
+fn nothing_is_reported_for_time_that_was_not_watched() {
     for ios in [3, 12, 200, 999, 5000] {
         let capture = format!(
             "disk = 'sdb'\n     usecs               : count     distribution\n      2048 -> 4095   \
@@ -125,7 +125,7 @@ fn nothing_is_told_of_time_that_was_not_watched() {
 }
 
 #[test]
-fn a_share_that_is_assumed_is_not_told() {
+fn an_assumed_share_is_not_printed() {
     let capture = "Personalities : [raid1]\nmd0 : active raid1 sdb1[1] sda1[0]\n      976630464 \
                    blocks super 1.2 [2/2] [UU]\n      [=>...................]  check =  7.1% \
                    (69376000/976630464) finish=240.1min speed=62976K/sec\n\nunused devices: \

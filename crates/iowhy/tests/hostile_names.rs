@@ -216,7 +216,7 @@ fn no_cell_of_a_spreadsheet_is_a_formula() {
 }
 
 #[test]
-fn a_full_disk_is_said_also_by_help_and_version() {
+fn a_full_disk_is_reported_also_by_help_and_version() {
     for words in [&["--help"][..], &["--version"], &["why", "--help"], &["explain"], &["doctor"]] {
         let output = Command::new(env!("CARGO_BIN_EXE_iowhy"))
             .args(words)

@@ -420,7 +420,7 @@ fn without_the_right_to_trace_counters_are_sampled_and_the_gap_is_named() {
 }
 
 #[test]
-fn a_disk_that_does_nothing_is_said_to_and_the_way_on_can_be_pasted() {
+fn an_idle_disk_is_reported_and_the_next_command_can_be_pasted() {
     if !can_run(&[]) {
         return;
     }

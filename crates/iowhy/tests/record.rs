@@ -223,7 +223,7 @@ fn what_cannot_be_written_to_is_refused_before_anything_is_watched() {
 }
 
 #[test]
-fn a_device_that_goes_away_is_said_and_what_it_did_is_kept() {
+fn a_removed_device_is_reported_and_its_ios_are_kept() {
     if !can_run(&["fio", "losetup"]) {
         return;
     }

@@ -34,7 +34,7 @@ fn browser(name: &str) -> Option<Browser> {
 }
 
 #[test]
-fn the_page_stands_alone_and_says_the_verdict() {
+fn the_page_is_self_contained_and_shows_the_verdict() {
     let folder = Folder::new("alone");
     let page = std::fs::read_to_string(folder.report(&case("dusty-disk"))).unwrap();
     for (tag, hash) in [("script", "script-src 'sha256-"), ("style", "style-src 'sha256-")] {

@@ -60,7 +60,7 @@ fn the_verdict_of_every_case_fits_on_a_screen() {
 }
 
 #[test]
-fn nothing_is_said_in_percent_where_there_is_no_verdict() {
+fn no_percentage_is_printed_without_a_verdict() {
     let mut seen = 0;
     for (name, files) in cases() {
         let text = why(&files, &["--width", "80"]);

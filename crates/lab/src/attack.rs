@@ -92,7 +92,7 @@ const COMMANDS: &[&str] = &[
     "export {in} --parquet {dir} --host h --began @1795377600",
 ];
 
-/// What became of one way.
+/// The result of one attack.
 pub struct AttackRow {
     /// Its name.
     pub attack: &'static str,
@@ -100,7 +100,7 @@ pub struct AttackRow {
     pub inputs: u64,
     /// Runs of commands on them.
     pub runs: u64,
-    /// What went wrong, with what it was.
+    /// The failures, each with its input.
     pub failures: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! A folder of foreign files: what is recognised in each, what is lost, who is accused, how long it
-//! took.
+//! Judges a folder of foreign files: what is recognised in each, what is lost, which verdicts, how
+//! long it took.
 //!
 //! Nothing is fetched and nothing is known of the files. Whoever has a folder of fixtures or of
 //! documents sees what iowhy makes of it: fixtures of healthy disks should accuse nobody, documents
@@ -26,10 +26,10 @@ const SLOWEST: usize = 10;
 const MOST_LOST: usize = 20;
 /// Formats whose numbers `report.inconsistent` holds against one another.
 const HELD: [&str; 4] = ["fio", "fio-json", "fio-terse", "iostat"];
-/// Verdicts that accuse nobody.
+/// Verdicts that accuse nothing.
 const PEACEFUL: [&str; 3] = ["-", "healthy", "insufficient"];
 
-/// What was made of a file.
+/// The result of a file.
 struct FileResult {
     /// Below the folder.
     name: String,

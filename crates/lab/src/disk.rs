@@ -34,7 +34,7 @@ use iowhy_model::{Op, Random};
 /// A request as it reaches the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// What it asks for.
+    /// The request's properties.
     pub op: Op,
     /// First byte.
     pub offset: u64,
@@ -117,7 +117,7 @@ impl Cause {
     }
 }
 
-/// What the disk made of a request.
+/// The result of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Service {
     /// When it completes, ns.
@@ -150,7 +150,7 @@ impl Service {
         self.spend(cause, time.saturating_sub(self.due));
     }
 
-    /// What was spent for one cause, ns.
+    /// Time spent for one cause, ns.
     pub fn spent(&self, cause: Cause) -> u64 {
         self.why.iter().find(|(known, _)| *known == cause).map_or(0, |(_, ns)| *ns)
     }

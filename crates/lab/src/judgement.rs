@@ -1,5 +1,5 @@
-//! What the judgement is worth, in one page: blame on the worlds of another author, captures as
-//! they were met, and how often what is reported at 0.6 or more is right.
+//! Quality of the verdicts, in one page: blame on the worlds of another author, captures as they
+//! were met, and how often what is reported at 0.6 or more is right.
 
 use std::fmt::Write;
 
@@ -99,7 +99,7 @@ pub(crate) fn answers() -> Result<Vec<Value>, String> {
     answers.map_err(|error| error.to_string())
 }
 
-/// What screens were worth, and what was reported at 0.6 or more in them.
+/// Grades of screens, and findings at 0.6 or more in them.
 fn first_meetings() -> Result<String, String> {
     let answers = answers()?;
     let mut collections: Vec<&str> =

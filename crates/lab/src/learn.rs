@@ -1,5 +1,5 @@
-//! What the weights of clauses are worth where the truth is known: one small regularised fit per
-//! verdict, in folds by collection (docs/METHOD.md, 11 Confidence).
+//! Fits the weights of clauses to known truths: one small regularised fit per verdict, in folds by
+//! collection (docs/METHOD.md, 11 Confidence).
 //!
 //! A rule adds the weights of its clauses to the log odds as if each were evidence of its own. Here
 //! each clause gets a factor on its stated weight and each verdict a shift of its prior, by
@@ -37,7 +37,7 @@ struct Row {
     verdict: &'static str,
     weighed: Weighed,
     right: bool,
-    /// What it counts for.
+    /// Its weight.
     worth: f64,
 }
 
@@ -360,7 +360,7 @@ impl Fit {
     }
 }
 
-/// How narrow the prior of a value is: one by its variance.
+/// The precision of the prior of a value: 1 over its variance.
 fn narrow(place: usize) -> f64 {
     if place == 0 { SHIFT.powi(-2) } else { FACTOR.powi(-2) }
 }

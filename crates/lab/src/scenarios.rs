@@ -1,9 +1,9 @@
 //! Scenarios with a known fault: disks, loads, what a tracer would have seen of them, and the
 //! truth.
 //!
-//! A recipe turns chance into a [`Plan`]: which disks, how faulty, under which load, and the
-//! verdict that an honest judge owes. [`Scenario::of`] lets the plan happen. The recipes were
-//! written from the taxonomy alone, by someone who had not read the detectors.
+//! A recipe turns chance into a [`Plan`]: disks, faults, load, and the expected verdict.
+//! [`Scenario::of`] lets the plan happen. The recipes were written from the taxonomy alone, by
+//! someone who had not read the detectors.
 //!
 //! **Must never know:** a detector, a measure, a threshold of theirs.
 
@@ -46,7 +46,7 @@ use host::Bench;
 /// The levels that a scenario is rendered at.
 pub const LEVELS: [Level; 5] = Level::ALL;
 
-/// What is the case.
+/// The expected verdict.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Truth {
     /// The expected verdict.
@@ -102,15 +102,15 @@ pub enum Quirk {
 pub struct Setup {
     /// Its name.
     pub name: String,
-    /// What it is made of.
+    /// Its model.
     pub medium: Medium,
     /// The model, as on the command line.
     pub model: String,
     /// Its faults, likewise.
     pub faults: Vec<String>,
-    /// Who asks it.
+    /// Its loads.
     pub streams: Vec<Stream>,
-    /// What befalls its requests besides.
+    /// Further effects on its requests.
     pub effects: Vec<Effect>,
     /// How the host treats it.
     pub host: Host,
@@ -141,7 +141,7 @@ impl Plan {
         Plan { listed, ..Plan::shelf(truth, vec![disk], seconds) }
     }
 
-    /// Some disks, watched so long.
+    /// Some disks, watched for this long.
     pub fn shelf(truth: Truth, disks: Vec<Setup>, seconds: f64) -> Plan {
         Plan {
             truth,

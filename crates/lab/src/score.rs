@@ -1,5 +1,5 @@
-//! Verdicts against truth: every scenario is shown to the judge at every level, and what it says
-//! first is compared with what is the case.
+//! Compares verdicts with the truth: every scenario is judged at every level, and the first finding
+//! is compared with the expected one.
 //!
 //! [`Score::of`] runs the corpus; its tables are printed by `lab score` and kept in
 //! `docs/results/accuracy.md`. A test runs a small part and lets no level fall.
@@ -37,7 +37,7 @@ use crate::scenarios::recipes;
 /// From this confidence on a finding is an accusation (docs/METHOD.md, 11 Confidence).
 const SAID_ALOUD: f64 = iowhy_model::STANDS;
 
-/// What came of a corpus.
+/// The result of a corpus.
 #[derive(Clone, Debug, Default)]
 pub struct Score {
     /// Every scenario at every level.
@@ -116,7 +116,7 @@ pub fn opinions(cases: usize, seed: u64) -> Result<Vec<Opinion>, String> {
     Ok(opinions)
 }
 
-/// What is made of each case, by all processors.
+/// Processes each case, on all CPUs.
 pub(crate) fn of_all<C: Sync, T: Send>(
     cases: &[C],
     make: impl Fn(&C) -> Result<Vec<T>, String> + Sync,

@@ -156,9 +156,9 @@ impl Load {
 pub struct Completion {
     /// The device's name in the listing.
     pub device: String,
-    /// What was asked, and when.
+    /// The request and its time.
     pub request: Request,
-    /// What became of it.
+    /// Its result.
     pub served: Service,
 }
 

@@ -30,7 +30,7 @@ const SAID_ALOUD: f64 = iowhy_model::STANDS;
 pub enum Worth {
     /// It is right.
     Right,
-    /// It accuses what is not the cause, aloud.
+    /// It accuses something other than the cause, as a headline.
     Accused,
     /// It shows that nothing is wrong though something is, or is surer than it may be.
     Cleared,

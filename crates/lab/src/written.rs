@@ -165,7 +165,7 @@ pub fn parse(text: &str) -> Result<Vec<WrittenScenario>, String> {
             continue;
         };
         if !indented.starts_with('#') {
-            let last = all.last_mut().ok_or_else(|| format!("`{line}` stands before any name"))?;
+            let last = all.last_mut().ok_or_else(|| format!("`{line}` precedes any name"))?;
             last.set(indented.trim())?;
         }
     }

@@ -1,5 +1,5 @@
-//! What the judge foretells of the cure, compared with scenarios that were cured: the table is
-//! printed, and a fall fails.
+//! Forecasts compared with scenarios in which the fault was removed: the table is printed, and a
+//! decline fails.
 
 use iowhy_lab::score::{Forecast, forecast_table, forecasts};
 
@@ -12,7 +12,7 @@ const FLOOR: f64 = 0.8;
 const SAID: usize = 15;
 
 #[test]
-fn the_cure_comes_as_foretold() {
+fn forecasts_match_the_latency_after_the_fix() {
     let of = |fault| forecasts(1, 2026, Some(fault)).expect("the recipes are well written");
     let all: Vec<Forecast> = FAULTS.into_iter().flat_map(of).collect();
     println!("{}", forecast_table(&all));

@@ -1,4 +1,4 @@
-//! What is reported of every published capture, by name: no answer changes unseen.
+//! The answer to every published capture, by name: no answer changes unnoticed.
 //!
 //! `published/answers.txt` has a line for each: its name, the verdict, and the grade.
 //! `UPDATE_GOLDEN=1` writes it anew; each line that changes then stands in the commit.

@@ -119,7 +119,7 @@ fn every_ledger_adds_up_and_every_doubt_is_stated() {
 }
 
 #[test]
-fn what_is_said_first_has_its_own_confidence_and_nothing_else_changes() {
+fn the_first_finding_has_its_own_confidence_and_nothing_else_changes() {
     let mut moved = 0;
     for case in published().unwrap() {
         let (recording, read) = case.recording();

@@ -1,4 +1,4 @@
-//! Which attach points, fields and flags this kernel has, and what the tracer makes of them.
+//! Which attach points, fields and flags this kernel has, and how the tracer uses them.
 
 use iowhy_model::Flags;
 
@@ -8,15 +8,15 @@ use crate::btf::KernelTypes;
 /// What the tracer must know of the kernel before it is loaded.
 #[derive(Clone, Debug)]
 pub struct KernelShape {
-    /// The tracepoints there are, of those the tracer can use: (tracepoint, program).
+    /// The available tracepoints that the tracer can use: (tracepoint, program).
     pub tracepoints: Vec<(&'static str, &'static str)>,
-    /// Those of bios: (tracepoint, program); empty where one of the two is missing.
+    /// Those for bios: (tracepoint, program); empty if one of the two is missing.
     pub bio_tracepoints: Vec<(&'static str, &'static str)>,
-    /// Those of direct I/O on files: (tracepoint, program); empty before 6.6.
+    /// Those for direct I/O on files: (tracepoint, program); empty before 6.6.
     pub file_tracepoints: Vec<(&'static str, &'static str)>,
-    /// Some probes are handed the queue before the request.
+    /// Some tracepoints have the queue as an argument before the request.
     pub queue_comes_first: bool,
-    /// `block_bio_queue` is handed the queue before the bio.
+    /// `block_bio_queue` has the queue as an argument before the bio.
     pub queue_before_bio: bool,
     /// A bio points to its disk.
     pub has_bi_disk: bool,
@@ -26,13 +26,13 @@ pub struct KernelShape {
     pub has_rq_disk: bool,
     /// `block_io_start` shows when a request started, and who started it.
     pub start_is_seen: bool,
-    /// `start_time_ns` of a request is a reading of the clock, not one cached for the whole plug.
+    /// `start_time_ns` of a request is read from the clock, not cached for the whole plug.
     pub start_in_request: bool,
     /// The clock is read once for a batch of requests, so the kernel's own await is too high.
     pub plug_clock: bool,
-    /// A program may look into the running task (`bpf_get_current_task_btf`, since 5.11).
+    /// A program may read the running task (`bpf_get_current_task_btf`, since 5.11).
     pub task_is_known: bool,
-    /// A probe that is interrupted is never run inside itself.
+    /// An interrupted program is never re-entered.
     pub never_nested: bool,
     /// `RQF_IO_STAT`, `RQF_FLUSH_SEQ`.
     pub request_flags: (u32, u32),
@@ -56,7 +56,7 @@ pub struct CommandFlags {
 }
 
 impl CommandFlags {
-    /// Where each flag of ours sits.
+    /// The bit of each of our flags.
     pub fn pairs(self) -> [(u32, Flags); 5] {
         [
             (self.sync, Flags::SYNC),
@@ -67,21 +67,21 @@ impl CommandFlags {
         ]
     }
 
-    /// Those of a write that asks for a flush.
+    /// The bits of a write that requests a flush.
     pub fn of_flushes(self) -> u32 {
         self.preflush | self.fua
     }
 
-    /// A set of ours as the kernel has it.
+    /// Converts our flags to the kernel's bits.
     pub fn bits(self, flags: Flags) -> u32 {
         let set = self.pairs().into_iter().filter(|(_, flag)| flags.has(*flag));
         set.fold(0, |bits, (bit, _)| bits | bit)
     }
 }
 
-/// Tracepoints the tracer cannot do without, with their programs.
+/// Required tracepoints, with their programs.
 const NEEDED: [(&str, &str); 2] = [("block_rq_issue", "issue"), ("block_rq_complete", "complete")];
-/// Tracepoints it uses where they are: 6.5 brought the first (5a80bd075f3b).
+/// Optional tracepoints: the first exists since 6.5 (5a80bd075f3b).
 const WELCOME: [(&str, &str); 3] =
     [("block_io_start", "start"), ("block_rq_requeue", "requeue"), ("block_rq_merge", "merge")];
 /// Tracepoints of bios: for devices that make no requests, and for the time before a request.
@@ -143,7 +143,7 @@ impl KernelShape {
         })
     }
 
-    /// Whether the time between start and issue can be reported.
+    /// Whether the time between start and issue is known.
     pub fn sees_queue(&self) -> bool {
         self.start_is_seen || self.start_in_request
     }

@@ -1,5 +1,4 @@
-//! Many entries of a table in one call of the kernel, where one call for each would be thousands a
-//! second.
+//! Reads many entries of a table in one system call instead of thousands a second.
 
 #![allow(unsafe_code)]
 
@@ -7,10 +6,10 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use aya::maps::MapData;
 
-/// Look up in a batch: `enum bpf_cmd` of include/uapi/linux/bpf.h.
+/// The command for a batch lookup: `enum bpf_cmd` of include/uapi/linux/bpf.h.
 const LOOKUP_BATCH: libc::c_long = 24;
 
-/// What that command is reported: `batch` of `union bpf_attr`.
+/// The attributes of that command: `batch` of `union bpf_attr`.
 #[repr(C)]
 #[derive(Default)]
 struct BatchAttributes {
@@ -34,7 +33,7 @@ pub struct PerCpuTable {
 }
 
 impl PerCpuTable {
-    /// A table whose values are so many words; `None` if they are not, or if it cannot be reported.
+    /// A table whose values have this many words; `None` if they do not, or if that is unknown.
     pub fn new(table: &MapData, words: usize) -> Option<PerCpuTable> {
         let about = table.info().ok()?;
         let cpus = aya::util::nr_cpus().ok()?;
@@ -57,7 +56,7 @@ impl PerCpuTable {
             return None;
         }
         let mut keys = vec![0u32; count as usize];
-        // It goes on after this key; from the beginning where there is none.
+        // It continues after this key, or starts at the beginning without one.
         let (before, mut reached) = (first.wrapping_sub(1), 0u32);
         let mut attributes = BatchAttributes {
             in_batch: if first == 0 { 0 } else { (&raw const before).addr() as u64 },
@@ -79,7 +78,7 @@ impl PerCpuTable {
                 size_of::<BatchAttributes>(),
             )
         };
-        // There is nothing behind the last entry.
+        // There are no entries after the last one.
         let at_the_end =
             result != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOENT);
         ((result == 0 || at_the_end) && attributes.count == count).then_some(())

@@ -18,7 +18,7 @@ use crate::thinning::ThinRule;
 /// The compiled `bpf/block_trace.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/block_trace.bpf.o"));
 
-/// Operations, as the programs number them (that of `Op::ALL`).
+/// Operations, numbered by the programs as in `Op::ALL`.
 pub const OPS: u32 = 5;
 /// Stages: Q2D, D2C, Q2C.
 pub const STAGES: u32 = 3;
@@ -31,59 +31,59 @@ pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
 /// A tracepoint and the program for it.
 type Attachment = (&'static str, &'static str);
 
-/// The probe that needs no other, and the same where the exact tracer has its turns.
+/// The only program of the kernel clock, and its variant with turns of the exact tracer.
 const ALONE: Attachment = ("block_rq_complete", "complete_alone");
 const BY_TURNS: Attachment = ("block_rq_complete", "complete_by_turns");
-/// Numbers per device, at most, for what is in flight: on more CPUs, some share one.
+/// Maximum in-flight counters per device: with more CPUs, some share one.
 const CELLS: u32 = 16;
 
-/// What the programs are reported before they are loaded.
+/// Settings of the programs, fixed when they are loaded.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Take the times that the kernel keeps in each request, with one probe.
+    /// Use the times that the kernel keeps in each request, with one program.
     pub kernel_times: bool,
-    /// With it: at times the exact tracer instead ([`Programs::take_turn`]).
+    /// In addition: at times the exact tracer instead ([`Programs::take_turn`]).
     pub by_turns: bool,
     /// Send records.
     pub events: bool,
     /// Count into histograms.
     pub histograms: bool,
-    /// Of these, only requests whose record found no room.
+    /// Of these, only requests whose record did not fit.
     pub unsent_only: bool,
-    /// Records of busy devices may be sampled ([`Programs::set_thinning`]).
+    /// Whether records of busy devices may be sampled ([`Programs::set_thinning`]).
     pub thinned: bool,
-    /// Records only above this.
+    /// Send records only above this latency.
     pub over_ns: u64,
     /// A bit per operation.
     pub ops_wanted: u32,
-    /// Trace also devices that are not in the table.
+    /// Also trace devices that are not in the table.
     pub every_device: bool,
     /// Bytes of the ring, a power of two.
     pub ring_bytes: u32,
-    /// log2 of the sets of slots.
+    /// log2 of the number of slot sets.
     pub set_bits: u32,
-    /// log2 of the places in the device table.
+    /// log2 of the size of the device table.
     pub place_bits: u32,
     /// Devices with histograms and counts.
     pub rows: u32,
-    /// The first so many of them have histograms.
+    /// How many of them, from the first, have histograms.
     pub histogram_rows: u32,
-    /// Attach to bios as well: some device makes no requests.
+    /// Also attach to bios: some device has no requests.
     pub bios: bool,
-    /// Remember when bios arrive (which attaches to them).
+    /// Record when bios arrive (which attaches to them).
     pub before: bool,
-    /// Note who pays.
+    /// Record the charged cgroup.
     pub cgroups: bool,
-    /// Note whose pages are read and written.
+    /// Record the file of the pages.
     pub files: bool,
-    /// Note the stacks of the task that sends.
+    /// Record the stack of the submitting task.
     pub stacks: bool,
-    /// What is let through.
+    /// The filter.
     pub filter: KernelFilter,
 }
 
-/// Kernel memory of one device's histograms of so many stages, on all processors the machine may
-/// have, bytes: `counted` of `bpf/tables.h`, two banks.
+/// Kernel memory of one device's histograms for this many stages, on all possible CPUs, bytes:
+/// `counted` of `bpf/tables.h`, two banks.
 pub fn bytes_of_a_row(stages: u32) -> usize {
     let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
     (2 * OPS * stages) as usize * HISTOGRAM_WORDS * size_of::<u64>() * cpus
@@ -95,11 +95,11 @@ impl Settings {
         if self.before { STAGES_WITH_BEFORE } else { STAGES }
     }
 
-    /// What to attach, and what to attach in the turns of the exact tracer besides.
+    /// What to attach, and what to attach in addition during turns of the exact tracer.
     fn attachments(&self, shape: &KernelShape) -> (Vec<Attachment>, Vec<Attachment>) {
         let bios = shape.bio_tracepoints.iter().filter(|_| self.bios || self.before);
         let files = shape.file_tracepoints.iter().filter(|_| self.files);
-        // Those of files first: they should know before the first request comes.
+        // Those for files first: they must see a file before its first request.
         let exact = files.chain(&shape.tracepoints).chain(bios).copied();
         if !self.kernel_times {
             return (exact.collect(), Vec::new());
@@ -115,17 +115,17 @@ impl Settings {
 
 /// The loaded and attached programs; dropping it detaches and unloads them.
 pub struct Programs {
-    // Dropped first, so that nothing writes into maps that are going.
+    // Dropped first, so that nothing writes into maps that are being freed.
     ebpf: Option<Ebpf>,
     always: Vec<Attachment>,
     /// For the turns of the exact tracer.
     besides: Vec<Attachment>,
-    /// What is attached for its running turn, and since when it has it, ns.
+    /// The links of its running turn, and when the turn began, ns.
     turn: Vec<(&'static str, BtfTracePointLinkId)>,
     exact_since: u64,
     devices: Array<MapData, [u64; 2]>,
     tallied: PerCpuArray<MapData, [u64; REQUEST_COUNTS]>,
-    /// The same, to be read at once.
+    /// The same, for batch reads.
     all_tallied: Option<PerCpuTable>,
     counted: PerCpuArray<MapData, [u64; HISTOGRAM_WORDS]>,
     epochs: Array<MapData, [u64; 3]>,
@@ -137,12 +137,12 @@ pub struct Programs {
     names: Option<HashMap<MapData, u32, [u64; 4]>>,
 }
 
-/// Disks that no file of /sys gives a number, each number with the name that the kernel keeps.
+/// Disks without a number in /sys: each number with the kernel's name.
 #[derive(Debug)]
 pub struct HiddenNames(HashMap<MapData, u32, [u64; 4]>);
 
 impl HiddenNames {
-    /// The name of one.
+    /// The name of a disk.
     pub fn of(&self, number: u32) -> Option<String> {
         let letters = self.0.get(&number, 0).ok()?;
         let bytes: Vec<u8> = letters.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -151,7 +151,7 @@ impl HiddenNames {
         (!name.is_empty()).then_some(name)
     }
 
-    /// The numbers of all that were met.
+    /// The numbers of all disks seen.
     pub fn numbers(&self) -> Vec<u32> {
         self.0.keys().flatten().collect()
     }
@@ -164,7 +164,7 @@ impl std::fmt::Debug for Programs {
 }
 
 impl Programs {
-    /// The names of disks that were met and have no place in the table of devices; given once.
+    /// The names of disks that were seen but are not in the device table; each is returned once.
     pub fn take_names(&mut self) -> Option<HiddenNames> {
         self.names.take().map(HiddenNames)
     }
@@ -217,13 +217,13 @@ impl Programs {
             ("flags_clear", filter.clear),
             ("by_who", number(filter.by_who())),
         ];
-        // Without histograms their table keeps one entry, without records their ring one page.
+        // Without histograms their table has one entry, without records the ring one page.
         let histograms = 2 * settings.histogram_rows * OPS * settings.stages();
         let histograms = if settings.histograms { histograms } else { 1 };
         let arrivals = if settings.before { 1 << ARRIVAL_BITS } else { 1 };
         let origins = settings.files || settings.stacks;
         let only_if = |wanted: bool, places: u32| if wanted { places } else { 1 };
-        // One probe remembers nothing; bios have no times of their own.
+        // The single program keeps no state; bios have no times of their own.
         let remembers = !settings.kernel_times || settings.by_turns || settings.bios;
         let ring_bytes = if settings.events { settings.ring_bytes } else { PAGE };
         let pids = PidNamespace::own();
@@ -300,8 +300,8 @@ impl Programs {
         Ok(())
     }
 
-    /// Attaches the exact tracer and gives it the turn, or takes that away and detaches it. Nothing
-    /// that completes meanwhile is missed or counted twice.
+    /// Attaches the exact tracer and starts its turn, or ends the turn and detaches it. No
+    /// completion is missed or counted twice.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -343,7 +343,7 @@ impl Programs {
         !self.besides.is_empty()
     }
 
-    /// Detaches and unloads the programs; what they wrote can still be read.
+    /// Detaches and unloads the programs; their tables can still be read.
     pub fn detach(&mut self) {
         self.ebpf = None;
     }
@@ -359,13 +359,13 @@ impl Programs {
         row: u32,
         without_requests: bool,
     ) -> Result<(), Error> {
-        // The last number is the programs' own: whether they have seen that requests keep their
-        // start.
+        // The last number belongs to the programs: whether requests were seen to keep their start
+        // time.
         let entry = [word(number, row), word(without_requests.into(), 0)];
         self.devices.set(place, entry, 0).map_err(broke)
     }
 
-    /// Nanoseconds spent in the programs and how often they ran, as far as the kernel counts it
+    /// Nanoseconds spent in the programs and their number of runs, if the kernel counts them
     /// (`kernel.bpf_stats_enabled`).
     pub fn time_spent(&self) -> (u64, u64) {
         let Some(ebpf) = &self.ebpf else { return (0, 0) };
@@ -381,8 +381,8 @@ impl Programs {
         programs.filter_map(|(_, it)| Some(it.fd().ok()?.as_fd().as_raw_fd())).collect()
     }
 
-    /// The request counts of devices and operations, over all CPUs: those of the rows from `first`
-    /// on, with all operations of each, by call of the kernel as many as [`BATCH_BYTES`] hold.
+    /// The request counts of devices and operations, over all CPUs: rows from `first` on, with all
+    /// operations of each, as many per system call as [`BATCH_BYTES`] hold.
     ///
     /// # Errors
     /// If the table cannot be read.
@@ -419,7 +419,7 @@ impl Programs {
         Ok(self.counted.get(&key, 0).map_err(broke)?.to_vec())
     }
 
-    /// Starts a new stretch of time; the programs do nothing in stretch 0, with which they begin.
+    /// Starts a new interval; in interval 0, the initial one, the programs do nothing.
     ///
     /// # Errors
     /// If the table cannot be written.
@@ -428,7 +428,7 @@ impl Programs {
         self.write_clock()
     }
 
-    /// Writes the current time for the programs, which use it for unknown starts.
+    /// Writes the current time for the programs, which use it for unknown start times.
     ///
     /// # Errors
     /// If the table cannot be written.
@@ -437,8 +437,8 @@ impl Programs {
         self.epochs.set(0, [self.epoch, now, self.exact_since], 0).map_err(broke)
     }
 
-    /// From now on sends of a device's operation only what takes so long, and a sample of the rest;
-    /// all of it where `thinning` is `None`.
+    /// From now on sends only slow requests and a sample of the others for this device and
+    /// operation; all of them if `thinning` is `None`.
     ///
     /// # Errors
     /// If the table cannot be written.
@@ -452,8 +452,7 @@ impl Programs {
         self.thinnings.set(row * OPS + op, words, 0).map_err(broke)
     }
 
-    /// Hands over the records that wait in the ring, and where stacks are to be had by their
-    /// number.
+    /// Passes on the records in the ring, with the table of stacks by number.
     pub fn drain(&mut self, mut take: impl FnMut(&[u8], &dyn Fn(u32) -> Vec<u64>)) {
         let traces = &self.traces;
         let frames = |id: u32| match traces.get(&id, 0) {
@@ -465,7 +464,7 @@ impl Programs {
         }
     }
 
-    /// The slots whose last request was not seen to end.
+    /// The slots whose last request was not seen to complete.
     ///
     /// # Errors
     /// If the table cannot be read.
@@ -478,7 +477,7 @@ impl Programs {
     }
 }
 
-/// The counts of all processors.
+/// The sum over all CPUs.
 fn sum(cpus: &[[u64; REQUEST_COUNTS]]) -> [u64; REQUEST_COUNTS] {
     let mut sum = [0; REQUEST_COUNTS];
     for cpu in cpus {
@@ -487,16 +486,15 @@ fn sum(cpus: &[[u64; REQUEST_COUNTS]]) -> [u64; REQUEST_COUNTS] {
     sum
 }
 
-/// Request counts that one call reads, bytes: of 115 devices on 32 processors.
+/// Bytes of request counts that one call reads: of 115 devices on 32 processors.
 const BATCH_BYTES: usize = 2 << 20;
-/// log2 of the places for arrivals, 16 bytes each: far more than bios that wait for a request.
+/// log2 of the entries for arrivals, 16 bytes each: far more than bios that wait for a request.
 const ARRIVAL_BITS: u32 = 14;
-/// Files whose paths are known to have been sent, and tasks in direct I/O: the kernel forgets the
-/// ones not used longest.
+/// Files whose paths were sent, and tasks in direct I/O: the kernel evicts the least recently used.
 const FILES: u32 = 16_384;
-/// Different stacks, 400 bytes each; one that finds its place taken is counted as missed.
+/// Different stacks, 400 bytes each; on a hash collision a stack is counted as missed.
 const STACKS: u32 = 16_384;
-/// A memory page: the least a ring may have.
+/// A memory page: the minimum size of a ring.
 const PAGE: u32 = 4096;
 
 fn program<'p>(ebpf: &'p mut Ebpf, name: &str) -> Result<&'p mut BtfTracePoint, Error> {
@@ -522,7 +520,7 @@ pub(crate) fn absent(name: &str) -> Error {
     Error::Kernel { what: format!("the embedded program has no `{name}` (a bug in iowhy)") }
 }
 
-/// An error with its causes on one line; of what the verifier said, the end, where the reason is.
+/// An error with its causes on one line; of the verifier's log only the end, where the reason is.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -534,7 +532,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     in_short(&text)
 }
 
-/// Of what the verifier said: the first line and the last two before its statistics.
+/// Of the verifier's log: the first line and the last two before its statistics.
 fn in_short(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "|");
     let lines: Vec<&str> = lines.collect();

@@ -1,7 +1,7 @@
-//! The kernel's own description of its types (BTF): what it has, asked before anything is loaded.
+//! The kernel's own description of its types (BTF): read before anything is loaded.
 //!
-//! Attach points, fields and flag numbers are chosen by what stands here, never by the version:
-//! distributions carry changes backwards, and version checks misfire.
+//! Attach points, fields and flag numbers are chosen by BTF, never by the version: distributions
+//! backport changes, so version checks fail.
 
 use crate::Error;
 
@@ -31,7 +31,7 @@ pub struct KernelTypes {
     types: Vec<Type>,
 }
 
-/// One type: `size` is a size or, for pointers and related ones, the number of another type.
+/// One type: `size` is a size or, for pointers and similar kinds, the number of another type.
 #[derive(Clone, Copy, Debug)]
 struct Type {
     kind: u32,
@@ -44,8 +44,7 @@ struct Type {
 impl KernelTypes {
     /// Reads the running kernel's types.
     ///
-    /// # Errors
-    /// If the kernel has none, or in an unknown form.
+    /// # Errors If the kernel has none, or in an unknown format.
     pub fn read() -> Result<KernelTypes, Error> {
         let bytes = std::fs::read(PATH).map_err(|_| Error::Kernel {
             what: format!("the kernel provides no type information (`{PATH}` is missing)"),
@@ -91,7 +90,7 @@ impl KernelTypes {
         let pointer = self.types.get(typedef.size as usize)?;
         let prototype = self.types.get(pointer.size as usize)?;
         let both = pointer.kind == POINTER && prototype.kind == FUNCTION_PROTO;
-        // The first one is the tracepoint's own.
+        // The first one belongs to the tracepoint.
         both.then(|| prototype.members.saturating_sub(1))
     }
 

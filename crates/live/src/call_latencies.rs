@@ -1,5 +1,5 @@
-//! Latencies of calls that the programs of `bpf/spans.h` counted: what the system-call and the
-//! function watcher share.
+//! Latencies of calls counted by the programs of `bpf/spans.h`, shared by the system-call and the
+//! function watcher.
 
 use aya::maps::{MapData, PerCpuArray, PerCpuHashMap};
 use aya::{Btf, Ebpf, EbpfLoader};
@@ -14,28 +14,28 @@ const BUCKETS: usize = 8 + 27 * 8 + 1;
 /// Words of a group: buckets, sum, minimum plus one, maximum, failures, amount, name.
 const GROUP_WORDS: usize = BUCKETS + 7;
 
-/// What was counted of one process and kind since the beginning.
+/// Counts of one process and kind since the beginning.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CallLatency {
     /// The process.
     pub pid: u32,
-    /// What the program shows it is of.
+    /// The kind, as the program numbers it.
     pub kind: u32,
-    /// The number of the file system, where it was asked for.
+    /// The number of the file system, if requested.
     pub system: u32,
-    /// The name of the thread seen first.
+    /// The name of the first thread seen.
     pub comm: String,
     /// The lengths, with exact sum, minimum and maximum.
     pub histogram: Histogram,
     /// Those that ended with an error.
     pub failed: u64,
-    /// The sum of what they returned, where it is not an error.
+    /// The sum of their return values, without errors.
     pub amount: u64,
 }
 
 impl CallLatency {
-    /// What was counted since an earlier reading of the same; `None` if nothing. Minimum and
-    /// maximum are those since the beginning, and left out unless that is what is asked for.
+    /// Counts since an earlier reading of the same; `None` if nothing. Minimum and maximum are
+    /// known since the beginning only, so they are left out of later intervals.
     pub fn since(&self, earlier: Option<&CallLatency>) -> Option<Histogram> {
         let Some(earlier) = earlier else { return Some(self.histogram.clone()) };
         let (now, before) = (self.histogram.counts(), earlier.histogram.counts());
@@ -60,7 +60,7 @@ pub struct Callers {
     pub comm: Option<String>,
 }
 
-/// The same as the programs of `bpf/callers.h` are reported.
+/// The same in the form of `bpf/callers.h`.
 pub struct CallerGlobals {
     only_pid: u32,
     own_pid: u32,
@@ -69,7 +69,7 @@ pub struct CallerGlobals {
 }
 
 impl CallerGlobals {
-    /// For these.
+    /// The constants for these callers.
     pub fn of(whom: &Callers) -> CallerGlobals {
         let mut only_comm = [0u8; 16];
         let name = whom.comm.as_deref().unwrap_or_default().as_bytes();
@@ -79,12 +79,12 @@ impl CallerGlobals {
         CallerGlobals { only_pid, own_pid, only_comm, pids: PidNamespace::own() }
     }
 
-    /// Whether the numbers of processes are those of the whole machine.
+    /// Whether process ids are those of the initial PID namespace.
     pub fn see_all_processes(&self) -> bool {
         self.pids == PidNamespace::default()
     }
 
-    /// Hands them in before loading.
+    /// Sets them before loading.
     pub fn set<'a>(&'a self, loader: &mut EbpfLoader<'a>) {
         loader
             .override_global("only_pid", &self.only_pid, true)
@@ -95,7 +95,8 @@ impl CallerGlobals {
     }
 }
 
-/// What the programs of `bpf/callers.h` could not count: no room for a sum, no room for a start.
+/// Calls that the programs of `bpf/callers.h` could not count: no room for a sum, no room for a
+/// start.
 ///
 /// # Errors
 /// If the table cannot be read.
@@ -118,7 +119,7 @@ pub struct CallLatencies {
 }
 
 impl CallLatencies {
-    /// Loads an object that includes `spans.h`, with its own constants besides.
+    /// Loads an object that includes `spans.h`, with further constants.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -164,7 +165,7 @@ impl CallLatencies {
         Ok(spans)
     }
 
-    /// What could not be counted: no room for its process and kind, no room for its start.
+    /// Calls that could not be counted: no room for the process and kind, no room for the start.
     ///
     /// # Errors
     /// If the table cannot be read.

@@ -11,32 +11,32 @@ use std::time::{Duration, Instant};
 
 use iowhy_model::{Name, Sink};
 
-/// Where this process sees its mounts.
+/// The mounts of this process.
 const MOUNTS: &str = "/proc/self/mountinfo";
-/// Groups that appear are looked for at most this often.
+/// New groups are looked for at most this often.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Folders below a folder of groups that are looked into; systemd with containers needs six.
+/// Maximum depth of nested groups; systemd with containers needs six.
 const DEPTH: usize = 32;
 
-/// Numbers and paths of groups, as far as they were asked for.
+/// Ids and paths of groups, read on demand.
 #[derive(Debug)]
 pub struct ControlGroups {
     root: Option<PathBuf>,
     paths: HashMap<u64, String>,
     names: HashMap<u64, Name>,
-    /// The last one asked for: they repeat.
+    /// The last one looked up: lookups repeat.
     last: Option<(u64, Name)>,
     looked: Option<Instant>,
 }
 
 impl ControlGroups {
-    /// Those of this machine; nothing is read before the first is asked for.
+    /// Those of this machine; nothing is read before the first lookup.
     pub fn new() -> ControlGroups {
         let (paths, names) = (HashMap::new(), HashMap::new());
         ControlGroups { root: None, paths, names, last: None, looked: None }
     }
 
-    /// The name of a group: its path, or `cgroup NUMBER` if it has gone. `None` for number 0.
+    /// The name of a group: its path, or `cgroup NUMBER` if it is gone. `None` for number 0.
     pub fn name(&mut self, number: u64, sink: &mut dyn Sink) -> Option<Name> {
         if number == 0 {
             return None;
@@ -91,8 +91,8 @@ pub fn control_group(path: &str) -> Option<u64> {
 pub(crate) fn block_hierarchy(mounts: &str) -> Option<PathBuf> {
     let of = |kind: &str, option: &str| {
         mounts.lines().find_map(|line| {
-            // proc_pid_mountinfo(5): the fifth word is the place; type, source and options follow
-            // a lone hyphen.
+            // proc_pid_mountinfo(5): the fifth word is the mount point; type, source and options
+            // follow a lone hyphen.
             let (before, after) = line.split_once(" - ")?;
             let mut after = after.split(' ');
             let options = after.clone().nth(2)?;

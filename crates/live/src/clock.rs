@@ -1,9 +1,10 @@
-//! The clock the tracer's times are on, and how far the wall clock is from it.
+//! The clock of the tracer, and its offset from the wall clock.
 
 use iowhy_model::{Fact, Nanos, Sink, Time, typed};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Now, on the clock of `bpf_ktime_get_ns`: CLOCK_MONOTONIC, which stands while the machine sleeps.
+/// Now, on the clock of `bpf_ktime_get_ns`: CLOCK_MONOTONIC, which stops while the machine is
+/// suspended.
 pub fn now() -> Time {
     Time::from_ns(ns(clock_gettime(ClockId::Monotonic)))
 }
@@ -16,8 +17,8 @@ pub fn wall_offset_ns() -> i64 {
     wall - (before + (after - before) / 2)
 }
 
-/// States what a listing whose zero is the boot of the machine lacks: the time of day, and when its
-/// watch began.
+/// Adds the time of day and the start of the watch to a listing whose zero is the boot of the
+/// machine.
 pub fn state(sink: &mut dyn Sink, began: Time) {
     let offset = wall_offset_ns();
     let began = began.ns() + offset;

@@ -1,4 +1,4 @@
-//! What a collector is.
+//! The trait of collectors.
 
 use std::any::Any;
 
@@ -6,16 +6,15 @@ use iowhy_model::Sink;
 
 use crate::Error;
 
-/// Watches one thing and emits what it saw into a sink at each poll. Whoever knows which one it is
-/// finds in it what only that one can tell (`Any`).
+/// Watches one thing and emits what it saw into a sink at each poll. Code that knows the concrete
+/// collector gets further results from it (`Any`).
 pub trait Collector: Any {
     /// Its name in the list of collectors.
     fn name(&self) -> &'static str;
 
     /// Begins to watch: opens its listing in the sink.
     ///
-    /// # Errors
-    /// If a right or a kernel feature is missing; the message shows which and what to do.
+    /// # Errors If a privilege or a kernel feature is missing; the message names it and the remedy.
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error>;
 
     /// Emits what was seen since the last poll into its listing.
@@ -24,8 +23,8 @@ pub trait Collector: Any {
     /// If the source broke.
     fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error>;
 
-    /// What has to be done between polls, at least once a second: the tracer looks for devices that
-    /// appeared. Pours nothing.
+    /// Work to do between polls, at least once a second: the tracer looks for new devices. Emits
+    /// nothing.
     ///
     /// # Errors
     /// If the source broke.
@@ -33,8 +32,8 @@ pub trait Collector: Any {
         Ok(())
     }
 
-    /// States how things are now in a listing of its own, and goes on watching. Most have nothing
-    /// to state beside what they emit.
+    /// Emits the current state in a listing of its own, and continues to watch. Most collectors
+    /// have none.
     ///
     /// # Errors
     /// If the source broke.
@@ -44,7 +43,6 @@ pub trait Collector: Any {
 
     /// Stops watching, emits the rest and closes the listing.
     ///
-    /// # Errors
-    /// If the source broke; what was seen before stays in the sink.
+    /// # Errors If the source broke; earlier records stay in the sink.
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error>;
 }

@@ -1,5 +1,5 @@
 //! The list of collectors. One with a way to `begin` beside the I/O runs in every watch that judges
-//! (`why`, `top`); the others are asked for by what a command's options say.
+//! (`why`, `top`); the others are enabled by a command's options.
 
 mod block_trace;
 mod diskstats;
@@ -25,7 +25,7 @@ use iowhy_model::manual;
 
 use crate::Collector;
 
-/// A collector as the command line and the manual know it.
+/// An entry of the list of collectors.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectorEntry {
     /// Its name: that of its file, with hyphens.
@@ -34,11 +34,11 @@ pub struct CollectorEntry {
     pub summary: &'static str,
     /// Its file, whose header is its manual.
     pub manual: &'static str,
-    /// Makes one that watches this machine beside its I/O; `None` if options ask for it.
+    /// Makes one that watches this machine beside its I/O; `None` if it needs an option.
     pub beside: Option<fn() -> Box<dyn Collector>>,
 }
 
-/// Those that watch this machine beside its I/O, not begun.
+/// Collectors that watch this machine beside its I/O, not begun yet.
 pub fn beside() -> Vec<Box<dyn Collector>> {
     COLLECTORS.iter().filter_map(|entry| entry.beside).map(|make| make()).collect()
 }

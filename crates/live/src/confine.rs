@@ -1,10 +1,10 @@
-//! What a process may still do once it has what it needs: few files, no program, no socket.
+//! Restricts a process once it has what it needs: few files, no program, no socket.
 //!
-//! A filter of system calls (seccomp) lists what each role may ask of the kernel ([`calls`]),
-//! Landlock (Documentation/userspace-api/landlock.rst) bounds which files can be opened, which
-//! ports connected to and whom signals reach, `no_new_privs` keeps every program that would be
-//! started from having more. All of it holds for this thread and those that it starts, and for
-//! good. A kernel that lacks a part runs without it, and `iowhy doctor` shows it.
+//! A system call filter (seccomp) lists the calls of each role ([`calls`]), Landlock
+//! (Documentation/userspace-api/landlock.rst) restricts files, ports and the targets of signals,
+//! `no_new_privs` keeps started programs from gaining privileges. All of it is permanent and holds
+//! for this thread and those that it starts. If the kernel lacks a part, iowhy runs without it, and
+//! `iowhy doctor` reports that.
 
 mod calls;
 mod filter;
@@ -27,20 +27,20 @@ use rustix::thread::{
     set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
-/// What has to stay possible.
+/// What must remain allowed.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
-    /// Files to read, and folders with all below them.
+    /// Files to read, and folders with everything below them.
     pub read: Vec<PathBuf>,
-    /// Folders whose entries are listed, and no file in them read.
+    /// Folders whose entries may be listed, but no file read.
     pub list: Vec<PathBuf>,
-    /// Folders in which files are made, renamed and removed.
+    /// Folders in which files may be created, renamed and removed.
     pub write: Vec<PathBuf>,
-    /// The same, where folders are made, too.
+    /// The same, and also folders.
     pub fill: Vec<PathBuf>,
     /// The kernel's event text is read: its folder in tracefs is removed at the end.
     pub tracefs: bool,
-    /// Keys are read, and the size of the screen is asked for.
+    /// Keys and the size of the screen are read.
     pub terminal: bool,
     /// Collectors' ports to connect to.
     pub ports: Vec<u16>,
@@ -49,31 +49,30 @@ pub struct Needs {
 /// What of it the kernel enforces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Confinement {
-    /// Whether files are bounded: by all rules, by some, by none.
+    /// Whether files are restricted: by all rules, by some, by none.
     pub files: FileRules,
     /// Whether system calls are filtered.
     pub calls: bool,
 }
 
-/// How far the rules for files hold.
+/// How far the rules for files are enforced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileRules {
-    /// As asked for.
+    /// Completely.
     Wholly,
     /// The kernel is older than some of the rules.
     Partly,
-    /// The kernel has no Landlock, or it is switched off.
+    /// The kernel has no Landlock, or it is disabled.
     NotAtAll,
 }
 
-/// The newest rules, sockets of Unix and UDP among them; older kernels take those they know.
+/// The newest rules, including Unix sockets and UDP; older kernels use those they know.
 const RULES: ABI = ABI::V10;
-/// The rules of a pusher, which asks for addresses by UDP and through such sockets: those of Linux
-/// 6.12.
+/// The rules of a pusher, which resolves names by UDP and Unix sockets: those of Linux 6.12.
 const RULES_OF_A_PUSHER: ABI = ABI::V6;
-/// Where names of hosts are asked for (RFC 1035, 4.2).
+/// The DNS port (RFC 1035, 4.2).
 const DNS: u16 = 53;
-/// What the C library reads to look up a host, and the libraries it loads for that
+/// Files that the C library reads to resolve a host, and the libraries it loads for that
 /// (nsswitch.conf(5)).
 const FOR_NAMES: [&str; 8] = [
     "/etc",
@@ -95,10 +94,10 @@ const TERMINAL: &str = "/dev/tty";
 const NOBODY: u32 = 65534;
 /// `PIPEFS_MAGIC` of include/uapi/linux/magic.h.
 const PIPES: rustix::fs::FsWord = 0x5049_5045;
-/// The rules of the time of day.
+/// The time zone files.
 const TIME_OF_DAY: [&str; 2] = ["/usr/share/zoneinfo", "/etc/localtime"];
 
-/// Confines a command that only reads captures: every right but that to read what was named goes.
+/// Confines a command that only reads captures: it keeps only the right to read the named inputs.
 ///
 /// # Errors
 /// If the kernel has a part of it and refuses it.
@@ -110,8 +109,8 @@ pub fn confine_reading(needs: &Needs) -> Result<Confinement, Error> {
     confine(&needs, RULES, role)
 }
 
-/// Confines a command that watches, once its collectors have begun: what they read of the kernel
-/// stays open to them. Capabilities are given up by [`give_up_rights`](crate::give_up_rights).
+/// Confines a command that watches, once its collectors have begun: they keep access to the kernel
+/// files they read. Capabilities are given up by [`give_up_rights`](crate::give_up_rights).
 ///
 /// # Errors
 /// If the kernel has a part of it and refuses it.
@@ -129,14 +128,14 @@ pub fn confine_recording(needs: &Needs) -> Result<Confinement, Error> {
     confine(&watching(needs), RULES, Role::Recorder)
 }
 
-/// Confines what sends metrics to a port of a collector, once it has read all it needs: root
-/// becomes nobody, no file but those of the C library can be opened.
+/// Confines the process that sends metrics to a collector's port, once it has read all it needs:
+/// root becomes nobody, only files of the C library can be opened.
 ///
 /// # Errors
 /// If the kernel has a part of it and refuses it.
 pub fn confine_pushing(port: u16) -> Result<Confinement, Error> {
     if rustix::process::geteuid().is_root() {
-        // A container may lack the right, or the user.
+        // A container may lack the capability, or the user.
         let _ = become_nobody();
     }
     give_up_all_rights()?;
@@ -145,8 +144,8 @@ pub fn confine_pushing(port: u16) -> Result<Confinement, Error> {
     confine(&needs, RULES_OF_A_PUSHER, Role::Pusher)
 }
 
-/// Filters system calls only, for a watcher that has to look into other processes' maps, which
-/// Landlock forbids.
+/// Filters system calls only, for a watcher that reads other processes' maps, which Landlock
+/// forbids.
 ///
 /// # Errors
 /// If the kernel can filter and refuses.
@@ -154,7 +153,7 @@ pub fn confine_looking() -> Result<Confinement, Error> {
     Ok(Confinement { files: FileRules::NotAtAll, calls: filter_calls(Role::WatcherWithOutput)? })
 }
 
-/// Filters system calls only, for a command that may probe a device that is named later, by rings.
+/// Filters system calls only, for a command that may probe a device named later, through io_uring.
 ///
 /// # Errors
 /// If the kernel can filter and refuses.
@@ -168,7 +167,7 @@ impl Needs {
     }
 }
 
-/// What a watcher reads of the kernel, beside what it was asked for.
+/// Kernel files that a watcher reads, beside those requested.
 fn watching(needs: &Needs) -> Needs {
     let mut needs = needs.clone();
     let read = ["/proc", "/sys"].into_iter().chain(TIME_OF_DAY);
@@ -179,21 +178,21 @@ fn watching(needs: &Needs) -> Needs {
     needs
 }
 
-/// Files first: what bounds them is a call that no role may make.
+/// Landlock first: its system calls are allowed to no role.
 fn confine(needs: &Needs, rules: ABI, role: Role) -> Result<Confinement, Error> {
     let files = bound_files(needs, rules)?;
     Ok(Confinement { files, calls: filter_calls(role)? })
 }
 
-/// What the kernel would enforce, tried in a thread that ends.
+/// What the kernel would enforce, tested in a temporary thread.
 pub fn try_confinement() -> Option<Confinement> {
     std::thread::spawn(|| confine_reading(&Needs::default()).ok()).join().ok().flatten()
 }
 
-/// Gives up all capabilities but those without which what was named cannot be read or written:
-/// root reads others' files by CAP_DAC_READ_SEARCH, and Landlock bounds which. Root becomes nobody
-/// unless a file is to be written, which then belongs to root, or what was named can be read by
-/// root only and the kernel cannot bound what that capability reads.
+/// Drops all capabilities except those needed for the named files: root reads others' files by
+/// CAP_DAC_READ_SEARCH, and Landlock restricts which. Root becomes nobody unless it writes a file,
+/// which then belongs to root, or only root can read the named files and the kernel cannot restrict
+/// that capability.
 fn keep_for(needs: &Needs) -> Result<(), Error> {
     let refused = |error: rustix::io::Errno| Error::Rights { cause: error.into() };
     let none = CapabilitySet::empty();
@@ -221,14 +220,14 @@ fn keep_for(needs: &Needs) -> Result<(), Error> {
     set(had & kept, had & kept)
 }
 
-/// Whether it may be done to a path, or it is not there.
+/// Whether a path is accessible so, or does not exist.
 fn may(path: &Path, how: May) -> bool {
     let known = accessat(CWD, path, how, AtFlags::EACCESS);
     matches!(known, Ok(()) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR))
 }
 
-/// Whether this is root, whom the kernel lets become nobody, and nobody can read what was named: by
-/// the modes of the files, else by a capability that Landlock bounds. Tried in a thread that ends.
+/// Whether this is root, can become nobody, and nobody can read the named files: by their modes,
+/// else by a capability that Landlock restricts. Tested in a temporary thread.
 fn may_be_nobody(needs: &Needs, folders: bool) -> bool {
     if !rustix::process::geteuid().is_root() {
         return false;
@@ -241,14 +240,14 @@ fn may_be_nobody(needs: &Needs, folders: bool) -> bool {
     tried.is_some_and(|readable| readable || bounds_files())
 }
 
-/// Whether the kernel can bound files at all.
+/// Whether the kernel has Landlock.
 fn bounds_files() -> bool {
     let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     let rules = rules.handle_access(AccessFs::from_all(ABI::V1)).and_then(Ruleset::create);
     rules.is_ok()
 }
 
-/// This thread is nobody's from here on, of no group.
+/// From here on this thread runs as nobody, without groups.
 fn become_nobody() -> rustix::io::Result<()> {
     let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
     set_thread_groups(&[])?;
@@ -280,7 +279,7 @@ fn bound_files(needs: &Needs, rules: ABI) -> Result<FileRules, Error> {
         | AccessFs::RemoveFile
         | AccessFs::RemoveDir
         | AccessFs::Refer;
-    // Its size is asked for, and keys are read, where standard input is another.
+    // Size and keys are read from it if standard input is something else.
     let terminal = (PathBuf::from(TERMINAL), read | AccessFs::WriteFile | AccessFs::IoctlDev);
     let all = needs.read.iter().map(|path| (path, read));
     let all = all.chain(needs.terminal.then_some((&terminal.0, terminal.1)));
@@ -289,10 +288,10 @@ fn bound_files(needs: &Needs, rules: ABI) -> Result<FileRules, Error> {
     let all = all.chain(needs.write.iter().map(|path| (path, write)));
     let fill = write | AccessFs::MakeDir;
     for (path, access) in all.chain(needs.fill.iter().map(|path| (path, fill))) {
-        // What is not there, or may not even be looked at, shows it itself when it is opened.
+        // A missing or inaccessible file is reported when it is opened.
         let Ok(place) = PathFd::new(path) else { continue };
-        // A pipe of the shell's (`<(zcat FILE)`) lies in no file system that is bounded, and a rule
-        // about it is refused (EBADFD).
+        // A pipe of the shell (`<(zcat FILE)`) is in no restricted file system, and a rule for it
+        // is refused (EBADFD).
         if rustix::fs::fstatfs(&place).is_ok_and(|system| system.f_type == PIPES) {
             continue;
         }
@@ -307,7 +306,7 @@ fn bound_files(needs: &Needs, rules: ABI) -> Result<FileRules, Error> {
     })
 }
 
-/// Sets the filter of a role; whether the kernel filters at all.
+/// Sets the filter of a role; returns whether the kernel can filter.
 fn filter_calls(role: Role) -> Result<bool, Error> {
     let Some(filter) = calls::filter(role) else { return Ok(false) };
     match seccompiler::apply_filter(&filter) {
@@ -387,7 +386,7 @@ mod tests {
         std::fs::write(listed.join("file"), "listed").expect("a file");
         std::thread::scope(|scope| {
             let confined = scope.spawn(|| {
-                // All of it works before, or the refusals below show nothing.
+                // All of it works before, or the refusals below prove nothing.
                 assert!(Command::new("true").status().is_ok());
                 assert!(TcpListener::bind("127.0.0.1:0").is_ok());
                 let needs = Needs {

@@ -20,11 +20,11 @@ const DOCKER: &str = "var/lib/docker/containers";
 const STORAGE: &str = "var/lib/containers/storage";
 const STORAGES: [&str; 3] = ["overlay", "btrfs", "vfs"];
 const LISTS: [&str; 2] = ["containers.json", "volatile-containers.json"];
-/// Files called as containers that hold their IDs (nerdctl, pkg/namestore):
+/// Files named after containers that contain their IDs (nerdctl, pkg/namestore):
 /// `HASH/names/NAMESPACE/NAME`.
 const NERDCTL: &str = "var/lib/nerdctl";
 
-/// What names the pods and containers of a folder, which is `/` or looks like it.
+/// The names of pods and containers below a folder, `/` or one with the same layout.
 pub fn owner_facts(root: &Path) -> Vec<SysFact> {
     let mut facts = Vec::new();
     let mut add = |key: FactKey, value: &str, place: &str| {
@@ -59,7 +59,7 @@ pub fn owner_facts(root: &Path) -> Vec<SysFact> {
             }
         }
     }
-    // Last, because a name that the kubelet gave is the one people know.
+    // Last, because the kubelet's name is the one people know.
     for folder in LOGS_OF_PODS.map(|folder| folder.trim_start_matches('/')) {
         for entry in own_entries(root, folder).take(MOST_ENTRIES) {
             let name = name(&entry);

@@ -1,4 +1,4 @@
-//! What tracing costs, by the kernel's own account of the time spent in BPF programs.
+//! The cost of tracing, from the kernel's own count of the time spent in BPF programs.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use iowhy_model::Op;
 
 use crate::{Error, RequestCounts};
 
-/// Fewer I/Os a second than this find what the programs touch gone from the caches: on two CPUs
-/// some 1500 ns each at 424 a second, some 200 at tens of thousands (a choice between the two).
+/// Below this rate the programs' data is no longer in the CPU caches: on two CPUs some 1500 ns each
+/// at 424 I/Os a second, some 200 at tens of thousands (a choice between the two).
 const COLD: f64 = 5000.0;
 
-/// What reading the clock before and after a program adds to its time while it is counted, ns per
-/// run (measured on empty programs, docs/METHOD.md, 15 Tracer).
+/// Overhead of counting a program's time (reading the clock before and after it), ns per run
+/// (measured on empty programs, docs/METHOD.md, 15 Tracer).
 pub const FLOOR_NS: f64 = 52.0;
 
 /// The time spent in the programs of a tracer.
@@ -38,7 +38,7 @@ pub fn counted() -> Result<OwnedFd, Error> {
 }
 
 impl Cost {
-    /// That of these requests.
+    /// The cost for this many requests.
     pub fn new(ns: u64, runs: u64, counts: &[(String, Op, RequestCounts)]) -> Cost {
         let of_one = |counts: &RequestCounts| {
             counts.measured + counts.filtered + counts.no_start + counts.no_sender
@@ -46,12 +46,12 @@ impl Cost {
         Cost { ns, runs, ios: counts.iter().map(|(_, _, counts)| of_one(counts)).sum() }
     }
 
-    /// Nanoseconds without those that counting them took.
+    /// Nanoseconds without the overhead of counting.
     pub fn net_ns(self) -> f64 {
         (self.ns as f64 - self.runs as f64 * FLOOR_NS).max(0.0)
     }
 
-    /// In words, with the CPU time this process itself took in so long a watch.
+    /// As text, with the CPU time of this process during a watch of this length.
     pub fn words(self, own: Duration, watched: Duration) -> String {
         let seconds = watched.as_secs_f64().max(1e-9);
         let share = |seconds_of_cpu: f64| 100.0 * seconds_of_cpu / seconds;

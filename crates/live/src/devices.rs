@@ -9,20 +9,20 @@ use crate::Error;
 use crate::foreign_files;
 use crate::watch_list::{is_without_requests, parse_numbers};
 
-/// A whole disk and what /sys reports of it.
+/// A whole disk and what /sys reports about it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BlockDevice {
     /// Its name: `sda`, `nvme0n1`, `dm-0`.
     pub name: String,
-    /// Its number's first half, which stands for the driver.
+    /// Its major number, which identifies the driver.
     pub major: u32,
-    /// Its number's second half.
+    /// Its minor number.
     pub minor: u32,
     /// Its size in bytes.
     pub bytes: Option<u64>,
-    /// What it is made of; `None` where the system does not tell reliably.
+    /// Its medium; `None` if the system does not report it reliably.
     pub medium: Option<Medium>,
-    /// Vendor and model as the device gives them.
+    /// Vendor and model as the device reports them.
     pub model: Option<String>,
     /// Names of its partitions with their numbers.
     pub partitions: Vec<(String, u32, u32)>,
@@ -30,13 +30,13 @@ pub struct BlockDevice {
     pub slaves: Vec<String>,
     /// The devices built upon it.
     pub holders: Vec<String>,
-    /// It makes no requests of the bios it is handed: dm, md, zram.
+    /// It is bio-based: dm, md, zram.
     pub without_requests: bool,
     /// Queue settings, `queue.scheduler` and so on, each with the path it was read from.
     pub facts: Vec<(FactKey, String, String)>,
 }
 
-/// Which of all disks since boot a device is (Documentation/ABI/stable/sysfs-block, `diskseq`): a
+/// The sequence number of a disk since boot (Documentation/ABI/stable/sysfs-block, `diskseq`): a
 /// name is given again once its disk is gone. `None` before Linux 5.15, and if it is gone.
 pub fn disk_sequence(name: &str) -> Option<u64> {
     if name.is_empty() || name.starts_with('.') {
@@ -47,7 +47,7 @@ pub fn disk_sequence(name: &str) -> Option<u64> {
 }
 
 impl BlockDevice {
-    /// What it is made of or what is made of it, in words; `None` if it stands alone.
+    /// The layers below or above it, as text; `None` if there are none.
     pub fn stack_words(&self) -> Option<String> {
         let below = (!self.slaves.is_empty())
             .then(|| format!("consists of {}, listed in their own rows", self.slaves.join(", ")));
@@ -58,7 +58,7 @@ impl BlockDevice {
     }
 }
 
-/// What is read of each device: the fact's name and the file.
+/// Attributes read for each device: the fact's name and the file.
 const FACTS: [(FactKey, &str); 18] = [
     (key::QUEUE_SCHEDULER, "queue/scheduler"),
     (key::QUEUE_ROTATIONAL, "queue/rotational"),
@@ -98,7 +98,7 @@ fn devices_that(
     let mut found = Vec::new();
     for entry in fs::read_dir(&folder).map_err(broken)? {
         let path = entry.map_err(broken)?.path();
-        // A device may go while it is read; then it is not there.
+        // A device may disappear while it is read; it is then left out.
         if is_wanted(&path) {
             found.extend(read_device(&path));
         }
@@ -107,14 +107,14 @@ fn devices_that(
     Ok(found)
 }
 
-/// Those of them behind which there is anything: a driver makes loop, nbd and zram devices in
-/// advance, of no size, and what is read of each is no more than that.
+/// Only devices with a size: drivers create loop, nbd and zram devices in advance, without a size,
+/// and nothing else is read about those.
 ///
 /// # Errors
 /// If the folder `block` cannot be read.
 pub fn devices_in_use(sys_root: &Path) -> Result<Vec<BlockDevice>, Error> {
     devices_that(sys_root, |folder| {
-        // A disk of no size may be a broken one, and an array of none a stopped one.
+        // A disk without a size may be broken, an array without one stopped.
         let may_be_empty = || ["device", "md"].iter().any(|inside| folder.join(inside).exists());
         read(folder, "size").is_none_or(|size| size != "0") || may_be_empty()
     })
@@ -147,8 +147,8 @@ fn read_device(folder: &Path) -> Option<BlockDevice> {
     })
 }
 
-/// What a device is made of. The kernel's `rotational` is believed only of a disk that is no
-/// guest's and no network's: virtual disks say 1 by default, whatever lies behind them.
+/// The medium of a device. The kernel's `rotational` is trusted only for disks that are neither
+/// virtual nor remote: virtual disks report 1 by default.
 fn medium_of(folder: &Path, name: &str, model: &str) -> Option<Medium> {
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     let names = |words: &[&str]| words.iter().any(|word| model.contains(word));
@@ -171,13 +171,13 @@ fn medium_of(folder: &Path, name: &str, model: &str) -> Option<Medium> {
     }
 }
 
-/// Models of disks that lie across a provider's network: EBS, Google persistent disks, Azure.
+/// Models of a provider's network volumes: EBS, Google persistent disks, Azure.
 const NETWORK_MODELS: [&str; 4] =
     ["Amazon Elastic Block Store", "PersistentDisk", "nvme_card-pd", "MSFT NVMe Accelerator"];
 /// Vendors and models of virtual machines' disks.
 const VIRTUAL_MODELS: [&str; 5] = ["QEMU", "VMware", "VBOX", "Msft", "Virtual disk"];
 
-/// Whether the way to the device leads over iSCSI, Fibre Channel or NVMe over fabrics.
+/// Whether the device is attached by iSCSI, Fibre Channel or NVMe over fabrics.
 fn is_remote(folder: &Path) -> bool {
     let over_fabric = read(folder, "device/transport").is_some_and(|by| by != "pcie");
     let way = fs::canonicalize(folder).unwrap_or_default();
@@ -188,7 +188,7 @@ fn is_remote(folder: &Path) -> bool {
     over_fabric || by_session
 }
 
-/// Of `mq-deadline kyber [none]` the one that is chosen.
+/// The selected one of `mq-deadline kyber [none]`.
 fn chosen(schedulers: &str) -> String {
     let inside = schedulers.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(schedulers, |(name, _)| name).to_string()
@@ -196,7 +196,7 @@ fn chosen(schedulers: &str) -> String {
 
 fn partitions(folder: &Path) -> Vec<(String, u32, u32)> {
     let disk = folder.file_name().unwrap_or_default().as_encoded_bytes();
-    // A partition is called by its disk (`disk_name` of block/partitions/core.c).
+    // A partition is named after its disk (`disk_name` of block/partitions/core.c).
     let is_named_so = |entry: &PathBuf| {
         entry.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(disk))
     };

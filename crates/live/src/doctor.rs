@@ -9,10 +9,10 @@ use crate::confine::{Confinement, FileRules, try_confinement};
 use crate::rights::Rights;
 use crate::{BlockDevice, Error, devices};
 
-/// One thing that was tried.
+/// One check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
-    /// What was looked for: `kernel types (BTF)`.
+    /// What was checked: `kernel types (BTF)`.
     pub what: String,
     /// Whether it is there.
     pub ok: bool,
@@ -20,19 +20,19 @@ pub struct Check {
     pub needed: bool,
     /// What was found.
     pub detail: String,
-    /// What cannot be done without it and what to do about it; empty if it is there.
+    /// What is impossible without it and the remedy; empty if it is there.
     pub consequence: String,
 }
 
 /// Clock sources that take far longer to read than a request takes to trace.
 const SLOW_CLOCKS: [&str; 3] = ["hpet", "acpi_pm", "jiffies"];
 
-/// Examines this machine: nothing is changed, and what is loaded to try it is unloaded at once.
+/// Examines this machine without changing it; programs loaded for the test are unloaded at once.
 pub fn examine() -> Vec<Check> {
     examine_at(Path::new("/"))
 }
 
-/// The same with files taken from below `root`; rights and the test load are this machine's.
+/// The same with files below `root`; privileges and the test load are this machine's.
 pub fn examine_at(root: &Path) -> Vec<Check> {
     let rights = rights();
     let may_load = rights.ok;
@@ -96,7 +96,7 @@ fn disks(root: &Path) -> Check {
     check("devices", false, found)
 }
 
-/// Which devices lie on which, and which make no requests.
+/// How devices are stacked, and which are bio-based.
 fn stacks(root: &Path) -> Check {
     let known = devices(&root.join("sys")).unwrap_or_default();
     let bare = known.iter().filter(|one| one.without_requests && one.bytes.unwrap_or(0) > 0);
@@ -150,7 +150,7 @@ fn rights() -> Check {
     check("rights", true, found)
 }
 
-/// What keeps a command that reads strangers' captures from everything else.
+/// The confinement of commands that read untrusted captures.
 fn confinement() -> Check {
     let without = "a vulnerable reader could open other files or run programs: a kernel with \
                    CONFIG_SECURITY_LANDLOCK (in `lsm=`) and CONFIG_SECCOMP_FILTER prevents it";
@@ -175,7 +175,7 @@ fn confinement() -> Check {
 /// include/linux/proc_ns.h.
 const PIDS_OF_THE_HOST: &str = "pid:[4026531836]";
 const CGROUPS_OF_THE_HOST: &str = "cgroup:[4026531835]";
-/// What Docker and Podman put into a container.
+/// Files that Docker and Podman create in a container.
 const MARKS: [&str; 2] = [".dockerenv", "run/.containerenv"];
 
 /// Whether this process sees the host's processes, files and log.
@@ -199,7 +199,7 @@ fn container(root: &Path) -> Check {
     check("container", false, found)
 }
 
-/// Whether calls of this process are filtered from outside (proc(5), `Seccomp`).
+/// Whether system calls of this process are filtered from outside (proc(5), `Seccomp`).
 fn is_filtered() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
@@ -261,7 +261,7 @@ fn queue_times(shape: &KernelShape) -> Check {
     check("queue time", false, found)
 }
 
-/// Loads the tracer as it will be used, ring and all, attaches nothing and unloads it.
+/// Loads the tracer with the ring as it will be used, attaches nothing, and unloads it.
 fn test_load(shape: &KernelShape, may_load: bool) -> Check {
     if !may_load {
         let untried = ("not tried: privileges are missing".to_string(), "as above");

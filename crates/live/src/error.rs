@@ -1,6 +1,6 @@
-//! What can keep iowhy from watching.
+//! Errors that keep iowhy from watching.
 
-/// A right, a kernel feature or a file that is missing.
+/// A missing privilege, kernel feature or file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file of /proc or /sys could not be read.
@@ -8,10 +8,10 @@ pub enum Error {
     File {
         /// Its path.
         path: String,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
-    /// The right to trace is missing.
+    /// The privilege to trace is missing.
     #[error("cannot trace: `{right}` is missing")]
     Missing {
         /// The capability.
@@ -20,16 +20,16 @@ pub enum Error {
     /// A feature of the kernel is missing.
     #[error("cannot trace: {what}")]
     Kernel {
-        /// What is missing or was refused, and what the kernel said.
+        /// What is missing or was refused, with the kernel's message.
         what: String,
     },
     /// The device asked for is not there.
     #[error("no block device `{device}`")]
     Device {
-        /// As it was asked for.
+        /// As the user named it.
         device: String,
     },
-    /// A program file has no such function, or is none.
+    /// A program file has no such function, or is not a program.
     #[error("cannot watch `{path}`: {why}")]
     Symbol {
         /// Its path.
@@ -37,18 +37,18 @@ pub enum Error {
         /// What is missing.
         why: String,
     },
-    /// Something that was made in the kernel for the watch could not be removed.
+    /// Something created in the kernel for the watch could not be removed.
     #[error("cannot remove `{path}` from the kernel: {cause}")]
     Left {
         /// Its path.
         path: String,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
-    /// The rights could not be given up.
+    /// The privileges could not be dropped.
     #[error("cannot drop privileges: {cause}")]
     Rights {
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
 }

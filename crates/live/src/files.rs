@@ -1,4 +1,4 @@
-//! Files by the numbers the kernel knows them by, and the paths it sends.
+//! Files by their numbers in the kernel, and the paths it sends.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,12 +8,12 @@ use iowhy_model::{Name, Sink};
 
 use crate::ring_records::{FileKey, PART_BYTES, SentPath};
 
-/// Where this process sees its mounts.
+/// The mounts of this process.
 const MOUNTS: &str = "/proc/self/mountinfo";
-/// Where devices are found by their numbers.
+/// The folder of devices by number.
 const DEVICES: &str = "/sys/dev/block";
 
-/// Paths of files, as far as they were sent.
+/// Paths of files that were sent.
 #[derive(Debug)]
 pub struct Files {
     names: HashMap<FileKey, Name>,
@@ -22,7 +22,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// None yet; the mounts are those of this moment.
+    /// Empty, with the current mounts.
     pub fn new() -> Files {
         Files {
             names: HashMap::new(),
@@ -55,7 +55,7 @@ impl Files {
         if !self.mounts.contains_key(&system) {
             self.mounts.extend(mounts(&fs::read_to_string(MOUNTS).unwrap_or_default()));
         }
-        // Of a file system that is mounted elsewhere only, or not at its root, the number.
+        // The number, for a file system that is mounted only elsewhere or not at its root.
         let mut path = match self.mounts.get(&system) {
             Some(at) => at.trim_end_matches('/').to_string(),
             None => format!("{system}:"),
@@ -86,7 +86,7 @@ fn numbers(device: u32) -> String {
     format!("{}:{}", device >> 20, device & 0xf_ffff)
 }
 
-/// A block device itself: the file system's own blocks, or a program's that reads it as it is.
+/// A block device itself: the file system's own blocks, or direct access by a program.
 fn named_device(device: u32) -> String {
     let link = fs::read_link(Path::new(DEVICES).join(numbers(device))).ok();
     let name = link.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());
@@ -116,7 +116,7 @@ mod tests {
 
     const KEY: FileKey = FileKey { inode: 42, system: 8 << 20 | 1, generation: 0 };
 
-    /// What the kernel sends of a file, its parts from the file up.
+    /// A path as the kernel sends it, its components from the file up.
     fn sent(parts: &[&str], whole: bool) -> SentPath {
         let mut part = [[0; PART_BYTES]; PARTS];
         for (place, text) in part.iter_mut().zip(parts) {

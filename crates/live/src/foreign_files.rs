@@ -1,5 +1,5 @@
-//! Files of trees that strangers may have made, such as a copy of /sys: only regular ones, and of
-//! the small ones never more than a page or two.
+//! Files in untrusted trees, such as a copy of /sys: only regular ones, and of small ones at most a
+//! page or two.
 
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Read};
@@ -10,14 +10,14 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 /// Most bytes read; an attribute of /sys contains a page.
 const MOST: u64 = 1 << 16;
-/// Entries of folders and lines of files read: a machine with more has other worries.
+/// Entries of folders and lines of files read: more is not useful.
 pub(crate) const MOST_ENTRIES: usize = 16_384;
 /// Most bytes read of a list.
 const LARGEST: u64 = 4 << 20;
 
-/// Whether something in a copy of /sys is none of the kernel's: no regular file, folder or link to
-/// one in the copy, or a setting of a queue that is longer than what is read of it. A link to what
-/// was not copied is usual.
+/// Whether a copy of /sys contains something that the kernel does not create: not a regular file,
+/// folder or link to one in the copy, or a queue setting that is too long. A dangling link is
+/// normal.
 pub fn is_foreign_to_sys(copy: BorrowedFd<'_>, path: &Path) -> bool {
     let ways = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let found = match rustix::fs::openat2(copy, path, FOUND, Mode::empty(), ways) {
@@ -35,13 +35,12 @@ pub fn is_foreign_to_sys(copy: BorrowedFd<'_>, path: &Path) -> bool {
     }
 }
 
-/// Opens a regular file below a folder to read it; no link leads out of that, nor elsewhere where
-/// `more` forbids it. Such a tree may hold a FIFO or a link to a device in its place, which must
-/// not even be opened: it is found without being opened, looked at, and opened by what was looked
-/// at.
+/// Opens a regular file below a folder to read it; links that leave the folder are refused, and
+/// others if `more` says so. Such a tree may contain a FIFO or a link to a device, which must not
+/// even be opened: the file is looked up without opening it, checked, and opened through that
+/// descriptor.
 ///
-/// # Errors
-/// If it is not a regular file, the way leads out, or it cannot be opened.
+/// # Errors If it is not a regular file, is outside the folder, or cannot be opened.
 pub fn open_below(folder: BorrowedFd<'_>, path: &Path, more: ResolveFlags) -> io::Result<File> {
     let ways = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | more;
     open_found(&rustix::fs::openat2(folder, path, FOUND, Mode::empty(), ways)?)
@@ -76,7 +75,7 @@ pub(crate) fn text(path: &Path) -> Option<String> {
             let folder = rustix::fs::open(tree, FOUND | OFlags::DIRECTORY, Mode::empty()).ok()?;
             open_below(folder.as_fd(), path.strip_prefix(tree).ok()?, ResolveFlags::empty())
         }
-        // The kernel's own tree contains no link that leads out, and no FIFO.
+        // The kernel's own tree contains no such links and no FIFO.
         Some(_) => open_attribute(path),
         None => open_found(&rustix::fs::open(path, FOUND, Mode::empty()).ok()?),
     };
@@ -85,12 +84,12 @@ pub(crate) fn text(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// What is in a folder; nothing if it cannot be read.
+/// The entries of a folder; empty if it cannot be read.
 pub(crate) fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten()
 }
 
-/// What is in a folder below the root, to which no link leads: a copy may come from a stranger.
+/// The entries of a folder below the root, without following links: a copy may be untrusted.
 pub(crate) fn own_entries(root: &Path, folder: &str) -> impl Iterator<Item = DirEntry> + use<> {
     let mut place = root.to_path_buf();
     let is_own = Path::new(folder).components().all(|part| {
@@ -100,7 +99,7 @@ pub(crate) fn own_entries(root: &Path, folder: &str) -> impl Iterator<Item = Dir
     is_own.then(|| entries(&place)).into_iter().flatten()
 }
 
-/// The text of a file below the root: of a copy no more than a regular file of its own.
+/// The text of a file below the root; in a copy only a regular file of that copy.
 pub(crate) fn text_below(root: &Path, path: &str) -> Option<String> {
     let file = if root == Path::new("/") {
         File::open(root.join(path)).ok()?

@@ -1,6 +1,6 @@
-//! What the tracer lets through, decided in the kernel: size, flags, process, control group.
+//! The tracer's filter in the kernel: size, flags, process, control group.
 //!
-//! What fails is tallied as filtered and costs neither a histogram nor a record, and
+//! Requests that do not pass are counted as filtered and cost neither a histogram nor a record;
 //! measured + filtered + lost is still what the kernel counts.
 
 use std::os::unix::fs::MetadataExt;
@@ -24,13 +24,13 @@ pub struct TraceFilter {
     pub pid: Option<u32>,
     /// Only those sent by processes of this name.
     pub comm: Option<String>,
-    /// Only those this control group pays for, by its number.
+    /// Only those charged to this control group, by its number.
     pub cgroup: Option<u64>,
     /// Only those that took longer than this, Q2C (D2C where it was in flight when tracing began).
     pub over: Option<Nanos>,
 }
 
-/// The same as the programs get it.
+/// The same in the form of the programs.
 #[derive(Clone, Debug)]
 pub struct KernelFilter {
     /// From and to, both inclusive.
@@ -39,7 +39,7 @@ pub struct KernelFilter {
     pub sectors: (u64, u64),
     /// Bits of `cmd_flags` that must be set.
     pub set: u32,
-    /// And those that must not.
+    /// Bits of `cmd_flags` that must not be set.
     pub clear: u32,
     /// The process; 0 for any.
     pub pid: u32,
@@ -64,7 +64,7 @@ impl Default for KernelFilter {
 }
 
 impl KernelFilter {
-    /// The filter for a kernel whose flags lie there.
+    /// The filter for a kernel with these flag bits.
     pub fn new(filter: &TraceFilter, flags: CommandFlags) -> KernelFilter {
         KernelFilter {
             bytes: filter.bytes.unwrap_or((0, u32::MAX)),
@@ -77,7 +77,7 @@ impl KernelFilter {
         }
     }
 
-    /// Whether it asks anything of a request itself.
+    /// Whether it has a condition on the request itself.
     pub fn by_request(&self) -> bool {
         self.bytes != (0, u32::MAX)
             || self.sectors != (0, u64::MAX)
@@ -85,14 +85,14 @@ impl KernelFilter {
             || self.clear != 0
     }
 
-    /// Whether it asks who sent a request.
+    /// Whether it has a condition on the sender.
     pub fn by_who(&self) -> bool {
         self.pid != 0 || self.comm[0] != 0 || self.cgroup != 0
     }
 }
 
-/// The namespace whose numbers of processes are reported, by its file; all zero for the first one,
-/// which contains all.
+/// The PID namespace of reported process ids, by its file; all zero for the initial one, which
+/// contains all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PidNamespace {
     /// The device of its file, as the kernel counts it.
@@ -101,11 +101,11 @@ pub struct PidNamespace {
     pub ino: u64,
 }
 
-/// The inode of the first namespace of processes (include/linux/proc_ns.h, PROC_PID_INIT_INO).
+/// The inode of the initial PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO).
 const FIRST: u64 = 0xefff_fffc;
 
 impl PidNamespace {
-    /// That of this program: in a container `--pid 7` is its process 7.
+    /// The namespace of this program: in a container `--pid 7` is the container's process 7.
     pub fn own() -> PidNamespace {
         let known = std::fs::metadata("/proc/self/ns/pid").ok();
         let of = known.map(|known| PidNamespace { dev: known.dev(), ino: known.ino() });

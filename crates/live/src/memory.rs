@@ -1,10 +1,9 @@
-//! Memory that was freed, given back to the system.
+//! Returns freed memory to the system.
 
 #![allow(unsafe_code)]
 
-/// Gives pages back that hold nothing any more. The allocator of the GNU libc keeps them for what
-/// may come: good for a program that ends, not for one that stays (malloc_trim(3)). Elsewhere it
-/// does nothing.
+/// Returns free pages to the system. The GNU libc keeps them for later allocations: good for a
+/// short-lived program, not for a daemon (malloc_trim(3)). With other libraries it does nothing.
 pub fn give_back_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: the call takes no pointer and touches nothing but free pages, under the allocator's

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::fs;
 
-/// Where this process sees its mounts.
+/// The mounts of this process.
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// A place at which a file system is mounted.
+/// A mount point.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct MountPoint {
-    /// The folder; `0:52, not mounted here` of one that only others see.
+    /// The folder; `0:52, not mounted here` for one in other namespaces only.
     pub place: String,
     /// Its type, such as `ext4`; empty if it is not known.
     pub kind: String,
@@ -20,19 +20,19 @@ pub struct MountPoint {
 pub struct MountPoints(HashMap<u32, (bool, MountPoint)>);
 
 impl MountPoints {
-    /// As they are now.
+    /// The current mounts.
     pub fn read() -> MountPoints {
         let mut mounts = MountPoints::default();
         mounts.read_again();
         mounts
     }
 
-    /// Adds those that came since then; those that went keep their names.
+    /// Adds new mounts; unmounted ones keep their names.
     pub fn read_again(&mut self) {
         self.take(&fs::read_to_string(MOUNTS).unwrap_or_default());
     }
 
-    /// Where the file system of this number is mounted; `None` of number 0, which is none.
+    /// The mount point of the file system with this number; `None` for number 0.
     pub fn of(&self, number: u32) -> Option<MountPoint> {
         let (major, minor) = (number >> 20, number & 0xf_ffff);
         let unknown = || MountPoint {
@@ -43,7 +43,7 @@ impl MountPoints {
         (number != 0).then(|| known.unwrap_or_else(unknown))
     }
 
-    /// Of several places that with its root, the first one (proc_pid_mountinfo(5): number, parent,
+    /// Of several mount points the first one with its root (proc_pid_mountinfo(5): number, parent,
     /// device, root, place, options, then after a hyphen the type and the source).
     fn take(&mut self, text: &str) {
         for line in text.lines() {

@@ -1,5 +1,5 @@
-//! The names that a folder with `sys`, `proc` and `dev` in it shows of block devices: device
-//! mapper, loop files, partitions, links of udev and ZFS, mount points. No device is opened.
+//! Names of block devices in a folder with `sys`, `proc` and `dev`: device mapper, loop files,
+//! partitions, links of udev and ZFS, mount points. No device is opened.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,12 +30,12 @@ const LINKS: [&str; 8] = [
 ];
 /// Folders of links in folders of links: `/dev/zvol/POOL/SET/SET/VOLUME`.
 const LINK_DEPTH: usize = 8;
-/// What names these devices of a folder, which is `/` or looks like it, and its pods.
+/// The names of these devices and of pods below a folder, `/` or one with the same layout.
 pub fn naming_facts(root: &Path, devices: &[BlockDevice]) -> Vec<SysFact> {
     let sys = root.join("sys");
     let mut facts = Vec::new();
     let mut numbers = BTreeMap::new();
-    // One without a size contains nothing: a loop device that is free.
+    // A device without a size is unused: a free loop device.
     for device in devices.iter().filter(|device| device.bytes != Some(0)) {
         let folder = sys.join("block").join(device.name.replace('/', "!"));
         let mut add = |name: &str, key: FactKey, value: String, path: PathBuf| {
@@ -83,7 +83,7 @@ pub fn naming_facts(root: &Path, devices: &[BlockDevice]) -> Vec<SysFact> {
 
 type Numbers = BTreeMap<(u32, u32), String>;
 
-/// Where links lead is reported by their text: the devices are not looked at.
+/// Targets of links are read from their text: no device is opened.
 fn links(root: &Path, numbers: &Numbers, facts: &mut Vec<SysFact>) {
     let mut known: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let is_device = |name: &str| numbers.values().any(|known| known == name);
@@ -101,7 +101,7 @@ fn links(root: &Path, numbers: &Numbers, facts: &mut Vec<SysFact>) {
                 continue;
             };
             let link = entry.file_name().to_string_lossy().into_owned();
-            // Names are set apart by blanks in the fact; udev writes a blank as `\x20`.
+            // Names in the fact are separated by blanks; udev writes a blank as `\x20`.
             if is_device(&name) && !link.contains(char::is_whitespace) {
                 known.entry(name.into_owned()).or_default().push(format!("/{folder}/{link}"));
             }
@@ -114,9 +114,8 @@ fn links(root: &Path, numbers: &Numbers, facts: &mut Vec<SysFact>) {
     }
 }
 
-/// Mount points of this process's namespace by the number of the device; where that is a file
-/// system's own (btrfs), by its source. A folder or file that is mounted again elsewhere is named
-/// where nothing else is.
+/// Mount points of this process's namespace by the number of the device; if that number belongs to
+/// the file system (btrfs), by its source. A bind mount is used only if there is no other.
 fn mounts(root: &Path, numbers: &Numbers, facts: &mut Vec<SysFact>) {
     const PATH: &str = "proc/self/mountinfo";
     let text = text_below(root, PATH).unwrap_or_default();

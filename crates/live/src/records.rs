@@ -12,7 +12,7 @@ use crate::ring_records::{COMM_BYTES, Completion, FullCompletion, MoreCompletion
 use crate::stacks::StackIds;
 use crate::watch_list::WatchList;
 
-/// Turns records into events, remembering the last device and process name: they repeat.
+/// Turns records into events, and caches the last device and process name, because they repeat.
 #[derive(Debug)]
 pub struct RecordReader {
     flags: CommandFlags,
@@ -34,7 +34,7 @@ impl RecordReader {
         RecordReader { files: wanted.then(Files::new), ..self }
     }
 
-    /// The stacks that a record names, if it names any.
+    /// The stacks of a record, if it has any.
     pub fn stacks(record: &[u8]) -> Option<StackIds> {
         let full = FullCompletion::read_from_bytes(record).ok()?;
         Some((full.kernel_stack, full.user_stack))

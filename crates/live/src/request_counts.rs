@@ -1,4 +1,4 @@
-//! What the programs tallied beside their measurements, and what of it was lost.
+//! Request counts kept by the programs beside their measurements, and losses derived from them.
 //!
 //! For every device and operation, measured + lost = what the kernel counts in /proc/diskstats.
 
@@ -8,7 +8,7 @@ use crate::Error;
 use crate::bpf::{OPS, Programs, REQUEST_COUNTS};
 use crate::watch_list::WatchList;
 
-/// What became of the requests of one device and operation.
+/// Counts of the requests of one device and operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RequestCounts {
     /// Completed, and their start or issue was seen.
@@ -22,7 +22,7 @@ pub struct RequestCounts {
     pub too_fast: u64,
     /// Of `measured`: the ring had no room for the event.
     pub ring_full: u64,
-    /// Of `measured`: in no histogram, for the device has no row.
+    /// Of `measured`: in no histogram, because the device has no row.
     pub no_row: u64,
     /// Of `measured` and `no_start`: /proc/diskstats does not count them.
     pub not_accounted: u64,
@@ -34,9 +34,9 @@ pub struct RequestCounts {
     pub no_slot: u64,
     /// Times the driver gave a request back to the queue.
     pub requeued: u64,
-    /// Completed, but of a size, flags, process or control group that was not asked for.
+    /// Completed, but filtered out by size, flags, process or control group.
     pub filtered: u64,
-    /// Completed, but already in flight when tracing began, and who sent them was asked for.
+    /// Completed, but already in flight when tracing began, so a filter by sender cannot decide.
     pub no_sender: u64,
     /// Of `measured`: without an event, neither slow nor in the sample.
     pub left_out: u64,
@@ -79,8 +79,8 @@ impl RequestCounts {
         }
     }
 
-    /// Losses by reason: those every mode has, then those of events or of histograms. So many of
-    /// those without a start may have begun before the watch: they are none, and are counted down.
+    /// Losses by reason: those of every mode, then those of events or of histograms. Requests
+    /// without a start that may have begun before the watch are not losses, and are subtracted.
     fn losses(&self, seen: Seen, edge: &mut Edge) -> [(&'static str, u64); 7] {
         let no_slot = self.no_slot.min(self.no_start);
         let only = |yes: bool, count: u64| if yes { count } else { 0 };
@@ -107,12 +107,12 @@ impl RequestCounts {
 /// The requests of one device that were in flight when the watch began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Edge {
-    /// How many may still come.
+    /// How many may still complete.
     left: u64,
 }
 
-/// What a device at work may hold more than the kernel's count of requests in flight showed: it was
-/// read some moments before and after the programs were attached.
+/// Allowance above the kernel's count of requests in flight on a busy device: that was read some
+/// moments before and after the programs were attached.
 const UNSEEN: u64 = 32;
 
 impl Edge {
@@ -124,18 +124,18 @@ impl Edge {
     }
 }
 
-/// What programs give of the requests they see.
+/// What the programs send of each request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen {
     /// Records of single ones.
     pub events: bool,
     /// Histograms.
     pub histograms: bool,
-    /// Their times are those that the kernel keeps.
+    /// The times are those that the kernel keeps.
     pub kernel_times: bool,
 }
 
-/// Reads the counts again and again and emits what was newly lost.
+/// Reads the counts repeatedly and emits new losses.
 #[derive(Debug)]
 pub struct RequestCountReader {
     seen: Seen,
@@ -147,8 +147,8 @@ pub struct RequestCountReader {
 }
 
 impl RequestCountReader {
-    /// A reader for programs that give `seen`. `in_flight` is what each device had in flight when
-    /// the programs were attached, by row, as far as its beginning could be missed.
+    /// A reader for programs that send `seen`. `in_flight` has the requests in flight when the
+    /// programs were attached, by row, if their start could be missed.
     pub fn new(seen: Seen, rows: u32, in_flight: &[u64]) -> RequestCountReader {
         // One more row, for devices that are not in the table.
         let places = ((rows + 1) * OPS) as usize;
@@ -161,7 +161,7 @@ impl RequestCountReader {
         RequestCountReader { seen, before, edges, at_edge }
     }
 
-    /// Requests that the beginning of the watch found in flight: device, operation, number.
+    /// Requests in flight when the watch began: device, operation, number.
     pub fn at_edge(&self, watched: &WatchList) -> Vec<(String, Op, u64)> {
         let known = self.at_edge.iter().enumerate().filter(|(_, count)| **count > 0);
         known
@@ -172,7 +172,7 @@ impl RequestCountReader {
             .collect()
     }
 
-    /// Emits what was lost since the last time.
+    /// Emits losses since the last call.
     ///
     /// # Errors
     /// If the table cannot be read.
@@ -183,7 +183,7 @@ impl RequestCountReader {
         sink: &mut dyn Sink,
     ) -> Result<(), Error> {
         let (devices, rows) = ((watched.devices.len() as u32).min(watched.rows), watched.rows);
-        // Nothing is counted where no device is yet; the last row is of those that have none.
+        // Rows without a device have no counts; the last row is for devices without one.
         let known = (0..).zip(programs.counts(0, devices)?);
         let others = (rows * OPS..).zip(programs.counts(rows, 1)?);
         for (place, now) in known.chain(others) {
@@ -193,7 +193,7 @@ impl RequestCountReader {
             let mut new = now;
             new.iter_mut().zip(&*before).for_each(|(new, was)| *new = new.wrapping_sub(*was));
             *before = now;
-            // Of most devices and operations of a machine.
+            // Most devices and operations have no requests.
             if new == [0; REQUEST_COUNTS] {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The rights a process needs to trace, and giving up those it no longer needs.
+//! The capabilities needed for tracing, and dropping those no longer needed.
 
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
@@ -32,7 +32,7 @@ impl Rights {
         Ok(Rights::parse(&text))
     }
 
-    /// Those that stand in the text of such a file; none if it has no `CapEff`.
+    /// Those in the text of such a file; none if it has no `CapEff`.
     pub fn parse(status: &str) -> Rights {
         let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
         let set = line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
@@ -40,7 +40,7 @@ impl Rights {
         Rights { sys_admin: has(SYS_ADMIN), perfmon: has(PERFMON), bpf: has(BPF) }
     }
 
-    /// Whether they are enough to trace, or else which one is missing first.
+    /// Whether they are enough to trace; the error names the first missing one.
     ///
     /// # Errors
     /// If one is missing.
@@ -66,8 +66,8 @@ pub fn give_up_rights_but_looking() -> Result<(), Error> {
 /// Gives up every capability of this thread but CAP_BPF; call it after the collectors have begun
 /// and before other threads start.
 ///
-/// CAP_BPF alone cannot load a tracing program. It is kept because kernels from 5.8 to 5.18 ask for
-/// it even to read a table that is already open (c8644cd0efe7 changed that).
+/// CAP_BPF alone cannot load a tracing program. It is kept because kernels from 5.8 to 5.18 require
+/// it even to read an open table (c8644cd0efe7 changed that).
 ///
 /// # Errors
 /// If the kernel refuses.
@@ -75,7 +75,7 @@ pub fn give_up_rights() -> Result<(), Error> {
     keep(CapabilitySet::empty())
 }
 
-/// Gives up every capability of this thread for good: a program that it runs has none either, also
+/// Drops every capability of this thread permanently: a program that it runs has none either, even
 /// as root.
 ///
 /// # Errors
@@ -85,19 +85,19 @@ pub fn give_up_all_rights() -> Result<(), Error> {
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
         .map_err(refused)?;
-    // Else root gets them back with the next program (capabilities(7), execve and root).
+    // Otherwise root regains them with the next program (capabilities(7), execve and root).
     rustix::thread::set_no_new_privs(true).map_err(refused)
 }
 
-/// Takes these from what a program that is started could ever have, as far as this thread may.
+/// Drops these from the bounding set, as far as this thread may.
 pub(crate) fn empty_bounding_set(had: CapabilitySet) {
     for capability in had.iter() {
-        // Without CAP_SETPCAP it stays; no program is started, and `no_new_privs` holds.
+        // Without CAP_SETPCAP they stay; no program is started, and `no_new_privs` holds.
         let _ = rustix::thread::remove_capability_from_bounding_set(capability);
     }
 }
 
-/// Keeps CAP_BPF and these, as far as they are there.
+/// Keeps CAP_BPF and these, as far as this thread has them.
 fn keep(more: CapabilitySet) -> Result<(), Error> {
     let refused = |error: rustix::io::Errno| Error::Rights { cause: error.into() };
     let had = capabilities(None).map_err(refused)?.permitted;

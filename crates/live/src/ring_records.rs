@@ -1,4 +1,4 @@
-//! What the programs send, byte for byte. Records are distinguished by their size.
+//! The layout of the programs' records, which are distinguished by their size.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -22,12 +22,12 @@ pub struct Completion {
     pub pid: u32,
     pub depth: u32,
     pub status: i16,
-    /// How many it stands for; 0 where every request is reported.
+    /// How many it represents; 0 if every request is reported.
     pub weight: u16,
     pub comm: [u8; COMM_BYTES],
 }
 
-/// A completion that shows when its bio arrived and who pays: `struct more_record`.
+/// A completion with the arrival of its bio and the charged cgroup: `struct more_record`.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Debug)]
 #[repr(C)]
 pub struct MoreCompletion {
@@ -36,7 +36,7 @@ pub struct MoreCompletion {
     pub cgroup: u64,
 }
 
-/// A completion that tells all: `struct full_record`.
+/// A completion with all fields: `struct full_record`.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Debug)]
 #[repr(C)]
 pub struct FullCompletion {
@@ -62,7 +62,7 @@ pub struct FileKey {
 #[repr(C)]
 pub struct SentPath {
     pub key: FileKey,
-    /// The number of a block device, where it is not a file but one itself.
+    /// The number of a block device, if it is one instead of a file.
     pub device: u32,
     pub parts: u16,
     /// Whether the last part is the root of the file system.

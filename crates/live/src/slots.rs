@@ -1,16 +1,16 @@
-//! What lies in the slots of the tracer, as `bpf/slots.h` lays it out.
+//! The tracer's slots, as laid out in `bpf/slots.h`.
 
 /// Requests per set of slots.
 const WAYS: usize = 4;
 /// Words of a tracked request.
 const REQUEST_WORDS: usize = 8;
-/// Words of a set: two lines of the cache for who sends, two for who completes, the requests.
+/// Words of a set: two cache lines for submitters, two for completers, and the requests.
 pub const SET_WORDS: usize = 32 + WAYS * REQUEST_WORDS;
-/// Where the kinds are, each in the first half of a word.
+/// Offset of the kinds, each in the first half of a word.
 const KINDS: std::ops::Range<usize> = WAYS..2 * WAYS;
-/// Where the ends are, two of them in a word.
+/// Offset of the ends, two in a word.
 const ENDS: std::ops::Range<usize> = 20..20 + WAYS / 2;
-/// Where the requests are.
+/// Offset of the requests.
 const REQUESTS: std::ops::Range<usize> = 32..SET_WORDS;
 /// The word of a request whose second half begins with the number of requests begun in its slot.
 const BEGUN: usize = 4;
@@ -18,18 +18,18 @@ const BEGUN: usize = 4;
 /// The bits of a kind that are the device's number (`number_of_kind` of `bpf/slots.h`).
 const NUMBER: u32 = (1 << 29) - 1;
 
-/// A slot whose last request was not seen to end.
+/// A slot whose last request was not seen to complete.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OpenSlot {
     /// That request: `struct tracked_request` of `bpf/slots.h`.
     pub request: [u64; REQUEST_WORDS],
     /// Its device, as the programs write it.
     pub number: u32,
-    /// Lives before it whose end escaped the probes, of the same device and operation.
+    /// Earlier requests in the slot, of the same device and operation, whose completion was missed.
     pub before: u32,
 }
 
-/// The slots of a set whose last request was not seen to end.
+/// The slots of a set whose last request was not seen to complete.
 pub fn unended(set: &[u64; SET_WORDS]) -> impl Iterator<Item = OpenSlot> {
     let ends = set[ENDS].iter().flat_map(|word| <[u32; 2]>::from(halves(*word)));
     let requests = set[REQUESTS].chunks_exact(REQUEST_WORDS);
@@ -37,7 +37,7 @@ pub fn unended(set: &[u64; SET_WORDS]) -> impl Iterator<Item = OpenSlot> {
     ends.zip(requests).zip(numbers).filter_map(|((ends, request), number)| {
         let request: [u64; REQUEST_WORDS] = request.try_into().ok()?;
         let begun = first_u16(halves(request[BEGUN]).1);
-        // Both go round at 2^16, the difference does not.
+        // Both wrap at 2^16; the difference is still right.
         let unseen = begun.wrapping_sub(first_u16(ends));
         Some(OpenSlot { request, number, before: u32::from(unseen.checked_sub(1)?) })
     })
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_is_told_with_those_before_it_also_where_the_numbers_went_round() {
+    fn open_slots_report_missed_completions_also_after_a_wrap() {
         let mut set = [0; SET_WORDS];
         // Ended and left of two slots each: 7 of 7, 4 of 7, 65535 of 1, none of none.
         set[ENDS.start] = short_words([7, 7, 4, 9]);

@@ -1,4 +1,4 @@
-//! The stacks that sent I/Os: how many each, and how long they took.
+//! I/Os by submitting stack: number and latencies.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,19 +9,19 @@ use iowhy_model::{DeviceId, Event, Name, Nanos, Op};
 /// Kernel and user stack by their numbers; negative where there is none.
 pub type StackIds = (i32, i32);
 
-/// Different stacks that are kept apart; I/Os of more are counted together.
+/// Maximum number of distinct stacks; I/Os of further ones are counted together.
 const KEPT: usize = 10_000;
-/// Where the kernel names its functions.
+/// The kernel's symbol table.
 const KERNEL: &str = "/proc/kallsyms";
-/// Frames of the tracer itself and of the tracepoint, which stand above those of the task.
+/// Frames of the tracer and the tracepoint, above those of the task.
 const OWN: [&str; 3] = ["bpf_", "__bpf_", "__traceiter_"];
 
-/// What one stack sent.
+/// I/Os of one stack.
 #[derive(Clone, Debug)]
 pub struct StackCount {
     /// The kernel's frames, innermost first, as `function+0x12`.
     pub kernel: Vec<String>,
-    /// The program's frames, innermost first, as `file+0x1234` by the offset in the file.
+    /// The program's frames, innermost first, as `file+0x1234` with the offset in the file.
     pub user: Vec<String>,
     /// The process.
     pub pid: Option<u32>,
@@ -63,7 +63,7 @@ struct MemoryMapping {
 }
 
 impl Stacks {
-    /// None yet. The kernel's names are read now: later the right to them is given up.
+    /// Empty. The kernel's symbols are read now, because the privilege for them is dropped later.
     pub fn new() -> Stacks {
         let symbols = KernelSymbols::read();
         Stacks { symbols, maps: HashMap::new(), counts: HashMap::new(), missed: 0 }
@@ -106,8 +106,8 @@ impl Stacks {
         entry.longest = entry.longest.max(took);
     }
 
-    /// What was counted since the last time, the longest time in all first, and how many I/Os had
-    /// no stack that could be kept.
+    /// Counts since the last call, the longest summed latency first, and the number of I/Os without
+    /// a stack.
     pub fn take(&mut self) -> (Vec<StackCount>, u64) {
         let mut counts: Vec<StackCount> = self.counts.drain().map(|(_, count)| count).collect();
         counts.sort_by_key(|count| (std::cmp::Reverse(count.total), count.pid));
@@ -116,7 +116,7 @@ impl Stacks {
 }
 
 impl KernelSymbols {
-    /// Those of this machine; it takes the right to them, which is given up later.
+    /// Those of this machine; this needs a privilege that is dropped later.
     pub fn read() -> KernelSymbols {
         KernelSymbols::parse(&fs::read_to_string(KERNEL).unwrap_or_default())
     }
@@ -175,7 +175,7 @@ fn mapped(pid: u32) -> Vec<MemoryMapping> {
     text.lines().filter_map(part).collect()
 }
 
-/// A line of /proc/PID/maps; `None` for what is not a file's.
+/// A line of /proc/PID/maps; `None` if it is not a mapped file.
 fn part(line: &str) -> Option<MemoryMapping> {
     let mut words = line.split_whitespace();
     let (start, end) = words.next()?.split_once('-')?;

@@ -1,10 +1,10 @@
 //! Requests still in flight when the watch ends: the slots nobody cleared.
 //!
-//! A slot without a completion is not proof of a hung request: a completion can escape the probes.
-//! The kernel's own number of requests in flight decides, but it counts only those its driver has
-//! (blk_mq_rq_state of block/blk-mq.c): one that was begun and not issued may wait in a plug, or
-//! with the scheduler. Why a completion escapes: a program is not run while it runs already on that
-//! CPU, and since 7.0 a task in the middle of it can be preempted by the next.
+//! A slot without a completion does not prove a hung request, because probes can miss a completion.
+//! The kernel's own number of requests in flight decides, but it counts only those that the driver
+//! has (blk_mq_rq_state of block/blk-mq.c): a started but unissued one may wait in a plug or in the
+//! scheduler. A completion is missed if the program already runs on that CPU; since 7.0 the task
+//! that runs it can be preempted.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,18 +18,17 @@ use crate::records;
 use crate::slots::{OpenSlot, halves};
 use crate::watch_list::{WatchList, major_minor};
 
-/// A plug is flushed before its task sleeps, so that what waits in one longer is no longer there,
-/// ns.
+/// A plug is flushed before its task sleeps, so no request stays in one longer than this, ns.
 const PLUGGED_NS: i64 = 1_000_000_000;
 
 /// A completion passes from the driver to the block layer by an interrupt or a softirq, and only
-/// then by the probes (blk_mq_complete_request of block/blk-mq.c). A busy machine lets it wait,
-/// hardly longer.
+/// then by the probes (blk_mq_complete_request of block/blk-mq.c). On a busy machine that is
+/// delayed, but hardly longer than this.
 const ON_ITS_WAY: Duration = Duration::from_secs(1);
-/// Between two looks at those on their way.
+/// Interval between two reads of completions on their way.
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
 
-/// A request that was started and not yet seen completing.
+/// A started request without a completion yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct OpenRequest {
     number: u32,
@@ -37,7 +36,7 @@ struct OpenRequest {
     sector: u64,
     is_issued: bool,
     command: u32,
-    /// Others before it in its slot whose completion escaped.
+    /// Earlier requests in its slot whose completion was missed.
     before: u32,
 }
 
@@ -45,24 +44,24 @@ struct OpenRequest {
 #[derive(Debug)]
 pub struct StillInFlight {
     at: Time,
-    /// Those the kernel no longer had, whose completion did not come by either.
+    /// Requests that the kernel no longer had, without a completion.
     gone: Vec<OpenRequest>,
     runs_left_out: u64,
 }
 
-/// What a device has by the kernel's count.
+/// Requests of a device by the kernel's count.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
-    /// Reads and writes its driver has (`inflight` of its folder in /sys).
+    /// Reads and writes that its driver has (`inflight` of its folder in /sys).
     in_driver: Option<u64>,
-    /// Since 6.16 all that were begun, before the same as its driver has (`stat`).
+    /// All started requests since 6.16, before that those of the driver (`stat`).
     begun: Option<u64>,
-    /// All that were completed since boot (`stat`).
+    /// All completed since boot (`stat`).
     completed: u64,
 }
 
 impl InFlight {
-    /// Whether a request that was begun `age` ns ago cannot be among them.
+    /// Whether a request that started `age` ns ago cannot be among them.
     fn excludes(self, is_issued: bool, age: i64) -> bool {
         let may_wait = !is_issued && (self.begun != Some(0) || age < PLUGGED_NS);
         self.in_driver == Some(0) && !may_wait
@@ -70,8 +69,9 @@ impl InFlight {
 }
 
 impl StillInFlight {
-    /// Asks /sys how much each watched device has in flight, and /proc how often a program should
-    /// have run and did not; before the programs are detached. Waits for completions on their way.
+    /// Reads from /sys the requests in flight of each watched device, and from /proc how often a
+    /// program run was skipped; before the programs are detached. Waits for completions on their
+    /// way.
     ///
     /// # Errors
     /// If the slots cannot be read.
@@ -102,7 +102,7 @@ impl StillInFlight {
         Ok(StillInFlight { at, gone, runs_left_out })
     }
 
-    /// States what hangs, and counts as lost what the kernel no longer has in flight.
+    /// Reports hung requests, and counts as lost those that the kernel no longer has in flight.
     ///
     /// # Errors
     /// If the slots cannot be read.
@@ -119,7 +119,7 @@ impl StillInFlight {
         for gone in &self.gone {
             lose(&watched.name(gone.number), gone, 1, sink);
         }
-        // Younger ones may have completed after the programs were gone.
+        // Younger ones may have completed after the programs were detached.
         held.retain(|held| held.since < self.at.ns() && !self.gone.contains(held));
         held.sort_by_key(|held| held.since);
         for device in &watched.devices {
@@ -168,7 +168,7 @@ fn lose(name: &str, held: &OpenRequest, count: u64, sink: &mut dyn Sink) {
     sink.lost_of(name, records::op_of(held.command), why, count);
 }
 
-/// Where the start was not taken from the request yet, its time is marked, and one just before it
+/// If the start was not read from the request yet, its time is marked, and one just before it
 /// (`BY_KERNEL` and `ARRIVAL` of `bpf/subject.h`).
 const TIME: u64 = (1 << 62) - 1;
 
@@ -187,14 +187,14 @@ fn open_request(unended: &OpenSlot) -> OpenRequest {
     }
 }
 
-/// What the kernel reports of a program's descriptor since 5.12 (bpf_prog_show_fdinfo of
+/// What the kernel reports about a program's descriptor since 5.12 (bpf_prog_show_fdinfo of
 /// kernel/bpf/syscall.c).
 fn recursion_misses(status: &str) -> Option<u64> {
     let mut lines = status.lines();
     lines.find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
 }
 
-/// What each watched device is at, as of now.
+/// The current counts of each watched device.
 pub fn at_work(sys: &Path, watched: &WatchList) -> Vec<AtWork> {
     let of = |number: u32| {
         let known = in_flight_of(sys, number);
@@ -214,8 +214,8 @@ pub struct AtWork {
 }
 
 impl AtWork {
-    /// How many it had in flight at most at some looks, and one at least if it completed any
-    /// between them: with one at a time, each look may find the moment between two.
+    /// The maximum in flight over some reads, at least one if any completed between them: at depth
+    /// 1 each read may hit the moment between two requests.
     pub fn over(looks: &[AtWork]) -> u64 {
         let most = looks.iter().map(|look| look.in_flight).max().unwrap_or(0);
         let worked = looks.windows(2).any(|two| two[0].completed != two[1].completed);
@@ -223,7 +223,7 @@ impl AtWork {
     }
 }
 
-/// What the files of /sys/dev/block/MAJOR:MINOR say.
+/// The counts in /sys/dev/block/MAJOR:MINOR.
 fn in_flight_of(sys: &Path, number: u32) -> InFlight {
     let (major, minor) = major_minor(number);
     let folder = sys.join(format!("dev/block/{major}:{minor}"));

@@ -1,10 +1,9 @@
-//! Histograms of all requests, stretch by stretch: those kept in the kernel, and those of the
-//! events that were sent.
+//! Histograms of all requests by interval: those kept in the kernel, and those of the sent events.
 //!
-//! The programs count into two banks in turn. Raising the epoch sends them to the other bank; once
-//! every probe that still held the old number is through, the old bank lies still and is read
-//! without tearing. Counts and sums only grow there: should a straggler come after that, it is
-//! counted when its bank is read again, two stretches later, unless the watch is over by then.
+//! The programs count into two banks in turn. Raising the epoch switches them to the other bank;
+//! once every probe with the old number has finished, the old bank is read consistently. Counts and
+//! sums only grow: a late one is counted when its bank is read again, two intervals later, unless
+//! the watch is over by then.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,8 +17,8 @@ use crate::Error;
 use crate::bpf::{HISTOGRAM_WORDS, OPS, Programs};
 use crate::watch_list::WatchList;
 
-/// Waiting for stragglers where the kernel offers no barrier: far above the microseconds a probe
-/// takes, above a time slice of a stolen virtual CPU.
+/// Wait for late probes if the kernel offers no barrier: far longer than the microseconds of a
+/// probe, longer than a stolen time slice of a virtual CPU.
 const GRACE: Duration = Duration::from_millis(10);
 
 /// Stages, in the order of `enum stage` of `bpf/tables.h`.
@@ -27,10 +26,10 @@ const STAGES: [Stage; 4] = [Stage::Queue, Stage::Device, Stage::Total, Stage::Be
 
 /// The epoch in which the programs do nothing.
 pub const WATCH_OFF: u64 = 0;
-/// The first one in which they do; a histogram that was never written has 0.
+/// The first active one; a histogram that was never written has 0.
 pub const FIRST_EPOCH: u64 = 1;
 
-/// What was counted since the last emitting, and what was read before, to tell what is new.
+/// Counts since the last interval, and the previous reading, to compute the difference.
 #[derive(Debug)]
 pub struct StretchHistograms {
     edges: Edges,
@@ -42,7 +41,7 @@ pub struct StretchHistograms {
     sent: Sent,
 }
 
-/// How a stretch ends.
+/// How an interval ends.
 #[derive(Clone, Copy, Debug)]
 pub struct StretchEnd {
     /// When.
@@ -56,18 +55,18 @@ pub struct StretchEnd {
 /// Histograms by device and operation, one for each stage.
 type ByStage = BTreeMap<(u32, usize), [Option<Histogram>; STAGES.len()]>;
 
-/// Those of events: of the running stretch, and of what came after its end.
+/// Histograms of events: of the current interval, and of events after its end.
 #[derive(Debug, Default)]
 struct Sent {
     here: ByPlace,
     next: ByPlace,
 }
 
-/// Counts by the place of a device and operation, which is found without searching.
+/// Counts indexed by device and operation.
 #[derive(Debug, Default)]
 struct ByPlace(Vec<Option<Box<[Counts; STAGES.len()]>>>);
 
-/// A histogram in the making.
+/// A histogram being built.
 #[derive(Debug, Default)]
 struct Counts {
     /// None before the first.
@@ -110,7 +109,7 @@ impl ByPlace {
         self.0[place].get_or_insert_default()
     }
 
-    /// What is in it, which is nothing from now on.
+    /// Takes its contents and leaves it empty.
     fn take(&mut self, edges: &Edges) -> ByStage {
         let of = |place: usize| ((place / Op::ALL.len()) as u32, place % Op::ALL.len());
         let all = self.0.iter_mut().enumerate();
@@ -120,7 +119,7 @@ impl ByPlace {
 }
 
 impl StretchHistograms {
-    /// Ready for the first stretch, which has begun with [`FIRST_EPOCH`].
+    /// Ready for the first interval, which has begun with [`FIRST_EPOCH`].
     pub fn new(rows: u32, stages: u32, since: Time) -> StretchHistograms {
         let keys = (2 * rows * OPS * stages) as usize;
         let before = vec![Vec::new(); keys];
@@ -136,8 +135,8 @@ impl StretchHistograms {
         }
     }
 
-    /// Counts an event; what completed later than `until`, if the stretch ends, belongs to the next
-    /// one.
+    /// Counts an event; one that completed after `until`, the end of the interval, belongs to the
+    /// next.
     pub fn add(&mut self, event: &Event, until: Option<Time>) {
         let later = until.zip(event.completed).is_some_and(|(until, at)| at > until);
         let all = if later { &mut self.sent.next } else { &mut self.sent.here };
@@ -150,14 +149,14 @@ impl StretchHistograms {
         }
     }
 
-    /// When the running stretch began.
+    /// When the current interval began.
     pub fn since(&self) -> Time {
         self.since
     }
 
-    /// Ends the running stretch at `now` and emits what was counted in it: by events, and in the
-    /// kernel if `unread` shows that something was. Begins the next one unless the watch is over.
-    /// What the kernel counted is given back apart.
+    /// Ends the current interval at `now` and emits its counts: those of events, and those of the
+    /// kernel if `unread` shows any. Begins the next one unless the watch is over. The kernel's
+    /// counts are returned separately.
     ///
     /// # Errors
     /// If a table cannot be read.
@@ -221,7 +220,7 @@ impl StretchHistograms {
         Ok(all)
     }
 
-    /// What is new at `key`; `None` if nothing is.
+    /// New counts at `key`; `None` if there are none.
     fn new_in(
         &mut self,
         programs: &Programs,
@@ -234,7 +233,7 @@ impl StretchHistograms {
     }
 }
 
-/// Histograms as distributions of one stretch.
+/// Histograms as distributions of one interval.
 fn of_stretch(all: ByStage, start: Time, length: Nanos) -> Vec<Distribution> {
     let mut found = Vec::new();
     for ((device, op), stages) in all {
@@ -250,15 +249,15 @@ fn of_stretch(all: ByStage, start: Time, length: Nanos) -> Vec<Distribution> {
     found
 }
 
-/// Waits until every probe that may still count into the old bank is through: programs run with
-/// preemption off, so that a grace period of RCU is enough (kernel/sched/membarrier.c).
+/// Waits until every probe that may still count into the old bank has finished: programs run with
+/// preemption disabled, so an RCU grace period is enough (kernel/sched/membarrier.c).
 pub fn wait_for_running_probes() {
     if membarrier(MembarrierCommand::Global).is_err() {
         std::thread::sleep(GRACE);
     }
 }
 
-/// The counts over all CPUs less those read `before`, which are brought up to date.
+/// The counts over all CPUs less those read `before`, which is updated.
 fn difference(
     cpus: &[[u64; HISTOGRAM_WORDS]],
     before: &mut Vec<u64>,

@@ -1,4 +1,4 @@
-//! Functions of a program file: where a name stands in it.
+//! Functions of a program file and their offsets.
 
 use std::path::Path;
 
@@ -7,14 +7,13 @@ use object::{Endianness, Object, ObjectSymbol, SymbolKind};
 
 use crate::Error;
 
-/// Names shown of those that resemble the one asked for.
+/// Maximum number of similar names shown.
 const SHOWN: usize = 5;
 
-/// The place in the file of a function's first instruction. `what` is a name, or an offset in the
-/// file written as `+0x1234`.
+/// The file offset of a function's first instruction. `what` is a name, or an offset written as
+/// `+0x1234`.
 ///
-/// # Errors
-/// If the file is none of a program, or has no such function.
+/// # Errors If the file is not a program, or has no such function.
 pub fn place_of(file: &Path, what: &str) -> Result<u64, Error> {
     let path = file.display().to_string();
     let bytes = std::fs::read(file).map_err(|cause| Error::File { path: path.clone(), cause })?;
@@ -58,7 +57,7 @@ pub fn place_of(file: &Path, what: &str) -> Result<u64, Error> {
             _ => format!("no function `{what}`"),
         }));
     };
-    // From the address in memory to the place in the file, by the segment that holds it.
+    // Converts an address to a file offset, by its segment.
     let endian = parsed.endian();
     let headers = parsed.elf_header().program_headers(endian, &*bytes).unwrap_or_default();
     let offset = headers.iter().find_map(|header| {

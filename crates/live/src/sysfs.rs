@@ -1,4 +1,4 @@
-//! What /sys reports of a disk beyond its queue: model, port, link, layers, errors, temperature.
+//! What /sys reports about a disk beside its queue: model, port, link, layers, errors, temperature.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,20 +9,20 @@ use iowhy_model::{FactKey, key};
 use crate::devices::{devices, devices_in_use, name_of};
 use crate::foreign_files;
 
-/// Something /sys reports of a disk.
+/// An attribute of a disk in /sys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SysFact {
     /// The disk.
     pub disk: String,
     /// The fact's key.
     pub key: FactKey,
-    /// Its value as it stands there.
+    /// Its value, verbatim.
     pub value: String,
     /// The path.
     pub path: String,
 }
 
-/// Files below a disk's folder, and the facts they are. `device/device` of an NVMe disk is its PCI
+/// Files below a disk's folder, and their facts. `device/device` of an NVMe disk is its PCI
 /// function (Documentation/ABI/testing/sysfs-bus-pci, sysfs-block).
 const FILES: [(FactKey, &str); 12] = [
     (key::DEVICE_MODEL, "device/model"),
@@ -74,8 +74,8 @@ pub fn facts(sys: &Path) -> Vec<SysFact> {
                 sata_link(sys, port).into_iter().map(|(key, value, path)| fact(key, value, &path)),
             );
         }
-        // What several disks hang on: the function in front of their SCSI host. Each NVMe drive is
-        // a function of its own and shares nothing that a path would tell.
+        // The adapter that several disks share: the PCI function of their SCSI host. Each NVMe
+        // drive is a function of its own, so its path shows nothing shared.
         let host = parts.iter().position(|part| numbered(part, "host"));
         let parent =
             host.and_then(|host| parts.get(..host)?.iter().rfind(|part| is_function(part)));
@@ -84,8 +84,8 @@ pub fn facts(sys: &Path) -> Vec<SysFact> {
     facts
 }
 
-/// What the file of a loop device lies on: the disk, or the number of a file system that is on no
-/// disk of its own. A file of another mount namespace is not found.
+/// The device below the file of a loop device: the disk, or the number of a file system without a
+/// disk. A file in another mount namespace is not found.
 fn backing(sys: &Path, stated: &Path) -> Option<String> {
     let file = fs::read_to_string(stated).ok()?;
     let number = fs::metadata(file.trim_end_matches('\n')).ok()?.dev();
@@ -97,7 +97,7 @@ fn backing(sys: &Path, stated: &Path) -> Option<String> {
     name_of(disk)
 }
 
-/// Speed of a SATA link and the limit of its hardware: link N is port N's.
+/// Speed of a SATA link and its hardware limit: link N belongs to port N.
 fn sata_link(sys: &Path, port: &str) -> Vec<(FactKey, String, PathBuf)> {
     let link = sys.join("class/ata_link").join(port.replacen("ata", "link", 1));
     let files =
@@ -125,16 +125,16 @@ impl Sensor {
         thousandths(&self.path)
     }
 
-    /// From where on the drive warns (WCTEMP of NVMe is `temp1_max`; drivers/nvme/host/hwmon.c),
-    /// and where that was read.
+    /// The temperature at which the drive warns (WCTEMP of NVMe is `temp1_max`;
+    /// drivers/nvme/host/hwmon.c), and where that was read.
     pub fn warning(&self) -> Option<(f64, PathBuf)> {
         let path = self.path.with_file_name("temp1_max");
         Some((thousandths(&path)?, path))
     }
 }
 
-/// The sensors of the disks below a /sys folder: NVMe drives bring their own, SATA drives have one
-/// where the module drivetemp is loaded.
+/// The sensors of the disks below a /sys folder: NVMe drives have their own, SATA drives have one
+/// if the module drivetemp is loaded.
 pub fn sensors(sys: &Path) -> Vec<Sensor> {
     let mut found = Vec::new();
     for disk in devices(sys).unwrap_or_default() {

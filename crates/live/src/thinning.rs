@@ -1,14 +1,14 @@
-//! How events of a device are sampled while it does more than is worth telling one by one: what is
-//! slow is reported, and one of so many others; all of them are counted in histograms.
+//! Sampling of a device's events above a rate: slow ones are reported, and one in N of the others;
+//! all are counted in histograms.
 
 use crate::slots::word;
 
-/// Of one device and operation.
+/// Sampling of one device and operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThinRule {
-    /// Every I/O that takes as long, Q2C, is reported, ns; and every one that fails.
+    /// Every I/O with at least this latency (Q2C, ns) is reported, and every failed one.
     pub slow_ns: u64,
-    /// Of the others, one of so many.
+    /// One in this many of the others.
     pub one_in: u8,
 }
 

@@ -6,14 +6,14 @@ use crate::Error;
 use crate::bpf::{HiddenNames, Programs, STAGES, bytes_of_a_row};
 use crate::foreign_files;
 
-/// Kernel memory that histograms of devices which appear while watching may take, and the number of
+/// Maximum kernel memory for histograms of devices that appear while watching, and the number of
 /// their rows.
 const SPARE_BYTES: usize = 16 << 20;
 const SPARE_ROWS: (usize, usize) = (4, 32);
-/// Places tried for a device; the same as `PROBES` of `bpf/tables.h`.
+/// Hash positions tried for a device; the same as `PROBES` of `bpf/tables.h`.
 const PROBES: u32 = 8;
 
-/// Bios in flight that room is kept for on a device without requests, whose queue has no depth.
+/// Bios in flight to allow for on a bio-based device, whose queue has no depth.
 const BIOS: u32 = 4096;
 
 /// A watched device.
@@ -23,26 +23,26 @@ pub struct WatchedDevice {
     pub name: String,
     /// Major and minor, as the programs write them; see [`number`].
     pub number: u32,
-    /// It handles bios as they are and never makes a request of them: dm, md, zram, brd, pmem.
+    /// It is bio-based and has no requests: dm, md, zram, brd, pmem.
     pub without_requests: bool,
 }
 
 /// The devices watched, by row.
 #[derive(Debug)]
 pub struct WatchList {
-    /// The devices; a device's place here is its row.
+    /// The devices, indexed by row.
     pub devices: Vec<WatchedDevice>,
-    /// Rows there are in all.
+    /// Total number of rows.
     pub rows: u32,
-    /// log2 of the places in the kernel's table.
+    /// log2 of the size of the kernel's table.
     pub place_bits: u32,
     /// Whether devices that appear are watched too.
     pub every: bool,
     places: Vec<bool>,
     root: PathBuf,
-    /// What /proc/partitions said when devices were looked for.
+    /// The text of /proc/partitions when devices were last looked for.
     listed: Option<String>,
-    /// Names of disks that /sys gives no number: the paths of NVMe multipath are hidden.
+    /// Names of disks without a number in /sys: the hidden paths of NVMe multipath.
     hidden: Option<HiddenNames>,
 }
 
@@ -58,7 +58,7 @@ pub fn major_minor(number: u32) -> (u32, u32) {
 }
 
 impl WatchList {
-    /// The devices asked for, or all that can do I/O and some room for more.
+    /// The requested devices, or all that can do I/O, with room for more.
     ///
     /// # Errors
     /// If /sys cannot be read, or a device asked for is not there.
@@ -75,7 +75,7 @@ impl WatchList {
             devices = present(sys)?;
         }
         let rows = devices.len() + if wanted.is_empty() { spare_rows() } else { 0 };
-        // At most half full, and never fewer than 64 places.
+        // At most half full, and at least 64 entries.
         let place_bits = (2 * rows).next_power_of_two().ilog2().max(6);
         Ok(WatchList {
             devices,
@@ -100,7 +100,7 @@ impl WatchList {
         WatchList { devices, rows: 1, place_bits: 6, every, places, root, listed, hidden }
     }
 
-    /// Puts the devices that did most I/O since the machine started first.
+    /// Sorts the devices with most I/O since boot first.
     pub fn order_by_use(&mut self) {
         let ios = |device: &WatchedDevice| {
             let (major, minor) = major_minor(device.number);
@@ -126,7 +126,7 @@ impl WatchList {
         Ok(())
     }
 
-    /// Looks for devices that appeared, and watches them while there are rows.
+    /// Looks for new devices, and watches them while there are free rows.
     ///
     /// # Errors
     /// If /sys cannot be read or the table not be written.
@@ -136,11 +136,11 @@ impl WatchList {
         }
         let met = self.hidden.as_ref().map(HiddenNames::numbers).unwrap_or_default();
         for number in met {
-            // Only disks that make requests are met without a place in the table.
+            // Only request-based disks can be seen without an entry in the table.
             let device = WatchedDevice { name: self.name(number), number, without_requests: false };
             self.watch(programs, device)?;
         }
-        // It lists whatever has a capacity (show_partition of block/genhd.c); /sys has files for
+        // It lists everything with a capacity (show_partition of block/genhd.c); /sys has files for
         // each device.
         let listed = std::fs::read_to_string(self.root.join("../proc/partitions")).ok();
         if listed.is_some() && listed == self.listed {
@@ -153,7 +153,7 @@ impl WatchList {
         Ok(())
     }
 
-    /// Watches a device too, unless it is watched or there is no row for it.
+    /// Adds a device, unless it is watched or there is no free row.
     fn watch(&mut self, programs: &mut Programs, device: WatchedDevice) -> Result<(), Error> {
         let known = self.devices.iter().any(|known| known.number == device.number);
         if known || self.devices.len() >= self.rows as usize {
@@ -177,7 +177,7 @@ impl WatchList {
         }
     }
 
-    /// How many requests all of them can have in flight, by the depth of their queues.
+    /// The maximum number of requests in flight over all of them, by queue depth.
     pub fn requests(&self, sys: &Path) -> u32 {
         let of_one = |device: &WatchedDevice| {
             if device.without_requests {
@@ -200,19 +200,20 @@ impl WatchList {
         let mask = (1u32 << self.place_bits) - 1;
         let mut tried = (0..PROBES).map(|probe| (first + probe) & mask);
         let free = tried.find(|place| self.places.get(*place as usize) == Some(&false));
-        // A device that finds no place stays unknown to the kernel and counts as lost there.
+        // A device that does not fit stays unknown to the programs, which count its requests as
+        // lost.
         let Some(place) = free else { return Ok(()) };
         self.places[place as usize] = true;
         programs.set_device(place, device.number, row as u32, device.without_requests)
     }
 }
 
-/// Rows for devices that appear: the table has them for all CPUs the machine may have.
+/// Rows for new devices: the table has them for all possible CPUs.
 fn spare_rows() -> usize {
     (SPARE_BYTES / bytes_of_a_row(STAGES)).clamp(SPARE_ROWS.0, SPARE_ROWS.1)
 }
 
-/// Whether a device, by its folder in /sys, makes no requests: those that do have hardware queues.
+/// Whether a device is bio-based, by its folder in /sys: request-based ones have hardware queues.
 pub fn is_without_requests(folder: &Path) -> bool {
     folder.is_dir() && !folder.join("mq").exists()
 }

@@ -1,4 +1,4 @@
-//! Our histogram beside that of Debian's biolatency, over the same run of fio.
+//! Compares our histogram with that of Debian's biolatency, over the same run of fio.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use crate::rig::{self, Loop, Running, can_run, trace};
 /// Octaves of microseconds compared: up to 67 s.
 const OCTAVES: u32 = 26;
 
-/// Waits until a program contains the links of its probes, and no more come.
+/// Waits until a program has attached all its probes.
 fn attached(pid: u32) {
     let links = || {
         let held = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
@@ -75,7 +75,7 @@ fn the_same_shape_as_biolatency() {
         }
     }
     println!("{:>15} {our_sum:>10} {their_sum:>10}", "all");
-    // Completions that escape a probe here escape others there: one in a hundred at most.
+    // Each tool may miss different completions: one in a hundred at most.
     assert!(our_sum > count * 99 / 100 && their_sum > count * 99 / 100);
     let shift: i64 = (0..theirs.len())
         .map(|octave| {
@@ -84,7 +84,8 @@ fn the_same_shape_as_biolatency() {
         })
         .max()
         .expect("buckets");
-    // Each reads its own clock, some 200 ns apart, so some requests lie on both sides of an edge.
+    // Each reads the clock separately, some 200 ns apart, so some requests fall on different sides
+    // of an edge.
     let share = shift as f64 / our_sum as f64;
     println!("largest difference of a bucket: {:.2} % of all", share * 100.0);
     assert!(share < 0.05, "{share}");

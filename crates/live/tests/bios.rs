@@ -1,4 +1,4 @@
-//! Devices that make no requests, the time before a request, who pays, and what is let through.
+//! Bio-based devices, the time before a request, the charged cgroup, and filters.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,10 +9,10 @@ use iowhy_model::{Event, Flags, Nanos, Op, Recording, Stage};
 
 use crate::rig::{self, Loop, can_run, trace};
 
-/// Single events kept per run; above all runs, so that none is folded away.
+/// Events kept per run: more than any run has, so that none is folded.
 const BUDGET: usize = 4_000_000;
 
-/// A zram device of its own, gone with its guard: it handles bios as they come.
+/// A private zram device, removed with its guard: it is bio-based.
 struct Zram {
     name: String,
     number: (u32, u32),
@@ -32,7 +32,7 @@ impl Zram {
         Some(Zram { name, number })
     }
 
-    /// Reads and writes completed, by the kernel.
+    /// Completed reads and writes, by the kernel's count.
     fn counters(&self) -> [u64; 2] {
         let text = std::fs::read_to_string(format!("/sys/block/{}/stat", self.name)).expect("stat");
         let fields: Vec<u64> =
@@ -44,7 +44,7 @@ impl Zram {
 impl Drop for Zram {
     fn drop(&mut self) {
         let _ = std::fs::write(format!("/sys/block/{}/reset", self.name), "1");
-        // Whoever was reported of the new device may still look at it.
+        // A program that was notified of the new device (udev) may still have it open.
         for _ in 0..100 {
             if std::fs::write(format!("{}/hot_remove", Zram::CONTROL), &self.name[4..]).is_ok() {
                 break;
@@ -54,7 +54,7 @@ impl Drop for Zram {
     }
 }
 
-/// A loop device with so many tags, as many as before when the guard goes.
+/// A loop device with this many tags; the guard restores the previous number.
 struct Tags {
     path: String,
     before: String,
@@ -135,9 +135,9 @@ fn the_time_before_the_request_shows_where_tags_are_short() {
     disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
     let tags = Tags::of(&disk);
     for (requests, least, most) in [(128, 0.0, 0.5), (4, 1.0, f64::INFINITY)] {
-        // A queue of 4 tags, and 64 that want one: they wait before there is a request.
+        // A queue of 4 tags and 64 waiters: they wait before there is a request.
         tags.set(requests);
-        // Slower than nothing at all: every event, and the histograms of all in the same run.
+        // A limit of almost 0: every event, and the histograms of all, in the same run.
         let filter = TraceFilter { over: Some(Nanos(1)), ..TraceFilter::default() };
         let options = TraceOptions { before: true, filter, ..disk.options(TraceMode::Events) };
         let (recording, _) = trace(options, BUDGET, || {
@@ -156,8 +156,8 @@ fn the_time_before_the_request_shows_where_tags_are_short() {
             })
         };
         let mean = |(sum, count): (f64, u64)| {
-            // A busy host loses some of the 6,400 (tests/exactness.rs holds that each is counted);
-            // a mean needs no more than half.
+            // A busy host loses some of the 6,400 (tests/exactness.rs checks that each is counted);
+            // half are enough for a mean.
             println!("{count} of 6400, {} lost", lost(&recording));
             assert!(count > 3_200, "{count}");
             sum / count as f64
@@ -172,7 +172,7 @@ fn the_time_before_the_request_shows_where_tags_are_short() {
     }
 }
 
-/// A control group of version 1 or 2, gone with its guard.
+/// A control group of version 1 or 2, removed with its guard.
 struct Group(PathBuf);
 
 impl Drop for Group {
@@ -244,7 +244,7 @@ fn filters_in_the_kernel_let_through_what_was_asked_for_and_count_the_rest() {
         (TraceFilter { pid: Some(1), ..any }, 0),
     ];
     for (place, (filter, passing)) in cases.into_iter().enumerate() {
-        // Both ways end in the same filter; each case goes one of them.
+        // Both paths use the same filter; each case tests one of them.
         let mode = [TraceMode::Events, TraceMode::Histograms][place % 2];
         let before = disk.counters()[1];
         let (filter, ops) = (filter.clone(), vec![Op::Write]);
@@ -259,7 +259,7 @@ fn filters_in_the_kernel_let_through_what_was_asked_for_and_count_the_rest() {
         });
         let kernel = disk.counters()[1] - before;
         let [(_, Op::Write, counts)] = tracer.request_counts() else { panic!("only writes") };
-        // An end may escape the probes on this kernel; then it is counted as lost.
+        // This kernel may hide a completion from the probes; then it is counted as lost.
         let lost = lost(&recording);
         assert_eq!(counts.measured + counts.filtered + lost, kernel, "{shown}");
         assert!((passing..=passing + lost).contains(&(counts.measured + lost)), "{shown}");

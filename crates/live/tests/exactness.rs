@@ -5,7 +5,7 @@ use iowhy_model::{Edges, Histogram, Listing, Nanos, Op, Recording, Stage};
 
 use crate::rig::{self, Loop, can_run, trace};
 
-/// Single events kept per run; above all runs, so that none is folded away.
+/// Events kept per run: more than any run has, so that none is folded.
 const BUDGET: usize = 4_000_000;
 /// Requests that the queue of a loop device holds at once (drivers/block/loop.c,
 /// LOOP_DEFAULT_HW_Q_DEPTH).
@@ -32,7 +32,7 @@ fn measured(listings: &[Listing], op: Op) -> u64 {
     events.count() as u64 + of_stage.map(|known| known.histogram.count()).sum::<u64>()
 }
 
-/// Runs a load under the tracer and holds both sides of the equation together, per operation.
+/// Runs a load under the tracer and checks the equation, per operation.
 fn check(
     what: &str,
     disk: &Loop,
@@ -83,7 +83,7 @@ fn every_read_at_depth_1_and_32_in_both_modes() {
     reads_in_both_modes(10_000, 160_000);
 }
 
-/// Each mode sees a million by itself; `bench/exactness` has ten.
+/// Each mode sees a million; `bench/exactness` runs ten million.
 #[test]
 #[ignore = "long: two million reads"]
 fn a_million_reads_at_depth_1_and_32_in_both_modes() {
@@ -100,8 +100,8 @@ fn reads_in_both_modes(at_1: u32, at_32: u32) {
         let (recording, _) = check("depth 32", &disk, mode, || reads(&disk, 32, at_32));
         if mode == TraceMode::Events {
             let events = &recording.listings[0].events;
-            // fio holds 32 in flight. A request whose end escaped counts until its slot is used
-            // again, about once in as many requests as the queue has slots.
+            // fio keeps 32 in flight. A request with a missed completion counts as in flight until
+            // its slot is used again, about once in as many requests as the queue has slots.
             let depths: Vec<u32> = events.iter().filter_map(|event| event.depth).collect();
             let possible = depths.iter().filter(|depth| **depth <= 33).count();
             println!("depth 32: {possible} of {} events at most 33 deep", depths.len());
@@ -135,7 +135,7 @@ fn buffered_writes_and_fsync_with_their_flushes() {
     }
 }
 
-/// A slot then serves now one operation, now another; ends that escape count for the right one.
+/// A slot then serves different operations; missed completions count for the right one.
 #[test]
 fn reads_and_writes_by_turns() {
     if !can_run(&["fio"]) {
@@ -197,7 +197,7 @@ fn events_above_a_limit_come_with_the_histograms_of_all() {
     }
     let disk = filled();
     let mut options = disk.options(TraceMode::Events);
-    // Above 1 ns: every request, so both sides must say the same to the nanosecond.
+    // Above 1 ns: every request, so both sides must be equal to the nanosecond.
     options.filter.over = Some(Nanos(1));
     let (recording, _) = trace(options, BUDGET, || reads(&disk, 8, 100_000));
     let [histograms, events] = &recording.listings[..] else { panic!("two listings") };
@@ -216,8 +216,8 @@ fn events_above_a_limit_come_with_the_histograms_of_all() {
     }
 }
 
-/// With room for all events the kernel counts none; with hardly any room it counts the rest. Either
-/// way all are in the histograms, whose sums and extremes are exact.
+/// If all events fit, the kernel counts none; if hardly any fit, it counts the rest. Either way all
+/// are in the histograms, with exact sums and extremes.
 #[test]
 fn histograms_of_events_and_of_those_without_room_hold_all() {
     if !can_run(&["fio"]) {
@@ -258,7 +258,7 @@ fn histograms_of_events_and_of_those_without_room_hold_all() {
     }
 }
 
-/// Completions that escaped the probes: lost to events and histograms alike.
+/// Missed completions: lost for events and histograms alike.
 fn tracer_misses(recording: &Recording) -> u64 {
     let all = recording.listings.iter().flat_map(|listing| &listing.source.losses);
     let missed = ["completion missed by the tracer", "still in flight when tracing stopped"];

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use iowhy_live::{Collector, DiskStats, devices, devices_in_use, examine_at};
 use iowhy_model::{Medium, Op, Recording, key};
 
-/// A folder that goes away with its guard.
+/// A folder that is removed with its guard.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -228,7 +228,7 @@ fn the_doctor_explains_which_disk_is_below() {
         folder.write(&format!("sys/block/{name}/dev"), numbers);
         folder.write(&format!("sys/block/{name}/size"), "2048");
     }
-    // Only a device that makes requests has queues for them.
+    // Only a request-based device has hardware queues.
     folder.write("sys/block/sda/mq/0/nr_tags", "64");
     folder.write("sys/block/sda/holders/dm-0/dev", "253:0");
     folder.write("sys/block/dm-0/slaves/sda/dev", "8:0");

@@ -1,4 +1,5 @@
-//! The tracer with one probe and the kernel's times, beside the exact one over the same load.
+//! Compares the tracer with one probe and the kernel's times with the exact one, over the same
+//! load.
 
 use iowhy_live::{BlockTrace, Collector, TraceClock, TraceMode, TraceOptions};
 use iowhy_model::{Event, Op, Recording, Stage};
@@ -10,7 +11,7 @@ const BUDGET: usize = 4_000_000;
 /// Operations in the order of [`Loop::counters`].
 const COUNTED: [Op; 4] = [Op::Read, Op::Write, Op::Discard, Op::Flush];
 
-/// What a tracer gave.
+/// The results of a tracer.
 struct Traced(Recording);
 
 impl Traced {
@@ -43,8 +44,8 @@ fn kernel_clock(disk: &Loop, mode: TraceMode) -> TraceOptions {
     TraceOptions { clock: TraceClock::Kernel, ..disk.options(mode) }
 }
 
-/// Runs a load under both tracers. What the kernel counts is what the exact one measured or lost,
-/// and the one probe measures no less; it does not know which completions were hidden from it.
+/// Runs a load under both tracers. The exact one measured or lost what the kernel counts; the
+/// single probe measures no less, and does not know which completions were hidden from it.
 fn both(what: &str, disk: &Loop, mode: TraceMode, load: impl FnOnce() + Send) -> (Traced, Traced) {
     disk.settle();
     let before = disk.counters();
@@ -93,7 +94,7 @@ fn extents(traced: &Traced) -> Vec<Extent> {
     all
 }
 
-/// Both saw the same I/Os, each with its times in order.
+/// Both saw the same I/Os, with ordered times.
 fn agree((exact, other): (Traced, Traced)) {
     let lost: u64 = COUNTED.into_iter().map(|op| exact.lost(op)).sum();
     if lost == 0 {
@@ -135,7 +136,7 @@ fn reads_and_writes_one_by_one_and_in_batches() {
     }
 }
 
-/// Writes with a flush behind them complete twice, their flushes are the kernel's own, and empty
+/// Writes followed by a flush complete twice, their flushes are issued by the kernel, and empty
 /// flushes are never issued.
 #[test]
 fn synchronous_writes_flushes_and_discards() {
@@ -162,8 +163,7 @@ fn synchronous_writes_flushes_and_discards() {
     }
 }
 
-/// A disk whose requests the kernel does not count, until it is dropped: a loop device keeps its
-/// settings for whoever has it next.
+/// A disk with iostats off, restored on drop: a loop device keeps its settings for its next user.
 struct Uncounted(String);
 
 impl Uncounted {
@@ -208,7 +208,7 @@ fn errors_and_requests_without_times() {
     assert_eq!((counts.not_accounted, counts.no_total), (device, device), "{counts:?}");
 }
 
-/// Who pays is known at the completion, and can be asked for.
+/// The charged cgroup is known at the completion and can be filtered by.
 #[test]
 fn control_groups_and_filters() {
     if !can_run(&["fio"]) {
@@ -231,8 +231,8 @@ fn control_groups_and_filters() {
     assert!(filtered >= 495, "{filtered}");
 }
 
-/// The exact tracer has the turn again and again beside a load: nothing is missed or counted twice,
-/// and what was sent in its turns has a sender.
+/// The exact tracer gets turns beside a load: nothing is missed or counted twice, and requests sent
+/// in its turns have a sender.
 #[test]
 fn turns_of_the_exact_tracer() {
     if !can_run(&["fio"]) {

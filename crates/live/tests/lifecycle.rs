@@ -52,7 +52,7 @@ fn once_attached_it_needs_no_more_rights() {
         return;
     }
     let disk = Loop::new(8, None);
-    // Rights are those of a thread: this one loses its own.
+    // Capabilities belong to a thread: this one drops its own.
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut recording = Recording::new();
@@ -80,7 +80,7 @@ fn a_device_that_appears_is_watched() {
     let mut recording = Recording::new();
     let mut tracer = BlockTrace::new(TraceOptions::new(TraceMode::Histograms));
     tracer.begin(&mut recording).expect("the tracer begins");
-    // Others appear before it: a machine that attaches volumes does not stop at one.
+    // Other devices appear before it, as on a machine that attaches several volumes.
     let _others: Vec<Loop> = (0..8).map(|_| first.another(8)).collect();
     let disk = first.another(8);
     std::thread::sleep(Duration::from_millis(1100));
@@ -112,7 +112,7 @@ fn requests_in_flight_at_both_edges_are_told_apart_from_lost_ones() {
         .stdout(Stdio::null())
         .spawn();
     let load = Load(load.expect("fio"));
-    // On a busy machine fio takes its time to begin, and so does the tracer.
+    // On a busy machine fio and the tracer take a while to start.
     let reads_up_to = |count: u64| {
         let begun = Instant::now();
         while disk.counters()[0] < count {
@@ -135,14 +135,14 @@ fn requests_in_flight_at_both_edges_are_told_apart_from_lost_ones() {
     assert!(counted(&recording, Op::Read) > 1000);
     // fio's 32 when the watch began; none of the 32 when it ended.
     assert!(unseen <= 32, "{unseen}");
-    // Requests that were in flight when the watch began are a fact, not a loss: those it saw
-    // neither start nor issue of, and some of which it saw the issue only.
+    // Requests in flight when the watch began are a fact, not a loss: those without start and
+    // issue, and some with only an issue.
     let key = key::TRACE_BEFORE_WATCH.of(Op::Read.name());
     let stated = recording.listings[0].facts.iter().find(|fact| fact.key == key);
     let stated = stated.and_then(|fact| fact.value.number()).unwrap_or(0.0) as u64;
     assert!(stated >= unseen, "{stated} of {unseen}");
-    // Only a completion that the kernel kept from the programs, and shows it, is missing at the
-    // end.
+    // At the end only completions are missing that the kernel hid from the programs and reports as
+    // such.
     let gone = source.losses.iter().filter(|loss| loss.what.contains("when tracing stopped"));
     let gone: u64 = gone.map(|loss| loss.count).sum();
     let is_told = source.notes.iter().any(|note| note.reason.contains("the kernel skipped"));
@@ -150,7 +150,7 @@ fn requests_in_flight_at_both_edges_are_told_apart_from_lost_ones() {
     assert_eq!(stated + lost, unseen + escaped + sum(|t| t.no_total) + gone);
 }
 
-/// A file system on a loop device that stands still until its guard goes.
+/// A frozen file system on a loop device, thawed with its guard.
 struct Frozen {
     folder: PathBuf,
     _below: Loop,
@@ -212,7 +212,7 @@ fn a_request_that_hangs_is_stated_with_its_age_and_not_lost() {
     drop(disk);
 }
 
-/// Set for the copy of this test that runs where tracefs is mounted for it alone.
+/// Set for the copy of this test that runs with a private tracefs mount.
 const INSIDE: &str = "IOWHY_TEST_WITH_TRACEFS";
 
 #[test]
@@ -248,7 +248,7 @@ fn a_panic_leaves_no_trace_instance() {
     let why = broken.expect_err("it panicked");
     assert_eq!(why.downcast_ref::<&str>(), Some(&"in the middle of the watch"));
     assert!(!folder.exists());
-    // An instance that somebody else looks at: said, and not waited for without end.
+    // An instance that another program reads: reported, and not waited for forever.
     let mut recording = Recording::new();
     let mut events = Ftrace::new(Vec::new());
     events.begin(&mut recording).expect("the event text begins");

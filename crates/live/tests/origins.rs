@@ -1,4 +1,4 @@
-//! Which file an I/O is of, and which stack sent it, on an ext4 of the test's own.
+//! The file and the submitting stack of an I/O, on a private ext4.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use iowhy_model::{Event, Op, Recording};
 
 use crate::rig::{Loop, can_run, run, trace};
 
-/// A file system on a loop device, unmounted when it goes.
+/// A file system on a loop device, unmounted on drop.
 struct MountGuard {
     place: PathBuf,
     disk: Loop,
@@ -61,7 +61,7 @@ fn files_and_stacks_are_told_of_direct_and_cached_ios() {
         dd("if=/dev/zero", &format!("of={cached}"), &["conv=fsync"]);
         std::fs::write("/proc/sys/vm/drop_caches", "1").expect("drop_caches");
         dd(&format!("if={cached}"), "of=/dev/null", &[]);
-        // What names a frame of a program is its memory map, and `dd` may be gone before it is
+        // Frames of a program are named by its memory map, and `dd` may have ended before that is
         // read.
         std::fs::write(system.path("own"), [1; 65536]).expect("a file");
         File::open(system.path("own")).and_then(|own| own.sync_all()).expect("fsync");
@@ -76,7 +76,7 @@ fn files_and_stacks_are_told_of_direct_and_cached_ios() {
         println!("{path} {}: {count} of {}, {bytes} bytes", op.name(), all.len());
         bytes
     };
-    // A completion that this kernel hides costs one I/O of 64 KiB at most.
+    // A completion that this kernel hides costs at most one I/O of 64 KiB.
     let most = 15 * 65536..=16 * 65536;
     assert!(most.contains(&of(&direct, Op::Write)));
     assert!(most.contains(&of(&cached, Op::Write)));

@@ -1,4 +1,4 @@
-//! What stands around the I/O, from a folder that looks like a machine: no rights, no hardware.
+//! The context of the I/O, from a folder with the layout of a machine: no privileges, no hardware.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use iowhy_live::{Collector, HostFacts};
 use iowhy_model::{Fact, FactKey, FactValue, Recording, key};
 
-/// A folder that goes away with its guard.
+/// A folder that is removed with its guard.
 struct Machine(PathBuf);
 
 impl Machine {
@@ -27,7 +27,7 @@ impl Machine {
         fs::write(path, text).expect("a file");
     }
 
-    /// A link as those of /sys are: relative, and never above it.
+    /// A link as in /sys: relative, and inside it.
     fn link(&self, from: &str, to: &str) {
         let up = "../".repeat(from.matches('/').count() - 1);
         let to = to.strip_prefix("sys/").expect("a place in /sys");

@@ -1,5 +1,5 @@
-//! Above a rate, the slow requests of a device and a sample of the others are reported one by one,
-//! and all are counted.
+//! Above a rate, slow requests and a sample of the others are reported individually, and all are
+//! counted.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use iowhy_model::{Distribution, Edges, Event, Listing, Op, Recording, Sampling, 
 
 use crate::rig::{Loop, can_run};
 
-/// One of so many requests that are not slow is reported.
+/// One in this many requests that are not slow is reported.
 const ONE_IN: u8 = 8;
 const READS: u64 = 60_000;
 
@@ -54,7 +54,7 @@ fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
     let reads = format!("--number_ios={READS}");
     let load = ["--ioengine=io_uring", "--rw=randread", "--iodepth=8", "--size=256m"];
     let load = [&load[..], &["--io_size=64g", &reads]].concat();
-    // All of them, which shows what is slow.
+    // All of them, to find the slow ones.
     watch(&mut tracer, &mut recording, &disk, &load);
     let events = &recording.listings[1].events;
     let mut latencies: Vec<u64> = events
@@ -63,7 +63,7 @@ fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
         .map(|latency| latency.ns() as u64)
         .collect();
     latencies.sort_unstable();
-    // Far within what is seen, for the machine may be busier now than in a moment, or less.
+    // Far within the observed range, because the load of the machine may change.
     let slow_ns = latencies[latencies.len() * 75 / 100];
     let thinning = ThinRule { slow_ns, one_in: ONE_IN };
     tracer.thin(&disk.name, Op::Read, Some(thinning)).expect("it is thinned");
@@ -80,7 +80,7 @@ fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
     println!("{kernel} reads, {} told, {} thinned, {lost} lost", reported.events.len(), {
         thinned.events.len()
     });
-    // The histograms of all hold every one, as do single ones and the histograms of the others
+    // The histograms of all count every request, as do events and the histograms of the others
     // together.
     assert_eq!(count(&all.distributions, Stage::Total) + lost, kernel);
     let in_full = whole(thinned, &Edges::standard());
@@ -97,8 +97,8 @@ fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
         thinned.events.iter().partition(|event| latency(event) as u64 >= slow_ns);
     assert!(slow.iter().all(|event| event.weight.is_some_and(|weight| weight.get() == 1)));
     assert!(sample.iter().all(|event| event.weight.is_some_and(|weight| weight.get() == ONE_IN)));
-    // Every slow one is reported: none is in the kernel's histograms, but in the bucket that the
-    // bound lies in.
+    // Every slow one is reported: the kernel's histograms have none, except in the bucket of the
+    // bound.
     let not_told = thinned.distributions.iter().filter(|one| one.stage == Stage::Total);
     let most = not_told.filter_map(|one| one.histogram.max_ns).max().expect("some were counted");
     assert!(most < slow_ns, "{most} was not told, though it is not below {slow_ns}");
@@ -112,7 +112,7 @@ fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
     assert!(!slow.is_empty() && others > 1000.0);
 }
 
-/// Histograms take memory on each processor, so that of many devices the busiest have some.
+/// Histograms take memory on each CPU, so only the busiest of many devices have them.
 #[test]
 fn a_device_without_histograms_is_told_one_by_one() {
     if !can_run(&["fio"]) {
@@ -128,11 +128,11 @@ fn a_device_without_histograms_is_told_one_by_one() {
     one.fio(&load);
     another.settle();
     one.settle();
-    // A loop device keeps the counters of whoever had its number.
+    // A loop device keeps the counters of its previous user.
     let (busy, quiet) =
         if ios_of(&one) > ios_of(&another) { (&one, &another) } else { (&another, &one) };
     // This kernel hides completions from all probes, more of them beside other loads: such a run is
-    // made again.
+    // repeated.
     for left in (0..5).rev() {
         let (kernel, lost) = without_histograms(busy, quiet, &load);
         if lost < 20 {
@@ -142,8 +142,8 @@ fn a_device_without_histograms_is_told_one_by_one() {
     }
 }
 
-/// Thins two devices of which only the busy one has histograms; what the kernel counted of each,
-/// and what was lost.
+/// Samples two devices of which only the busy one has histograms; returns the kernel's counts of
+/// each, and losses.
 fn without_histograms(busy: &Loop, quiet: &Loop, load: &[&str]) -> ([u64; 2], u64) {
     let reads_of = |disk: &Loop| disk.counters()[0];
     let mut tracer = BlockTrace::new(TraceOptions {

@@ -17,7 +17,7 @@ pub struct Clause {
 }
 
 impl Clause {
-    /// A clause of a weight that does not depend on how far a value lies beyond a bound.
+    /// A clause with a fixed weight, however far the value lies beyond a bound.
     pub fn fixed(what: impl Into<Cow<'static, str>>, nats: f64) -> Clause {
         Clause { what: what.into(), compared: None, nats }
     }
@@ -40,20 +40,20 @@ pub enum Step {
     Prior(f64),
     /// A clause of the rule, added to the log odds.
     Clause(Clause),
-    /// Something else looks the same: the probability is at most this.
+    /// Another cause looks the same: the probability is at most this.
     Doubt(f64),
-    /// What the input can carry: the probability is at most this.
+    /// The input supports no more: the probability is at most this.
     Limit(f64),
     /// The probability is at least this.
     Floor(f64),
     /// The probability times this.
     Factor(f64),
-    /// How often verdicts that were as sure were right, read off a calibration curve.
+    /// The share of verdicts with this confidence that were right, from a calibration curve.
     Curve(f64),
 }
 
 impl Step {
-    /// The name of the step, as JSON has it.
+    /// The name of the step in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Step::Prior(_) => "prior",
@@ -136,7 +136,7 @@ impl Belief {
         doubts.map(|entry| entry.why.as_ref())
     }
 
-    /// What its doubts allow at most: 1 where there is none.
+    /// The upper limit set by its doubts: 1 if there are none.
     pub fn doubted_to(&self) -> f64 {
         let allowed = self.entries.iter().map(|entry| match entry.step {
             Step::Doubt(most) => most,

@@ -1,4 +1,4 @@
-//! What pictures need of all I/Os where only a part of them is kept for a verdict.
+//! Counts of all I/Os for pictures, when only some I/Os are kept for a verdict.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -19,25 +19,24 @@ pub struct Cells {
     pub singles: SingleIos,
 }
 
-/// What is reported of single I/Os: the slowest, and for whom how much was waited.
+/// Details of single I/Os: the slowest ones, and the time waited by each process, cgroup and file.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SingleIos {
-    /// The slowest 10,000 and up to as many others, in no order.
+    /// The slowest 10,000 and up to as many others, unsorted.
     pub slowest: Vec<Event>,
-    /// I/Os of each process, and how long they took together in ns; `None` of those that do not say
-    /// it.
+    /// I/Os of each process and their summed latency in ns; `None` for I/Os without a process.
     pub processes: Waiters,
-    /// Of each control group.
+    /// The same for each control group.
     pub cgroups: Waiters,
-    /// Of each file.
+    /// The same for each file.
     pub files: Waiters,
 }
 
-/// I/Os and their time in ns, by device, operation and who waited.
+/// I/Os and their summed latency in ns, by device, operation and waiter.
 pub type Waiters = HashMap<(DeviceId, Op, Option<Name>), (u64, f64)>;
 
 impl SingleIos {
-    /// Adds one; without a latency nobody waited for it.
+    /// Adds an I/O; one without a latency adds no waiting time.
     pub(crate) fn take(&mut self, event: &Event) {
         let Some((_, latency)) = event.longest() else { return };
         for (waiters, name) in [

@@ -1,4 +1,4 @@
-//! Two sides beside each other: what differs between them, by how much, and whether by chance.
+//! Comparison of two sides: what differs, by how much, and whether by more than chance.
 
 use crate::{Unit, Verdict};
 
@@ -9,8 +9,7 @@ pub struct Comparison {
     pub sides: [ComparedSide; 2],
     /// What was looked at, what differs first.
     pub differences: Vec<Difference>,
-    /// How many of these were tested: the more, the likelier one differs by chance, which `p`
-    /// allows for.
+    /// How many of these were tested; `p` is corrected for that number.
     pub tests: usize,
     /// Which verdict explains the difference.
     pub explained: Explanation,
@@ -21,7 +20,7 @@ pub struct Comparison {
 pub struct ComparedSide {
     /// As the user named it.
     pub name: String,
-    /// I/Os, rows and histograms it holds.
+    /// I/Os, rows and histograms on this side.
     pub records: u64,
     /// Its verdicts, best first: name, device, confidence, share, sentence.
     pub verdicts: Vec<ComparedVerdict>,
@@ -30,7 +29,7 @@ pub struct ComparedSide {
 /// A verdict on one side.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ComparedVerdict {
-    /// What it states.
+    /// Its name.
     pub verdict: Verdict,
     /// The device, if it is about one.
     pub device: Option<String>,
@@ -55,7 +54,7 @@ pub struct Difference {
     pub unit: Unit,
     /// Its value on either side; `None` where that side has none.
     pub values: [Option<f64>; 2],
-    /// I/Os or rows after it.
+    /// I/Os or rows it rests on.
     pub n: [u64; 2],
     /// The second over the first.
     pub ratio: Option<f64>,
@@ -63,8 +62,7 @@ pub struct Difference {
     pub interval: Option<(f64, f64)>,
     /// Chance that one of the second side exceeds one of the first (0.5: no difference).
     pub superiority: Option<f64>,
-    /// Chance of such a difference if there is none, after Holm (1979) for all tests; `None` where
-    /// nothing can be tested.
+    /// P-value, corrected for all tests (Holm 1979); `None` if no test is possible.
     pub p: Option<f64>,
     /// Whether it differs by more than chance.
     pub differs: bool,
@@ -79,6 +77,6 @@ pub enum Explanation {
     Same(Verdict),
     /// Nothing differs by more than chance.
     Nothing,
-    /// It differs, and no verdict says why.
+    /// Something differs, and no verdict explains it.
     Unknown,
 }

@@ -35,11 +35,10 @@ impl DeviceId {
 }
 
 /// Whether the kernel gives disks such names, or their partitions, or what is made of them: `sdb1`,
-/// `nvme0n1`, `dm-3`. A job, a service or a slot of a controller is called otherwise, and no path
-/// of `/dev` leads to it.
+/// `nvme0n1`, `dm-3`. Jobs, services and controller slots have other names, and no path in `/dev`.
 pub fn is_kernel_name(word: &str) -> bool {
-    // Letters count the disks of these, numbers those of the others; then what may follow, each
-    // with its number.
+    // Disks of the first group are counted by letters, those of the second by numbers; then the
+    // possible suffixes, each followed by a number.
     const LETTERED: [&str; 5] = ["xvd", "dasd", "sd", "hd", "vd"];
     const NUMBERED: [(&str, &[&str]); 16] = [
         ("nvme", &["c", "n", "p"]),
@@ -80,7 +79,7 @@ pub fn is_kernel_name(word: &str) -> bool {
     word.len() < 24 && (lettered || numbered())
 }
 
-/// What a device is made of, as far as its name or the system tells.
+/// The kind of medium, as far as the name or the system shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Medium {
     /// A turning platter (`queue/rotational` = 1 on real hardware).
@@ -93,7 +92,8 @@ pub enum Medium {
     Nvme,
     /// A volume across a network (EBS, a SAN LUN, Ceph RBD).
     Network,
-    /// A device made of others or of a file (dm, md, loop): it has the faults of what is below.
+    /// A device on top of others or of a file (dm, md, loop): it shows the faults of the layers
+    /// below.
     Stacked,
 }
 
@@ -123,7 +123,7 @@ impl Medium {
 pub struct Device {
     /// `sdb`, `nvme0n1`, `c5t1d0s2`, `8,16`; empty when the source had none.
     pub name: String,
-    /// What it is made of, when somebody said so (sysfs, the user); never guessed here.
+    /// Its medium, if sysfs or the user named it; never guessed here.
     pub medium: Option<Medium>,
 }
 

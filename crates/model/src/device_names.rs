@@ -1,9 +1,8 @@
 //! The other names of block devices: volume, array, file, links of udev, partitions, mount points.
 //!
-//! A [`NameTable`] is made of the facts of a recording alone, so a machine that is watched, a
-//! capture and a support archive are asked the same way. Names of volumes follow lvm2 (`vg-lv` with
-//! doubled hyphens), kinds of mapped devices the prefixes of their UUIDs (`LVM-`, `CRYPT-`,
-//! `mpath-`).
+//! A [`NameTable`] is built from the facts of a recording alone, so it works the same for a live
+//! machine, a capture and a support archive. Names of volumes follow lvm2 (`vg-lv` with doubled
+//! hyphens), kinds of mapped devices the prefixes of their UUIDs (`LVM-`, `CRYPT-`, `mpath-`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,8 +44,8 @@ impl MapKind {
     }
 }
 
-/// Volume group and logical volume of a mapped device: `vg--a-pg` is `pg` of `vg-a`. What follows
-/// them names a part of the volume (`vg-pool_tmeta`, `vg-lv-real`) and is left with it.
+/// Volume group and logical volume of a mapped device: `vg--a-pg` is `pg` of `vg-a`. A suffix for a
+/// part of the volume (`vg-pool_tmeta`, `vg-lv-real`) is kept.
 pub fn volume_of(name: &str) -> Option<(String, String)> {
     let bytes = name.as_bytes();
     let mut place = 0;
@@ -96,13 +95,13 @@ pub struct DeviceNames {
     pub file: Option<String>,
     /// Symbolic links that lead to it: `/dev/disk/by-id/...`, `/dev/md/root`.
     pub links: Vec<String>,
-    /// Names that other tools print of it.
+    /// Names that other tools use for it.
     pub aliases: Vec<String>,
     /// Where it is mounted.
     pub mounts: Vec<String>,
-    /// The devices that it is made of.
+    /// The devices below it.
     pub below: Vec<String>,
-    /// The devices that are made of it.
+    /// The devices above it.
     pub above: Vec<String>,
     /// Where it lies, if it is a partition.
     pub partition: Option<Partition>,
@@ -114,7 +113,7 @@ impl DeviceNames {
         self.map.as_deref().filter(|_| self.kind == Some(MapKind::Volume)).and_then(volume_of)
     }
 
-    /// What links below this folder are called: `by_folder("/dev/disk/by-id")`.
+    /// The names of its links in this folder: `by_folder("/dev/disk/by-id")`.
     pub fn links_in<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = &'a str> {
         let links = self.links.iter();
         links.filter_map(move |link| link.strip_prefix(folder)?.strip_prefix('/'))
@@ -125,15 +124,14 @@ impl DeviceNames {
         self.links_in("/dev/md").next()
     }
 
-    /// The name that people gave it: of the volume, the array, the volume of ZFS, the file of a
-    /// loop device.
+    /// The name that a person chose: of the LVM volume, the array, the ZFS volume or the loop file.
     pub fn given(&self) -> Option<&str> {
         let zvol = || self.links_in("/dev/zvol").next();
         self.map.as_deref().or(self.array()).or_else(zvol).or(self.file.as_deref())
     }
 }
 
-/// What a name that was given stands for.
+/// The device that a given name refers to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamedTarget {
     /// The device.
@@ -142,7 +140,7 @@ pub struct NamedTarget {
     pub partition: Option<(String, Partition)>,
 }
 
-/// Whether a device, by its kernel's name and its others, is meant.
+/// Whether it refers to this device, by its kernel name or any other name.
 type NameTest<'a> = dyn Fn(&str, &DeviceNames) -> bool + 'a;
 
 /// The other names of all devices of a recording.
@@ -152,7 +150,7 @@ pub struct NameTable {
 }
 
 impl NameTable {
-    /// What the facts of a recording say.
+    /// The names in the facts of a recording.
     pub fn of(recording: &Recording) -> NameTable {
         let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
         NameTable::of_facts(facts.filter_map(|fact| {
@@ -161,7 +159,7 @@ impl NameTable {
         }))
     }
 
-    /// What facts say, each with the name of its device.
+    /// The names in these facts, each with its device.
     pub fn of_facts<'a>(facts: impl Iterator<Item = (&'a str, &'a Fact)>) -> NameTable {
         let mut table = NameTable::default();
         for (name, fact) in facts.filter(|(_, fact)| fact.is_name()) {
@@ -204,8 +202,8 @@ impl NameTable {
         }
     }
 
-    /// What is reported of a device under another of its names is reported of it; what lies on what
-    /// is known from both ends.
+    /// Merges facts reported under different names of one device, and completes links between
+    /// layers in both directions.
     fn join(&mut self) {
         for (name, known) in &mut self.devices {
             // `lsblk` and `multipath -ll` print the name of a mapped device as another name.
@@ -265,7 +263,7 @@ impl NameTable {
         }
     }
 
-    /// Whether nothing is known.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.devices.is_empty()
     }
@@ -283,7 +281,7 @@ impl NameTable {
         parts.map(|(name, _)| name.as_str())
     }
 
-    /// All that is made of a device or of its partitions, the nearest first.
+    /// All devices above a device or its partitions, the nearest first.
     pub fn above(&self, device: &str) -> Vec<&str> {
         let mut seen = BTreeSet::from([device]);
         let (mut found, mut layer) = (Vec::new(), vec![device]);
@@ -299,8 +297,7 @@ impl NameTable {
         found
     }
 
-    /// These devices with all that they are made of and all that is made of them, and the
-    /// partitions of any.
+    /// These devices with all layers below and above them, and their partitions.
     pub fn around(&self, devices: &[String]) -> BTreeSet<String> {
         let mut near: BTreeSet<String> = devices.iter().cloned().collect();
         near.extend(devices.iter().flat_map(|name| self.above(name)).map(str::to_string));
@@ -317,7 +314,7 @@ impl NameTable {
         near
     }
 
-    /// Where a device, its partitions and all that is made of it are mounted, its own first.
+    /// Mount points of a device, its partitions and all layers above it, its own first.
     pub fn mounts(&self, device: &str) -> Vec<&str> {
         let on = |name: &str| -> Vec<&str> {
             let all = [name].into_iter().chain(self.partitions(name));
@@ -326,7 +323,7 @@ impl NameTable {
         };
         let mut found: Vec<&str> = Vec::new();
         for name in [device].into_iter().chain(self.above(device)) {
-            // Fewer letters first: `/` and `/var` tell more than what is bound below them.
+            // Shortest first: `/` and `/var` are more useful than bind mounts below them.
             let mut mounts: Vec<&str> = on(name);
             mounts.sort_by_key(|mount| (mount.len(), *mount));
             for mount in mounts {
@@ -371,7 +368,7 @@ impl NameTable {
         }
     }
 
-    /// All names by which a device may be asked for, but for links.
+    /// All names by which a user can select a device, except links.
     pub fn spoken(&self) -> impl Iterator<Item = &str> {
         self.devices.iter().flat_map(|(name, known)| {
             let given = known.given().into_iter();
@@ -386,7 +383,7 @@ impl DeviceNames {
         self.partition = Some(Partition { disk: disk.to_string(), start: None, sectors: None });
     }
 
-    /// The names under which listings may speak of it.
+    /// The names that listings may use for it.
     fn others(&self) -> impl Iterator<Item = String> {
         let links = self.links.iter().filter_map(|link| link.strip_prefix("/dev/"));
         let links = links.map(|link| link.strip_prefix("zvol/").unwrap_or(link));
@@ -416,7 +413,7 @@ impl DeviceNames {
 }
 
 impl Fact {
-    /// Whether it names a device, a pod or a container, or shows what lies on what.
+    /// Whether this fact names a device, a pod or a container, or shows how layers are stacked.
     pub fn is_name(&self) -> bool {
         [
             key::DM_NAME,
@@ -450,7 +447,7 @@ fn disk_of(name: &str) -> Option<&str> {
     }
 }
 
-/// The NVMe disk that a path of its leads to: `nvme0n1` of `nvme0c1n1`
+/// The NVMe disk of a multipath path device: `nvme0n1` of `nvme0c1n1`
 /// (drivers/nvme/host/multipath.c).
 fn path_of(name: &str) -> Option<String> {
     let (subsystem, rest) = name.strip_prefix("nvme")?.split_once('c')?;

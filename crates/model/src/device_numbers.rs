@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn numbers_become_the_names_the_kernel_gives() {
-        // Source document one_of_seventeen calls 65:128 sdy; the rest from the kernel's devices
-        // list.
+        // 65:128 is sdy in the source document one_of_seventeen; the rest is from the kernel's
+        // devices list.
         for (major, minor, name) in [
             (65, 128, "sdy"),
             (65, 48, "sdt"),
@@ -113,7 +113,7 @@ mod tests {
             (259, 1, "259:1"),
         ] {
             assert_eq!(device_name(major, minor), name);
-            // Majors that are handed out at boot have no name, but their numbers are one.
+            // Dynamic majors have no fixed name, so the numbers serve as the name.
             assert_eq!(numbers_of(name), Some((major, minor)), "{name}");
         }
         assert_eq!(device_of_numbers("202,16").as_deref(), Some("xvdb"));

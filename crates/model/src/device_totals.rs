@@ -1,10 +1,10 @@
-//! The averages of single I/Os that are no longer kept one by one.
+//! Averages of single I/Os that are no longer kept individually.
 
 use std::collections::HashMap;
 
 use crate::{DeviceId, Event, Interval, Layer, Nanos, Op, Rates, Time};
 
-/// What the I/Os of one device add up to: enough for its rates and mean latencies.
+/// Sums over the I/Os of one device: enough for its rates and mean latencies.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DeviceTotals {
     /// The device.
@@ -14,30 +14,30 @@ pub struct DeviceTotals {
     ops: [Sums; Op::ALL.len()],
 }
 
-/// The same of one operation.
+/// The same for one operation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Sums {
     ios: u64,
-    /// `None` once an I/O came whose size is not known.
+    /// `None` once an I/O of unknown size was added.
     bytes: Option<u64>,
-    /// Those with a latency, and its sum in ns: a float contains the nanoseconds of centuries.
+    /// I/Os with a latency, and its sum in ns: a float holds the nanoseconds of centuries.
     waits: u64,
     waited_ns: f64,
 }
 
 impl DeviceTotals {
-    /// Nothing of this device yet.
+    /// Empty sums for this device.
     pub fn new(device: DeviceId) -> DeviceTotals {
         let none = Sums { ios: 0, bytes: Some(0), waits: 0, waited_ns: 0.0 };
         DeviceTotals { device, first: None, last: None, ops: [none; Op::ALL.len()] }
     }
 
-    /// Where each device stands in a list.
+    /// The index of each device in a list.
     pub fn places(all: &[DeviceTotals]) -> HashMap<DeviceId, usize> {
         all.iter().enumerate().map(|(place, one)| (one.device, place)).collect()
     }
 
-    /// Adds an I/O to that of its device, which is found by `places` or begun.
+    /// Adds an I/O to the sums of its device; `places` has their index, a new device gets new sums.
     pub fn count(
         all: &mut Vec<DeviceTotals>,
         places: &mut HashMap<DeviceId, usize>,

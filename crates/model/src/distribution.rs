@@ -1,4 +1,4 @@
-//! A histogram together with what it is of.
+//! A histogram with its device, operation, stage and interval.
 
 use crate::{DeviceId, Histogram, Layer, Name, Nanos, Op, Stage, Time};
 
@@ -15,19 +15,18 @@ pub struct Distribution {
     pub stage: Stage,
     /// When the stretch began.
     pub start: Option<Time>,
-    /// How long it was. A source that shows how long a run of N took shows it here.
+    /// How long it was, or how long the whole run took if the source gives that.
     pub length: Option<Nanos>,
-    /// The size of every request, bytes, if the source filtered on it or knows it; of counters
-    /// their mean size.
+    /// Request size in bytes, if all had the same; for counters the mean size.
     pub bytes: Option<u32>,
-    /// What else the source said of it (a filter, a flag set, a wait event).
+    /// Further labels from the source (a filter, a flag set, a wait event).
     pub label: Option<Name>,
     /// The counts.
     pub histogram: Histogram,
 }
 
 impl Distribution {
-    /// A distribution of which only the essentials are known.
+    /// A distribution with only the required fields.
     pub fn new(device: DeviceId, layer: Layer, stage: Stage, histogram: Histogram) -> Self {
         Distribution {
             device,
@@ -42,8 +41,7 @@ impl Distribution {
         }
     }
 
-    /// Its stretch of time, if that is known: its beginning, and its end, which does not belong to
-    /// it.
+    /// Its interval, if known: start (inclusive) and end (exclusive).
     pub fn stretch(&self) -> Option<(Time, Time)> {
         self.start.zip(self.length).map(|(start, length)| (start, start + length))
     }

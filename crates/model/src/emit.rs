@@ -1,9 +1,9 @@
-//! A recording emitted into another sink, as its reader or collector once emitted it.
+//! Emits a recording into another sink, as its reader or collector once did.
 
 use crate::{DeviceId, Distribution, Event, Fact, Interval, Name, Recording, Sink};
 
 impl Recording {
-    /// Emits all listings, with the devices and strings they name, into a sink that has its own.
+    /// Emits all listings into a sink, which numbers devices and strings anew.
     pub fn emit(&self, sink: &mut dyn Sink) {
         let devices = self.devices().iter().map(|known| {
             let device = sink.device(&known.name);
@@ -18,7 +18,7 @@ impl Recording {
         let name = |known: Option<Name>| known.and_then(|name| names.get(name.index()).copied());
         for listing in &self.listings {
             let mut source = listing.source.clone();
-            source.records = 0; // The sink counts them anew.
+            source.records = 0; // The sink recounts them.
             source.skipped_of.iter_mut().for_each(|(id, _)| *id = device(*id));
             source
                 .losses

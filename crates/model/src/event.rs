@@ -84,8 +84,8 @@ pub struct Event {
     pub file: Option<Name>,
     /// Requests in flight on the device when this one was issued, itself included.
     pub depth: Option<u32>,
-    /// How many of its kind it stands for, where only the slow ones and a sample of the others are
-    /// listed one by one: 1 for a slow one. `None` where every I/O is.
+    /// How many I/Os it represents if the listing is sampled: 1 for a slow one. `None` if every I/O
+    /// is listed.
     pub weight: Option<NonZeroU8>,
     /// The device.
     pub device: DeviceId,
@@ -100,7 +100,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event of which only device, operation and layer are known.
+    /// An event with only device, operation and layer.
     pub fn new(device: DeviceId, op: Op, layer: Layer) -> Self {
         Event {
             arrived: None,
@@ -123,7 +123,7 @@ impl Event {
         }
     }
 
-    /// The same on a clock whose zero is this moment.
+    /// The same event with this moment as the zero of its clock.
     pub fn since(self, zero: Time) -> Event {
         let moved = |time: Option<Time>| time.map(|time| Time::from_ns((time - zero).ns()));
         Event {
@@ -147,14 +147,14 @@ impl Event {
         (start <= end).then(|| end - start)
     }
 
-    /// The latency that a picture over time shows: that of the stage asked for, else the longest.
+    /// The latency drawn over time: that of the requested stage, else the longest.
     pub fn shown(&self, asked: Option<Stage>) -> Option<(Stage, Nanos)> {
         let known = asked.and_then(|stage| Some((stage, self.latency(stage)?)));
         known.or_else(|| self.longest())
     }
 
-    /// The latency the waiting program is nearest to, and the stage it covers: Q2C if the start
-    /// was seen, else D2C.
+    /// The latency closest to what the program experiences, and its stage: Q2C if the start was
+    /// seen, else D2C.
     pub fn longest(&self) -> Option<(Stage, Nanos)> {
         [Stage::Total, Stage::Device]
             .into_iter()

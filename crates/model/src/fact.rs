@@ -1,9 +1,9 @@
-//! Facts: what was stated of a device or of the machine beside its latencies, with a key from one
+//! Facts: what is known about a device or the machine apart from latencies, with a key from one
 //! list and a typed value.
 //!
 //! A key is a line of the list in `fact/keys.rs`. What is read from text becomes a value by the
-//! key's [`Kind`]; text that does not fit stays [`FactValue::Text`], so nothing is lost and nobody
-//! takes a word for a number.
+//! key's [`Kind`]; text that does not fit stays [`FactValue::Text`], so nothing is lost and a word
+//! never becomes a number.
 
 mod command;
 mod keys;
@@ -57,7 +57,7 @@ impl Fact {
         Fact::new(device, key.key(), value.into().into(), read_from)
     }
 
-    /// A fact whose value stands in a text, which the key's kind reads.
+    /// A fact whose value is parsed from text by the key's kind.
     pub fn read(
         device: Option<DeviceId>,
         key: FactKey,
@@ -68,15 +68,15 @@ impl Fact {
         Fact::new(device, key, value, read_from)
     }
 
-    /// The same, true at this time.
+    /// The same fact at this time.
     pub fn at(self, at: Time) -> Fact {
         Fact { at: Some(at), ..self }
     }
 
-    /// A fact of an old capture, where the name was free and the value a text.
+    /// A fact from an old capture, with a free name and a value as text.
     pub fn from_text(device: Option<DeviceId>, name: &str, text: &str, read_from: String) -> Fact {
         let key = FactKey::named(name);
-        // Captures before version 2 had the time of a temperature behind its value.
+        // Captures before version 2 had the time of a temperature after its value.
         let (value, at) = match text.split_once(" C at ") {
             Some((value, at)) if key == key::DEVICE_CELSIUS => (value, number_before_unit(at)),
             _ => (text, None),
@@ -86,26 +86,26 @@ impl Fact {
     }
 }
 
-/// What kind of value a key has, and in which unit a text without one gives it.
+/// The kind of value of a key, and the unit of a text without one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// As its producer types it; a text is read by the unit it carries.
     Any,
     /// A name or a line of text.
     Text,
-    /// A word for what an array does beside its work; a tool may have words of its own.
+    /// A word for an array's background task; tools may use words of their own.
     ArrayAction,
-    /// A word for when a run made its data durable.
+    /// A word for when a benchmark made its data durable.
     Durable,
-    /// A word for what a device is made of.
+    /// A word for the medium of a device.
     Medium,
-    /// A word for whether the page cache was in between.
+    /// A word for whether the page cache was used.
     PageCache,
-    /// A word for whether a cache for writes is on.
+    /// A word for whether the write cache is on.
     WriteCache,
-    /// A word for what a controller does with writes.
+    /// A word for a controller's write policy.
     WritePolicy,
-    /// Names, apart by blanks.
+    /// Names, separated by blanks.
     Words,
     /// Yes or no; 1 or 0.
     Flag,
@@ -143,14 +143,14 @@ pub enum Kind {
     ProcessRate,
     /// A share of one of a process: `98.12 % mysqld (500)`.
     ProcessShare,
-    /// A length of time of a process: `4880 ms mysqld (500)`.
+    /// A duration of a process: `4880 ms mysqld (500)`.
     ProcessTime,
     /// A message with the time it was printed with: `[86411.204830] text`.
     Message,
 }
 
-/// A value with its type. Lengths, sizes and shares are in one unit each; the text they came from
-/// may have had another.
+/// A value with its type. Durations, sizes and shares each have one unit, whatever unit the text
+/// had.
 #[derive(Clone, PartialEq, Debug)]
 pub enum FactValue {
     /// A name or a line of text.
@@ -186,8 +186,8 @@ pub enum FactValue {
 }
 
 impl FactValue {
-    /// The value as a number: seconds of a length of time, a share of one, 1 or 0 of a flag, else
-    /// what it says. `None` for words.
+    /// The value as a number: seconds of a duration, 0 to 1 for a share, 1 or 0 for a flag. `None`
+    /// for words.
     pub fn number(&self) -> Option<f64> {
         match self {
             FactValue::Text(_)
@@ -231,7 +231,7 @@ impl FactValue {
         }
     }
 
-    /// How much of which process, if it is a value of one.
+    /// The amount and the process, if it is a value of a process.
     pub fn of_process(&self) -> Option<(f64, &str)> {
         match self {
             FactValue::OfProcess(of) => Some((of.value.number()?, &of.who)),
@@ -248,7 +248,7 @@ impl FactValue {
     }
 }
 
-/// The value with its unit, as a person reads it in a list of facts.
+/// The value with its unit, as printed in a list of facts.
 impl fmt::Display for FactValue {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -288,13 +288,13 @@ fn rounded(value: f64) -> f64 {
 pub struct KeyEntry {
     /// The name, dotted and lower-case; of a family, with `*` for its member.
     pub name: &'static str,
-    /// What is stated, in the field's words.
+    /// Its meaning, in the field's words.
     pub title: &'static str,
     /// The kind of its value.
     pub kind: Kind,
 }
 
-/// What a fact states: a line of the list and, of a family, the member.
+/// The key of a fact: a line of the list and, for a family, the member.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct FactKey {
     entry: &'static KeyEntry,
@@ -331,7 +331,7 @@ impl FactKey {
             let member = name.strip_prefix(before)?.strip_suffix(after)?;
             (!member.is_empty()).then_some((before.len() + after.len(), entry, member))
         });
-        // The family that says most: `kernel.log.*.count` before `kernel.log.*`.
+        // The most specific family: `kernel.log.*.count` before `kernel.log.*`.
         match families.max_by_key(|(reported, ..)| *reported) {
             Some((_, entry, member)) => KeyFamily { entry }.member(member),
             None => key::UNKNOWN.member(name),
@@ -346,7 +346,7 @@ impl FactKey {
         }
     }
 
-    /// What it states, in the field's words.
+    /// Its meaning, in the field's words.
     pub fn title(&self) -> &'static str {
         self.entry.title
     }
@@ -386,7 +386,7 @@ impl fmt::Debug for FactKey {
 }
 
 impl Kind {
-    /// Whether its values are of one process; a capture has them as a text.
+    /// Whether its values are of one process; captures store them as text.
     pub fn is_of_process(self) -> bool {
         matches!(self, Kind::ProcessRate | Kind::ProcessShare | Kind::ProcessTime)
     }

@@ -1,8 +1,8 @@
-//! The fields of an event and of an interval, each described once: what writes records or reads
-//! them back (table, CSV, JSON, Parquet, native capture, `convert`) walks these lists.
+//! The fields of an event and of an interval, each described once: all code that writes or reads
+//! records (table, CSV, JSON, Parquet, native capture, `convert`) walks these lists.
 //!
-//! The order is that of the columns. A field that is added here is written everywhere; the native
-//! capture refuses to compile its test until it says with which version the field came.
+//! The order is that of the columns. A field that is added here is written everywhere; the test of
+//! the native capture does not compile until the field has a format version.
 
 use std::num::NonZeroU8;
 
@@ -62,19 +62,19 @@ pub enum FieldKind {
 pub struct Field<R> {
     /// Its name in JSON, CSV and Parquet; that of a number ends in its unit where it has one.
     pub name: &'static str,
-    /// What a person calls it, as in "its I/Os have a control group, which biosnoop cannot carry".
+    /// Its name in a sentence, as in "its I/Os have a control group, which biosnoop cannot carry".
     pub title: &'static str,
-    /// What its values count or mean, where the name does not tell; else empty.
+    /// The meaning of its values, if the name does not explain it; else empty.
     pub unit: &'static str,
     /// The type of its values.
     pub kind: FieldKind,
-    /// Whether few sources know it: JSON lines leave it out where it is unknown.
+    /// Whether few sources have it: JSON lines leave it out if it is unknown.
     pub rare: bool,
-    /// Its column in a table of averages, and what of its unit that column counts as one.
+    /// Its column in a table of averages, and the size of that column's unit.
     pub column: Option<(&'static str, f64)>,
     /// Its value, if it is known.
     pub get: fn(&R) -> Option<FieldValue>,
-    /// Gives it a value; false if it is none of this field's.
+    /// Sets its value; false if the value has the wrong type.
     pub set: fn(&mut R, FieldValue) -> bool,
 }
 
@@ -125,7 +125,7 @@ const fn field<R>(
     Field { name, title, unit, kind, rare: false, column: None, get, set }
 }
 
-/// One that few sources know.
+/// One that few sources have.
 const fn rare<R>(field: Field<R>) -> Field<R> {
     Field { rare: true, ..field }
 }
@@ -279,7 +279,7 @@ impl<R> Field<R> {
 }
 
 impl Event {
-    /// Gives every string another number: that of the same string elsewhere.
+    /// Renumbers every string to its number in another recording.
     pub fn rename(&mut self, mut other: impl FnMut(Name) -> Option<Name>) {
         for slot in [&mut self.comm, &mut self.cgroup, &mut self.file] {
             *slot = slot.and_then(&mut other);

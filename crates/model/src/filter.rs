@@ -1,4 +1,4 @@
-//! Which I/Os somebody asks for.
+//! Selects I/Os.
 
 use crate::{DeviceId, Distribution, Event, Flags, Name, Nanos, Op};
 
@@ -21,7 +21,7 @@ pub struct Filter {
     pub pid: Option<u32>,
     /// Only processes of this name.
     pub comm: Option<Name>,
-    /// Only those this control group pays for.
+    /// Only I/Os charged to this control group.
     pub cgroup: Option<Name>,
     /// Only latencies strictly above this.
     pub over: Option<Nanos>,
@@ -41,7 +41,8 @@ impl Filter {
         self.ops.is_empty() || op.is_none_or(|op| self.ops.contains(&op))
     }
 
-    /// Whether it asks for what only single I/Os tell; few histograms can then answer.
+    /// Whether it selects by something that only single I/Os have; few histograms can be filtered
+    /// so.
     pub fn per_event(&self) -> bool {
         self.bytes.is_some() || self.asks_more_than_size()
     }
@@ -61,7 +62,7 @@ impl Filter {
             || self.without != Flags::default()
     }
 
-    /// Whether a histogram passes, with all its requests; `None` if only they could tell.
+    /// Whether a histogram passes as a whole; `None` if that needs its single I/Os.
     pub fn distribution(&self, known: &Distribution) -> Option<bool> {
         if !self.device(known.device) || !self.op(known.op) {
             return Some(false);

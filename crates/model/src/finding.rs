@@ -6,7 +6,7 @@ use crate::{
     Belief, Blame, Bound, Clause, DeviceId, FactKey, Family, Nanos, Quantity, Step, Verdict,
 };
 
-/// How a number came about; shown beside it.
+/// The basis of a number; shown beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
     /// From every I/O of a live trace.
@@ -34,21 +34,21 @@ impl How {
     }
 }
 
-/// One number behind a verdict, such that anyone can recompute it.
+/// One number that supports a verdict, with all that is needed to recompute it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Evidence {
-    /// What was measured, in the field's words: `r_await`, `extra revolutions, median`.
+    /// The quantity, in the field's words: `r_await`, `extra revolutions, median`.
     pub quantity: String,
-    /// How much of it, in its unit.
+    /// Its value and unit.
     pub amount: Quantity,
     /// The threshold it was compared with; `None` for context.
     pub bound: Option<Bound>,
     /// The least and the most it may add to the log odds, in nats, if it is a clause of the rule:
     /// the further beyond its bound, the more.
     pub weighs: Option<(f64, f64)>,
-    /// How many I/Os or intervals it rests on.
+    /// Number of I/Os or intervals it rests on.
     pub n: u64,
-    /// How it came about.
+    /// Its basis.
     pub how: How,
     /// What it rests on.
     pub basis: Basis,
@@ -74,7 +74,7 @@ impl Evidence {
         self.held(Bound::Below(bound))
     }
 
-    /// The same, as a clause of the rule that weighs as much as any.
+    /// The same, as a clause of the rule with the default weight.
     pub fn weighs(self) -> Evidence {
         self.weighs_within(-Evidence::MOST_NATS, Evidence::MOST_NATS)
     }
@@ -96,8 +96,8 @@ impl Evidence {
     /// What a clause is worth at most, in nats: odds of twenty to one.
     pub const MOST_NATS: f64 = 3.0;
 
-    /// Whether it is a fault's own word, not a shape of latency: the drive, the kernel's log or the
-    /// status of a request states something that had to exceed a bound, and does.
+    /// Whether it is a reported fault rather than a latency pattern: drive, kernel log or request
+    /// status report a value beyond its bound.
     pub fn states_fault(&self) -> bool {
         let states = match &self.basis {
             Basis::Measured => false,
@@ -131,7 +131,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// What no format read: a probe, a file of the system.
+    /// A source without a format: a probe, a file of the system.
     pub fn of(input: &str) -> Origin {
         Origin { format: String::new(), input: input.to_string(), lines: None }
     }
@@ -158,7 +158,7 @@ impl std::fmt::Display for Origin {
 pub struct Subject {
     /// The device; `None` if the finding is about the input as a whole.
     pub device: Option<DeviceId>,
-    /// Places of the listings it rests on, in [`Recording::listings`](crate::Recording).
+    /// Indexes of the listings it rests on, in [`Recording::listings`](crate::Recording).
     pub listings: Vec<usize>,
     /// The part of the load, if not all of it: `read 128 KiB sequential`.
     pub group: Option<String>,
@@ -166,27 +166,27 @@ pub struct Subject {
     pub devices: Vec<DeviceId>,
 }
 
-/// The latency after the advised cure, from the replay of the same load on a healthy device.
+/// The latency after the advised fix, from a replay of the same load on a healthy device.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Forecast {
     /// Mean latency now.
     pub now_mean: Nanos,
-    /// Mean latency after the cure.
+    /// Mean latency after the fix.
     pub mean: Nanos,
-    /// Where that mean lies nine times in ten, if this can be reported.
+    /// The 90 % range of that mean, if known.
     pub range: Option<(Nanos, Nanos)>,
-    /// 99th percentile after the cure, if the sample carries one.
+    /// 99th percentile after the fix, if the sample is large enough.
     pub p99: Option<Nanos>,
     /// The assumption it rests on, one clause.
     pub assuming: String,
 }
 
-/// How wide a range may be, to either side, for its middle to be reported alone.
+/// The widest range, to either side, whose middle is reported as a single number.
 const NARROW: f64 = 0.2;
 
 impl Forecast {
     /// Whether [`mean`](Self::mean) can be reported as a number: its range, if there is one, is
-    /// within a fifth of it. Where it is wider, the range is what is known.
+    /// within a fifth of it. If it is wider, only the range is reported.
     pub fn is_narrow(&self) -> bool {
         let near = |end: Nanos| (end.ms() - self.mean.ms()).abs() <= NARROW * self.mean.ms();
         self.range.is_none_or(|(from, to)| near(from) && near(to))
@@ -196,39 +196,39 @@ impl Forecast {
 /// A verdict stands from this confidence on; below it is a suspicion (docs/METHOD.md, 11
 /// Confidence).
 pub const STANDS: f64 = 0.6;
-/// And if it explains at least this share of the excess.
+/// It must also explain at least this share of the excess.
 pub const EXPLAINS_ENOUGH: f64 = 0.3;
 
-/// What the trouble of a device costs, as far as the input tells.
+/// The cost of a problem, as far as the input shows it.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Impact {
     /// Time that requests waited, in seconds per second watched, all requests together: the mean
     /// number in flight.
     pub waited_per_s: Option<f64>,
-    /// The same of the row of averages in which most was waited, where there are several.
+    /// The same for the interval with the most time waited, if there are several.
     pub worst_per_s: Option<f64>,
     /// Mean latency of a request.
     pub mean: Option<Nanos>,
-    /// Median latency, where single requests were seen.
+    /// Median latency, if single requests were seen.
     pub median: Option<Nanos>,
     /// Longest latency that was seen.
     pub longest: Option<Nanos>,
-    /// 99th percentile of the latency, where single I/Os or histograms tell.
+    /// 99th percentile of the latency, from single I/Os or histograms.
     pub p99: Option<Nanos>,
-    /// Share of the requests that surely took at least [`Impact::felt`], likewise.
+    /// Share of the requests that took at least [`Impact::felt`], lower bound.
     pub slow_share: Option<f64>,
-    /// The share that may have: those in a bucket that begins below count as well.
+    /// The same, upper bound: a bucket that begins below counts as well.
     pub slow_most: Option<f64>,
 }
 
 /// How much an impact matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// Nobody feels it: nothing is to blame for it.
+    /// Nobody notices it: nothing is blamed.
     None,
-    /// A program that waits for each request may feel it.
+    /// A program that waits for each request may notice it.
     Minor,
-    /// Users of the machine feel it.
+    /// Users of the machine notice it.
     Notable,
     /// The machine stands still at times, or most of its requests wait long.
     Severe,
@@ -252,12 +252,11 @@ pub const FELT_PER_S: f64 = 0.01;
 const NOTABLE_PER_S: f64 = 0.05;
 const SEVERE_PER_S: f64 = 1.0;
 const FELT: Nanos = Nanos(100_000_000);
-/// Whoever sits on a device that answers within a millisecond, a database, notices one answer of
-/// five.
+/// A database on a device that answers within a millisecond notices one answer of 5 ms.
 const FAST: Nanos = Nanos(1_000_000);
 const FELT_FAST: Nanos = Nanos(5_000_000);
-/// Below a fifth of a millisecond nobody notices a request, unless somebody does nothing but wait
-/// for them.
+/// A request below a fifth of a millisecond is not noticed, unless a program does nothing but wait
+/// for requests.
 const QUICK: Nanos = Nanos(200_000);
 const QUICK_PER_S: f64 = 0.3;
 const QUICK_TAIL: Nanos = Nanos(10_000_000);
@@ -267,7 +266,7 @@ const LONG: Nanos = Nanos(1_000_000_000);
 impl Impact {
     /// From this latency on a request is noticed: 100 ms, or 5 ms where most take less than 1 ms.
     pub fn felt(&self) -> Nanos {
-        // What most requests take shows how fast the device is; a few slow ones move the mean.
+        // The median shows how fast the device is; a few slow requests move the mean.
         let usual = self.median.or(self.mean);
         if usual.is_some_and(|usual| usual < FAST) { FELT_FAST } else { FELT }
     }
@@ -276,7 +275,7 @@ impl Impact {
     pub fn severity(&self) -> Option<Severity> {
         let longest = self.longest.or(self.mean)?;
         let felt = self.felt();
-        // A machine that stood still for a second is felt, however long it was watched.
+        // A standstill of a second is noticed, however long was watched.
         let waited = self.worst_per_s.or(self.waited_per_s);
         let busy = waited.is_some_and(|waited| waited >= QUICK_PER_S);
         let quick = self.mean.is_some_and(|mean| mean < QUICK) && longest < QUICK_TAIL && !busy;
@@ -295,15 +294,15 @@ impl Impact {
     }
 }
 
-/// One accusation (or clean verdict) and all that stands after it.
+/// One accusation (or clean verdict) with everything that supports it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
-    /// What it states: `device.retry`.
+    /// Its verdict: `device.retry`.
     pub verdict: Verdict,
-    /// Whom its evidence blames, where that is another than its verdict does: the disk or the path
-    /// to it, if nothing distinguishes them.
+    /// What the evidence blames, if that differs from the verdict's default: the disk or its path,
+    /// if nothing distinguishes them.
     pub blame: Option<Blame>,
-    /// Whether it was captured on another system than Linux, where `iowhy` can measure nothing.
+    /// Whether the capture is from a system other than Linux, where `iowhy` cannot measure.
     pub elsewhere: bool,
     /// What it is about.
     pub subject: Subject,
@@ -311,41 +310,41 @@ pub struct Finding {
     pub sentence: String,
     /// What it rests on; never empty.
     pub evidence: Vec<Evidence>,
-    /// How sure it is; changed only by the steps below, each of which keeps its reason.
+    /// Its confidence, changed only by the steps below, each with its reason.
     belief: Belief,
-    /// Share of the excess latency it explains, 0 to 1; for `report.*`, of the reported figure.
+    /// Share of the excess latency it explains, 0 to 1; for `report.*`, of the reported value.
     pub explained_share: f64,
-    /// Whether that share is assumed, for no latency shows it: it weighs in the order and is not
-    /// shown.
+    /// Whether that share is assumed because no latency shows it: it affects the order and is not
+    /// printed.
     pub share_is_assumed: bool,
-    /// What the trouble it speaks of costs, if it is about a device that was measured.
+    /// The cost of the problem, if its device was measured.
     pub impact: Option<Impact>,
     /// Observations that would refute it.
     pub refuted_by: Vec<String>,
     /// What to do next, best first; commands in backticks.
     pub next_step: Vec<String>,
-    /// Latency after the cure, where the replay gives one.
+    /// Latency after the fix, if the replay gives one.
     pub forecast: Option<Forecast>,
     /// The more specific verdict that explains this one away, if any.
     pub explained_by: Option<Verdict>,
-    /// What was seen and decides nothing by itself, where nothing can be concluded.
+    /// Observations that decide nothing by themselves, for a finding without a conclusion.
     pub seen: Vec<Observation>,
-    /// Who waited for the device that it is about, most first.
+    /// Who waited for its device, most first.
     pub requesters: Vec<Requester>,
 }
 
-/// Something that was seen, and what it would mean.
+/// An observation and what it would mean.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Observation {
     /// The number, and where it was read.
     pub evidence: Evidence,
     /// What it would mean, one clause.
     pub would_mean: String,
-    /// The verdict that it would speak for.
+    /// The verdict that it would support.
     pub verdict: Option<Verdict>,
 }
 
-/// Who asked for I/O: a program, as far as it was seen.
+/// The program that requested I/O, as far as it was seen.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Requester {
     /// Its name.
@@ -361,7 +360,7 @@ pub struct Requester {
 }
 
 impl Finding {
-    /// A finding to be filled: sure of nothing, explaining nothing.
+    /// An empty finding: no confidence, nothing explained.
     pub fn new(verdict: Verdict, subject: Subject) -> Finding {
         Finding {
             verdict,
@@ -406,27 +405,27 @@ impl Finding {
         }
     }
 
-    /// Keeps it at most at a probability where something else looks the same. What is doubted
-    /// stands under "wrong if" as well ([`Finding::state_doubts`]).
+    /// Limits it because another cause looks the same. The doubt is also listed under "wrong if"
+    /// ([`Finding::state_doubts`]).
     pub fn doubt(&mut self, why: impl Into<Cow<'static, str>>, at_most: f64) {
         self.belief.push(Step::Doubt(at_most), why);
     }
 
-    /// A doubt, where it stands.
+    /// Adds a doubt to the ledger.
     pub fn doubt_if(&mut self, stands: bool, why: impl Into<Cow<'static, str>>, at_most: f64) {
         if stands {
             self.doubt(why, at_most);
         }
     }
 
-    /// Keeps it at most at what the input can carry; no step where it is less sure.
+    /// Limits it to what the input supports; no step if it is lower already.
     pub fn bound(&mut self, why: impl Into<Cow<'static, str>>, at_most: f64) {
         if self.confidence() > at_most {
             self.belief.push(Step::Limit(at_most), why);
         }
     }
 
-    /// Makes it at least as sure; no step where it is surer.
+    /// Raises it to at least this; no step if it is higher already.
     pub fn raise(&mut self, why: impl Into<Cow<'static, str>>, at_least: f64) {
         if self.confidence() < at_least {
             self.belief.push(Step::Floor(at_least), why);
@@ -438,14 +437,14 @@ impl Finding {
         self.belief.push(Step::Factor(factor), why);
     }
 
-    /// Replaces it by what a calibration curve gives for it; no step where that is the same.
+    /// Replaces it by the value of a calibration curve; no step if that is the same.
     pub fn calibrate(&mut self, why: impl Into<Cow<'static, str>>, known: f64) {
         if self.confidence() != known {
             self.belief.push(Step::Curve(known), why);
         }
     }
 
-    /// States each doubt of the ledger under "wrong if", once.
+    /// Lists each doubt of the ledger under "wrong if", once.
     pub fn state_doubts(&mut self) {
         for doubt in self.belief.doubts() {
             if !self.refuted_by.iter().any(|known| known == doubt) {
@@ -454,26 +453,26 @@ impl Finding {
         }
     }
 
-    /// Whom it blames: whom its verdict does, unless its evidence tells less.
+    /// What it blames: that of its verdict, unless its evidence is less specific.
     pub fn blames(&self) -> Blame {
         self.blame.unwrap_or(self.verdict.blames())
     }
 
-    /// Whether it shows that a disk is faulty: by itself, or beside its peers.
+    /// Whether it shows that a disk is faulty, alone or compared with its peers.
     pub fn blames_a_disk(&self) -> bool {
         matches!(self.blames(), Blame::Disk | Blame::Path | Blame::DiskOrPath)
     }
 
-    /// Whether it is firm enough to be acted on: sure, explaining enough, and not explained itself.
+    /// Whether it can be acted on: confidence and explained share are high enough, and nothing
+    /// explains it away.
     pub fn stands(&self) -> bool {
         self.explained_by.is_none()
             && self.confidence() >= STANDS
             && self.explained_share >= EXPLAINS_ENOUGH
     }
 
-    /// How much it matters: what is healthy does not; `None` where no latency of it is known. What
-    /// is held back above the block layer may be fast below it, and how long it waits above was
-    /// not seen.
+    /// Its severity: none if healthy; `None` if no latency is known. I/O that is throttled above
+    /// the block layer may be fast below it, and its wait above was not measured.
     pub fn severity(&self) -> Option<Severity> {
         let measured = self.impact.and_then(|impact| impact.severity());
         let above = self.verdict == Verdict::CapCgroup || self.verdict.family() == Family::Layer;
@@ -483,7 +482,7 @@ impl Finding {
         }
     }
 
-    /// Whether its confidence is the probability of something: that too little is known is none.
+    /// Whether its confidence is a probability: `insufficient` has none.
     pub fn is_probability(&self) -> bool {
         self.verdict.blames() != Blame::Unknown
     }

@@ -1,4 +1,4 @@
-//! Events become histograms and series where a view or measure wants them.
+//! Turns events into histograms and series for views and measures.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ impl Filter {
 /// ([`Filter::left_out`]).
 pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<Distribution> {
     let mut folded: Vec<Distribution> = Vec::new();
-    // Those of one kind, of which few differ in their edges.
+    // Those of one kind; few of them differ in their edges.
     let mut kinds: HashMap<_, Vec<usize>> = HashMap::new();
     for known in listing.histograms() {
         if filter.distribution(known) != Some(true) {
@@ -68,8 +68,8 @@ pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<D
     folded
 }
 
-/// The histograms of a listing with its events counted in them, each in the one of its stretch of
-/// time, or in one without a stretch.
+/// The histograms of a listing with its events counted in them, each in the histogram of its
+/// interval, or in one without an interval.
 pub fn whole(listing: &Listing, edges: &Edges) -> Vec<Distribution> {
     let mut all: Vec<Distribution> = listing.histograms().cloned().collect();
     let known = all.len();
@@ -93,7 +93,7 @@ pub fn whole(listing: &Listing, edges: &Edges) -> Vec<Distribution> {
                             .is_some_and(|((from, to), at)| from <= at && at < to)
                 })
             };
-            // Those with a stretch come before the one without.
+            // Histograms with an interval come before the one without.
             let place = of_kind.iter().find(holds).copied().unwrap_or_else(|| {
                 let empty = Histogram::empty(edges.clone());
                 let mut new = Distribution::new(event.device, event.layer, stage, empty);
@@ -112,7 +112,7 @@ pub fn whole(listing: &Listing, edges: &Edges) -> Vec<Distribution> {
 
 /// The latencies of a listing over time, one series per device and stage, a device at a time: its
 /// own timed histograms, or its events counted into `columns` equal stretches of the time that all
-/// events cover. Of an event the stage asked for is counted, or its longest. Histograms that cannot
+/// events cover. The requested stage of an event is counted, or its longest. Histograms that cannot
 /// be filtered are left out.
 pub fn series<'a>(
     listing: &'a Listing,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// Bucket edges in nanoseconds, strictly rising: bucket `i` holds `edges[i] <= v < edges[i + 1]`.
 ///
 /// Edges are data: what a source's bucket label means (lower bound, upper bound, floor of a
-/// millisecond) is settled once, by its reader. A last edge of `u64::MAX` makes the last bucket
+/// millisecond) is decided once, by its reader. A last edge of `u64::MAX` makes the last bucket
 /// open. Cloning is cheap.
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub struct Edges(Arc<[u64]>);
@@ -56,7 +56,7 @@ impl Edges {
 
     /// The bucket holding `ns`; values outside fall into the first or last one.
     pub fn index(&self, ns: u64) -> usize {
-        // Nearly all edges are the standard ones, of which it can be computed.
+        // Nearly all edges are the standard ones, whose buckets can be computed.
         let here = standard_bucket(ns);
         if let Some([low, high]) = self.0.get(here..here + 2)
             && (*low..*high).contains(&ns)
@@ -143,7 +143,7 @@ impl Histogram {
         })
     }
 
-    /// A histogram of which only number, mean, minimum and maximum are known: one bucket.
+    /// A histogram with only count, mean, minimum and maximum: one bucket.
     pub fn from_summary(count: u64, mean_ns: f64, min_ns: u64, max_ns: u64) -> Histogram {
         let (low, high) = (min_ns.min(max_ns), min_ns.max(max_ns));
         Histogram {
@@ -157,7 +157,7 @@ impl Histogram {
 
     /// Counts one value and keeps the exact sum, minimum and maximum, if they were exact so far.
     pub fn record(&mut self, ns: u64) {
-        // Counting all buckets is dear, and needless once a minimum is known.
+        // Counting all buckets is expensive, and unnecessary once a minimum is known.
         let first = self.min_ns.is_none() && self.count() == 0;
         let bucket = self.edges.index(ns);
         self.counts[bucket] += 1;
@@ -217,7 +217,7 @@ impl Histogram {
         Some((sum / count as f64, false))
     }
 
-    /// The quantile `q` (0 to 1), or `None` if the histogram holds too few values to carry it
+    /// The quantile `q` (0 to 1), or `None` if the histogram has too few values for it
     /// ([`Quantile::events_needed`]).
     pub fn quantile(&self, q: f64) -> Option<Quantile> {
         let count = self.count();

@@ -1,11 +1,11 @@
-//! Averages over a stretch of time, as iostat and related ones give them.
+//! Averages over an interval, as iostat and similar tools print them.
 
 use crate::{DeviceId, Layer, Nanos, Op, Time};
 
 /// The average behaviour of one device over one stretch of time.
 ///
 /// Rates, because iostat prints rates and its span may be unknown. A field is `None` when the
-/// source has no such column; it is 0 when the source said 0.
+/// source has no such column; it is 0 if the source printed 0.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Interval {
     /// The device, or the job of a load generator.
@@ -49,13 +49,13 @@ pub struct Rates {
     pub merges_per_s: Option<f64>,
     /// Bytes per second.
     pub bytes_per_s: Option<f64>,
-    /// Mean latency (r_await and related ones), ns; `None` if nothing completed.
+    /// Mean latency (r_await and similar), ns; `None` if nothing completed.
     pub await_ns: Option<f64>,
 }
 
 impl Interval {
-    /// What is impossible about it, if anything is: no tool prints it unless a counter went
-    /// backwards or the text was damaged.
+    /// Why its values are impossible, if they are: a counter went backwards or the text was
+    /// damaged.
     pub fn fault(&self) -> Option<&'static str> {
         let wrong = |value: &f64| *value < 0.0;
         let rates = || self.rates.iter().map(|(_, rates)| rates).chain(&self.mixed);
@@ -76,8 +76,8 @@ impl Interval {
 }
 
 impl Interval {
-    /// Becomes the averages over this stretch and the one that follows; false if they do not belong
-    /// together. Of stretches without a length each counts as so many.
+    /// Merges the interval that follows into this one; false if they do not belong together.
+    /// Intervals without a length have these weights.
     pub fn join(&mut self, next: &Interval, own: u32, others: u32) -> bool {
         let kinds = |one: &Interval| {
             let known = (one.start.is_some(), one.length.is_some(), one.mixed.is_some());
@@ -122,7 +122,7 @@ impl Interval {
     }
 }
 
-/// What two averages weigh, together 1.
+/// Weights of two averages; their sum is 1.
 #[derive(Clone, Copy)]
 struct Shares {
     own: f64,
@@ -130,7 +130,7 @@ struct Shares {
 }
 
 impl Shares {
-    /// By two amounts; `None` if both are nothing.
+    /// Weights by two amounts; `None` if both are 0.
     fn by(own: f64, next: f64) -> Option<Shares> {
         let all = own + next;
         (all > 0.0).then(|| Shares { own: own / all, next: next / all })
@@ -140,12 +140,12 @@ impl Shares {
         own * self.own + next * self.next
     }
 
-    /// Of two that are both known.
+    /// The mean of two known values.
     fn both(&self, own: Option<f64>, next: Option<f64>) -> Option<f64> {
         own.zip(next).map(|(own, next)| self.mean(own, next))
     }
 
-    /// Of two of which one may be of nothing.
+    /// The mean of two values if both are known, else the known one.
     fn either(&self, own: Option<f64>, next: Option<f64>) -> Option<f64> {
         self.both(own, next).or(own).or(next)
     }
@@ -170,7 +170,7 @@ impl Rates {
 }
 
 impl Interval {
-    /// An interval of which nothing is known yet.
+    /// An interval without values.
     pub fn new(device: DeviceId, layer: Layer) -> Self {
         Interval {
             device,
@@ -270,11 +270,11 @@ mod tests {
         assert!(reads.ios_per_s == 175.0 && is(reads.await_ns, 8e6), "{reads:?}");
         assert!(is(one.busy, 0.7) && one.length == Some(Nanos(4_000_000_000)), "{one:?}");
         assert!(is(reads.mean_bytes(), 4096.0), "{reads:?}");
-        // A stretch without an I/O has no wait, and takes none away.
+        // An interval without I/O has no await and does not change the mean.
         assert!(one.join(&row(4, 0.0, None, 0.0), 1, 1));
         let reads = one.of(Op::Read).unwrap();
         assert!(reads.ios_per_s == 87.5 && is(reads.await_ns, 8e6), "{reads:?}");
-        // Another device's is not a neighbour.
+        // An interval of another device is not a neighbour.
         let mut other = row(1, 1.0, None, 0.0);
         other.device = DeviceId(1);
         assert!(!one.join(&other, 1, 1));

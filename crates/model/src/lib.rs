@@ -2,7 +2,7 @@
 //! and [`Finding`].
 //!
 //! Readers and collectors emit the first three into a [`Sink`]; the judge turns a [`Recording`]
-//! into findings; views draw a [`Report`]. This crate is the leaf all others agree on.
+//! into findings; views draw a [`Report`]. All other crates depend on this one.
 //!
 //! ```
 //! use iowhy_model::{Edges, Histogram};

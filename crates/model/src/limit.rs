@@ -14,7 +14,7 @@ pub enum LimitKind {
     Riops,
     /// Writes per second.
     Wiops,
-    /// The mean latency below which the group is left alone, s.
+    /// The target for the mean latency, s; below it the group is not throttled.
     Target,
 }
 
@@ -50,7 +50,7 @@ impl LimitKind {
         }
     }
 
-    /// The operation it holds back; `None` if it is none of one operation.
+    /// The operation it throttles; `None` if it is not about one operation.
     pub fn op(self) -> Option<Op> {
         match self {
             LimitKind::Rbps | LimitKind::Riops => Some(Op::Read),

@@ -31,7 +31,7 @@ pub const fn first_bytes<const N: usize>(text: &str) -> [u8; N] {
     }
 }
 
-/// The header of a file beside the one that says this, as it stands there, `//!` included.
+/// The header of a file in the same folder, verbatim, with `//!`.
 #[macro_export]
 macro_rules! manual {
     ($file:expr) => {{

@@ -1,8 +1,8 @@
 //! How numbers are written, everywhere: three digits that count, and a unit.
 //!
 //! Sentences, tables, pictures and messages take their numbers from here; JSON has them raw. The
-//! columns of other tools (iostat, biosnoop) are written as those tools write them. A terminal
-//! without UTF-8 gets `us` for `µs`: the paper writes it so, not the formatter.
+//! columns of other tools (iostat, biosnoop) are written as those tools write them. For a terminal
+//! without UTF-8 the output layer, not the formatter, writes `us` for `µs`.
 //!
 //! [`total`] adds counts as they were read, without overflow.
 
@@ -12,7 +12,7 @@ pub fn duration(ns: f64) -> String {
     if !ns.is_finite() {
         return NONE.to_string();
     }
-    // Seconds are read well up to 600, minutes up to 600: only then comes the larger unit.
+    // Seconds are readable up to 600, and so are minutes: only then comes the larger unit.
     let limits = [999.5, 999.5, 999.5, 599.5, 599.5, f64::INFINITY];
     let place = units.iter().zip(limits).position(|((scale, _), limit)| ns.abs() / scale < limit);
     let (scale, unit) = units[place.unwrap_or(units.len() - 1)];
@@ -120,8 +120,7 @@ fn trimmed(text: String) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// The sum of counts that were read: an input may claim more than a number holds, which then stays
-/// at the highest.
+/// The sum of counts from an input; it saturates, because an input may claim any count.
 pub fn total(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
 }

@@ -67,16 +67,16 @@ impl Flags {
     /// The write cache is flushed first (`F` before the operation).
     pub const PREFLUSH: Flags = Flags(16);
 
-    /// Letters behind the operation, in the kernel's order.
+    /// Letters after the operation, in the kernel's order.
     const SUFFIXES: [(Flags, char); 4] =
         [(Flags::FUA, 'F'), (Flags::READAHEAD, 'A'), (Flags::SYNC, 'S'), (Flags::META, 'M')];
 
-    /// As a number, for whoever writes it down.
+    /// As a number, for storage.
     pub fn bits(self) -> u8 {
         self.0
     }
 
-    /// The set of such a number; bits that are none of ours are dropped.
+    /// The set for such a number; unknown bits are dropped.
     pub fn from_bits(bits: u8) -> Flags {
         Flags(bits & 31)
     }
@@ -105,7 +105,7 @@ impl Flags {
         text
     }
 
-    /// Reads the kernel's text. `None` if it contains a letter that is none of its own.
+    /// Parses the kernel's text. `None` if it contains an unknown letter.
     pub fn from_rwbs(text: &str) -> Option<(Op, Flags)> {
         let mut flags = Flags::default();
         let mut op = None;
@@ -125,7 +125,7 @@ impl Flags {
                 _ => return None,
             }
         }
-        // A lone `F` (or `FF`) is an empty flush, not a flag in search of an operation.
+        // A lone `F` (or `FF`) is an empty flush, not a flag without an operation.
         match op {
             Some(op) if op != Op::Flush => Some((op, flags)),
             None if flags == Flags::default() => None,

@@ -1,4 +1,4 @@
-//! Whose a control group is: the unit of systemd, the container and the pod that its path names.
+//! The owner of a control group: the systemd unit, the container and the pod named in its path.
 //!
 //! Paths as systemd, Docker, containerd, CRI-O, Podman and the kubelet make them, in both versions
 //! of control groups and with both drivers: `systemd` (`docker-ID.scope`,
@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 
 use crate::{Recording, key};
 
-/// Letters of a container's number in hexadecimal, and those that tools show of it.
+/// Length of a container ID in hexadecimal digits, and how many of them tools show.
 const ID: usize = 64;
 const SHOWN: usize = 12;
 
 /// What a control group's path names.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Owner {
-    /// The unit of systemd: `mariadb.service`, `session-3.scope`; of a container none.
+    /// The systemd unit: `mariadb.service`, `session-3.scope`; none for a container.
     pub unit: Option<String>,
     /// The container: 64 hexadecimal digits, or the name that LXC and machinectl give it.
     pub container: Option<String>,
@@ -25,7 +25,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// What a path from the root of the hierarchy names; nothing for a group that is nobody's.
+    /// The owner named by a path from the root of the hierarchy; empty for a group without one.
     pub fn of_cgroup(path: &str) -> Owner {
         let mut owner = Owner::default();
         let mut parts = path.split(['/', ':']).filter(|part| !part.is_empty()).peekable();
@@ -45,14 +45,14 @@ impl Owner {
     }
 }
 
-/// The number of a container at the end of a part: `ID`, `docker-ID`, `cri-containerd-ID`,
+/// The ID of a container at the end of a path component: `ID`, `docker-ID`, `cri-containerd-ID`,
 /// `crio-conmon-ID`.
 fn container_of(part: &str) -> Option<&str> {
     let id = part.rsplit('-').next()?;
     (id.len() == ID && id.bytes().all(is_hex)).then_some(id)
 }
 
-/// A container that has a name instead: of LXC (`lxc.payload.web`, `lxc/web`) and of machinectl
+/// A container with a name instead: LXC (`lxc.payload.web`, `lxc/web`) and machinectl
 /// (`machine-web.scope`).
 fn machine_of(part: &str, next: Option<&str>) -> Option<String> {
     let of_lxc = part.strip_prefix("lxc.payload.").or_else(|| part.strip_prefix("lxc.monitor."));
@@ -106,12 +106,12 @@ fn unescaped(unit: &str) -> String {
 pub struct OwnerNames {
     /// Namespace and name of a pod by its UID: `prod/db-0`.
     pods: BTreeMap<String, String>,
-    /// Names of containers by their number.
+    /// Names of containers by their ID.
     containers: BTreeMap<String, String>,
 }
 
 impl OwnerNames {
-    /// What the facts of a recording say.
+    /// The names in the facts of a recording.
     pub fn of(recording: &Recording) -> OwnerNames {
         let mut names = OwnerNames::default();
         for fact in recording.listings.iter().flat_map(|listing| &listing.facts) {
@@ -146,8 +146,8 @@ impl OwnerNames {
         self.container(id).unwrap_or_else(short).to_string()
     }
 
-    /// Whose a control group is, in words: `pod prod/db-0`, `container web`, `mariadb.service`;
-    /// `None` for nobody's.
+    /// The owner of a control group in words: `pod prod/db-0`, `container web`, `mariadb.service`;
+    /// `None` if it has none.
     pub fn words(&self, cgroup: &str) -> Option<String> {
         let owner = Owner::of_cgroup(cgroup);
         let container = owner.container.map(|id| self.container_words(&id));

@@ -23,7 +23,7 @@ pub enum Unit {
     Ratio,
     /// A plain number of things.
     Count,
-    /// The number of a sector, whose digits go into other commands as they stand.
+    /// A sector number, printed with all digits because users paste it into other commands.
     Sector,
     /// Revolutions per minute.
     Rpm,
@@ -62,14 +62,14 @@ impl Unit {
 /// A number in its unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Quantity {
-    /// How much.
+    /// The value.
     pub value: f64,
-    /// Of what.
+    /// Its unit.
     pub unit: Unit,
 }
 
 impl Quantity {
-    /// As a person reads it: `434 ms`, `128 KiB`, `97 %`; `-` if it is not a number.
+    /// As printed: `434 ms`, `128 KiB`, `97 %`; `-` if it is not a number.
     pub fn words(self) -> String {
         let Quantity { value, unit } = self;
         if !value.is_finite() {

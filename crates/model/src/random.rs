@@ -1,4 +1,4 @@
-//! Chance from a seed: the same row of numbers on every machine.
+//! Seeded random numbers: the same sequence on every machine.
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
 /// 2014): one word of state, passes BigCrush.
@@ -6,7 +6,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// The row of a seed.
+    /// The sequence of a seed.
     pub fn seeded(seed: u64) -> Random {
         Random(seed)
     }
@@ -36,12 +36,12 @@ impl Random {
         ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
     }
 
-    /// A place in a list of that length; 0 if it is empty.
+    /// An index into a list of that length; 0 if it is empty.
     pub fn place(&mut self, length: usize) -> usize {
         self.below(length as u64) as usize
     }
 
-    /// A standard normal number (Box and Muller, 1958).
+    /// A standard normal deviate (Box and Muller, 1958).
     pub fn normal(&mut self) -> f64 {
         let radius = (2.0 * self.exponential()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()

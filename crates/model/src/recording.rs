@@ -23,44 +23,43 @@ use columns::Columns;
 /// (96 bytes each: about 390 MB).
 pub const EVENTS_KEPT: usize = 4_000_000;
 /// Events kept of a listing for a verdict (96 bytes each: about 50 MB): a replay of 20 000 is as
-/// good as one of all, the rest is for shapes that need time.
+/// good as one of all, the rest is for patterns over time.
 pub const EVENTS_JUDGED: usize = 1 << 19;
-/// Unread stretches kept.
+/// Unread sections kept.
 const UNREAD_KEPT: usize = 1000;
-/// What is reported of latencies without a histogram.
+/// The loss reported for latencies without a histogram.
 const UNPLACED: &str = "latencies of devices beyond the first sixteen thousand series";
-/// What is reported of events that fit into no histogram.
+/// The loss reported for events that fit into no histogram.
 const UNMEASURED: &str = "events without a latency, dropped to stay within the memory for events";
 
-/// What one source gave.
+/// Everything from one source.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Listing {
-    /// Who spoke.
+    /// The source.
     pub source: Source,
     /// Single I/Os, in order of completion.
     pub events: Vec<Event>,
     /// Averages.
     pub intervals: Vec<Interval>,
-    /// Histograms that the source gave; of a listing that was only counted, those of its events
-    /// too.
+    /// Histograms from the source; if single I/Os were only counted, also those of its events.
     pub distributions: Vec<Distribution>,
-    /// Histograms of events that are no longer kept one by one, per device and operation.
+    /// Histograms of events that are no longer kept individually, per device and operation.
     pub rest: Vec<Distribution>,
-    /// All events, for pictures ([`Recording::keep_cells`]), where only a part of them is kept.
+    /// Counts of all events for pictures ([`Recording::keep_cells`]), if only some events are kept.
     pub cells: Option<Box<Cells>>,
-    /// Facts that are no measurements.
+    /// Facts.
     pub facts: Vec<Fact>,
     /// Events folded into histograms because there were more than were kept.
     pub folded: u64,
-    /// The averages of those, one for each device.
+    /// The averages of the folded events, one for each device.
     pub counted: Vec<DeviceTotals>,
     /// Histograms that had to be left out because they could not be filtered ([`Tally::only`]).
     ///
     /// [`Tally::only`]: crate::Tally::only
     pub left_out: u64,
-    /// Whether the events left are then of each device one whole stretch of time, rather than the
-    /// slowest from here and there ([`Recording::for_a_verdict`]): how many of them were there when
-    /// the stretch was chosen in which most was waited.
+    /// Whether the remaining events are one whole interval of each device, rather than the slowest
+    /// of the capture ([`Recording::for_a_verdict`]): how many there were when the interval with
+    /// the most time waited was chosen.
     pub stretch: Option<usize>,
 }
 
@@ -71,38 +70,38 @@ pub struct Recording {
     pub listings: Vec<Listing>,
     /// Lines of the inputs that belonged to no listing (prose, blank lines), by input.
     pub prose: Vec<(String, u64)>,
-    /// Stretches of the inputs that look like listings and were not read, the first of each input.
+    /// Sections of the inputs that look like listings but were not read, the first of each input.
     pub unread: Vec<Unread>,
     devices: Vec<Device>,
     device_ids: HashMap<String, DeviceId>,
     names: Arc<Names>,
     events_kept: usize,
     past: PastBudget,
-    /// What passes is counted in cells, once a listing is past its budget.
+    /// Once a listing is past its budget, events that pass this filter are counted in cells.
     cells: Option<Filter>,
-    /// Which stage of events is counted over time; else the longest.
+    /// The stage that is counted over time; `None`: the longest.
     pub(crate) over_time: Option<Stage>,
-    /// Those of the listings that have not ended.
+    /// Counts of the listings that have not ended.
     columns: BTreeMap<usize, Columns>,
     current: usize,
-    /// What the listings that ended hold.
+    /// Totals of the listings that ended.
     ended: KeptCounts,
-    /// Once rows of averages of the open listing were joined.
+    /// State of merging rows of the open listing, once it began.
     thinned: Option<JoinedRows>,
 }
 
-/// What stays of the single events of a listing past its budget.
+/// Which single events of a listing remain past its budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum PastBudget {
     /// The slowest.
     Slowest,
-    /// The stretch in which most was waited.
+    /// The interval with the most time waited.
     Stretch,
     /// None: all are counted.
     Nothing,
 }
 
-/// The strings of a recording, shared with the parts of it.
+/// The strings of a recording, shared with its parts.
 #[derive(Clone, Debug, Default)]
 struct Names {
     texts: Vec<String>,
@@ -142,21 +141,21 @@ impl Recording {
     }
 
     /// An empty recording of any length in the memory of [`EVENTS_JUDGED`] per listing: past it,
-    /// the stretch in which most was waited stays event by event, the rest becomes histograms.
+    /// the interval with the most time waited keeps its events, the rest becomes histograms.
     pub fn for_a_verdict() -> Self {
         let mut recording = Recording::new();
         recording.keep_stretches(EVENTS_JUDGED);
         recording
     }
 
-    /// From now on keeps stretches of up to so many events, as
+    /// From now on keeps intervals of up to this many events, as
     /// [`for_a_verdict`](Self::for_a_verdict).
     pub fn keep_stretches(&mut self, events: usize) {
         (self.events_kept, self.past) = (events.max(2), PastBudget::Stretch);
     }
 
-    /// From now on counts beside what is kept of a listing past its budget all its events that
-    /// pass, for pictures: they are drawn of all I/Os, a verdict of a part.
+    /// From now on also counts all events that pass the filter in cells, once a listing is past its
+    /// budget: pictures show all I/Os, a verdict only some.
     pub fn keep_cells(&mut self, filter: Filter) {
         self.cells = Some(filter);
     }
@@ -169,7 +168,7 @@ impl Recording {
         recording
     }
 
-    /// The devices named so far; a [`DeviceId`]'s index is its place here.
+    /// The devices named so far, indexed by [`DeviceId`].
     pub fn devices(&self) -> &[Device] {
         &self.devices
     }
@@ -189,12 +188,12 @@ impl Recording {
         &self.names.texts[name.0.get() as usize - 1]
     }
 
-    /// All interned strings; a [`Name`]'s index is its place here.
+    /// All interned strings, indexed by [`Name`].
     pub fn names(&self) -> &[String] {
         &self.names.texts
     }
 
-    /// States what a device is made of.
+    /// Sets the medium of a device.
     pub fn set_medium(&mut self, id: DeviceId, medium: Medium) {
         self.devices[id.index()].medium = Some(medium);
     }
@@ -207,7 +206,7 @@ impl Recording {
             .filter(move |fact| fact.device == device)
     }
 
-    /// The richest level of all listings; `None` if there is none.
+    /// The highest level of detail of all listings; `None` if there is none.
     pub fn level(&self) -> Option<Level> {
         self.listings.iter().map(|listing| listing.source.level).max()
     }
@@ -223,12 +222,12 @@ impl Recording {
         !self.unread.is_empty() || self.listings.iter().any(damaged)
     }
 
-    /// Whether a verdict on it rests on a part of its single I/Os: there were more than were kept.
+    /// Whether a verdict on it rests on only some of its single I/Os.
     pub fn is_sampled(&self) -> bool {
         self.listings.iter().any(|listing| listing.folded > 0 || listing.is_thinned())
     }
 
-    /// Counts an event, if all of its listing are counted by now; whether it need not be kept.
+    /// Counts an event if its listing is only counted by now; returns whether it need not be kept.
     fn count(&mut self, event: &Event) -> bool {
         let Some(filter) = &self.cells else { return false };
         let only = self.past == PastBudget::Nothing;
@@ -254,7 +253,7 @@ impl Recording {
         only
     }
 
-    /// Writes down what was counted of a listing.
+    /// Stores the counts of a listing.
     fn resolve(&mut self, place: usize) {
         let Some(columns) = self.columns.remove(&place) else { return };
         let Some(listing) = self.listings.get_mut(place) else { return };
@@ -266,7 +265,7 @@ impl Recording {
             }
             None => {
                 listing.folded += columns.events;
-                // Of earlier parts nothing is left but what was taken.
+                // Earlier parts were taken out and are gone.
                 listing.counted = std::mem::take(&mut columns.counted);
                 listing.distributions.extend(columns.distributions());
             }
@@ -276,14 +275,14 @@ impl Recording {
         self.current = open;
     }
 
-    /// Writes down what was counted of all listings.
+    /// Stores the counts of all listings.
     pub(crate) fn resolve_all(&mut self) {
         while let Some(place) = self.columns.keys().next().copied() {
             self.resolve(place);
         }
     }
 
-    /// The same recording of other listings in the same places.
+    /// The same recording with other listings at the same indexes.
     pub(crate) fn with_listings(&self, listings: Vec<Listing>) -> Recording {
         Recording {
             listings,
@@ -303,8 +302,8 @@ impl Recording {
         }
     }
 
-    /// The part of it that is of some listings and devices. Places of listings and devices stay;
-    /// what is left out is empty and without a name there.
+    /// The part with some listings and devices. Indexes stay the same; what is left out is empty
+    /// and has no name.
     pub fn narrowed(
         &self,
         listing: impl Fn(usize) -> bool,
@@ -327,14 +326,14 @@ impl Recording {
 
     fn open(&mut self) -> &mut Listing {
         if self.listings.is_empty() {
-            // A reader that speaks before it begins is a bug of ours; nothing is thrown away.
+            // A reader that emits before `begin` is a bug of ours; nothing is thrown away.
             self.begin(Source::new("unknown", "-", Level::A));
         }
         &mut self.listings[self.current]
     }
 
-    /// Takes out what was recorded so far; the same listings go on, empty. For views that show
-    /// one stretch of time after another.
+    /// Takes out what was recorded so far; the same listings go on, empty. For views that show one
+    /// interval after another.
     pub fn take(&mut self) -> Recording {
         let listings = self.listings.iter_mut().map(Listing::take).collect();
         (self.ended, self.thinned) = (KeptCounts::default(), None);
@@ -344,7 +343,7 @@ impl Recording {
 }
 
 impl Listing {
-    /// A listing with nothing in it yet.
+    /// An empty listing.
     pub fn of(source: Source) -> Listing {
         Listing {
             source,
@@ -361,7 +360,7 @@ impl Listing {
         }
     }
 
-    /// What it reports of some devices, and of none in particular.
+    /// Its records about these devices, and those without a device.
     fn of_devices(&self, device: impl Fn(DeviceId) -> bool) -> Listing {
         let of = |id: &DeviceId| device(*id);
         let (events, facts) = (self.events.iter(), self.facts.iter());
@@ -381,19 +380,19 @@ impl Listing {
         }
     }
 
-    /// Whether the events are those of some time as they came, so that measures may be taken of
-    /// them: all there were, or one whole stretch.
+    /// Whether the events are a complete interval, so that they can be measured: all of them, or
+    /// one whole interval.
     pub fn is_in_sequence(&self) -> bool {
         !self.is_thinned() && (self.folded == 0 || self.stretch.is_some())
     }
 
-    /// Whether only the slow I/Os and a sample of the others are events, and its histograms are of
-    /// the others.
+    /// Whether it is sampled: slow I/Os and a sample of the others are events, its histograms count
+    /// the rest.
     pub fn is_thinned(&self) -> bool {
         self.source.sampling == Sampling::Thinned
     }
 
-    /// What it holds; it goes on empty, of the same source. What names its devices stays.
+    /// Takes its contents; it continues empty, with the same source and device names.
     fn take(&mut self) -> Listing {
         let mut source = self.source.clone();
         (source.records, source.skipped) = (0, 0);
@@ -479,7 +478,7 @@ impl Sink for Recording {
         }
     }
 
-    /// One that cannot be is counted as a skipped line of its device.
+    /// An impossible one is counted as a skipped line of its device.
     fn interval(&mut self, mut interval: Interval) {
         if let Some(fault) = interval.fault() {
             let line = self.source().lines.map_or(0, |(_, last)| last);
@@ -533,8 +532,8 @@ impl Sink for Recording {
         listing.facts.push(fact);
     }
 
-    /// Sorts the events by completion. The last listing is dropped if nothing came of it: its
-    /// heading was none. One that was watched live stays, for silence is news there.
+    /// Sorts the events by completion. The last listing is dropped if it is empty: it was not a
+    /// real heading. A live one stays, because silence is a result there.
     fn end(&mut self) {
         if self.current == ceilings::LISTINGS {
             return;

@@ -1,4 +1,4 @@
-//! What a view draws: everything known, and everything concluded.
+//! The input of a view: the recording and the findings.
 
 use crate::{Finding, Recording};
 
@@ -7,6 +7,6 @@ use crate::{Finding, Recording};
 pub struct Report {
     /// What was read or watched.
     pub recording: Recording,
-    /// What was concluded, best first.
+    /// The findings, best first.
     pub findings: Vec<Finding>,
 }

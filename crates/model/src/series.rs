@@ -1,4 +1,4 @@
-//! Histograms over time: what a heat map draws.
+//! Histograms over time, for heat maps.
 
 use crate::{DeviceId, Histogram, Nanos, Op, Stage, Time};
 

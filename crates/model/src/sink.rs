@@ -4,13 +4,13 @@ use crate::{
     DeviceId, Distribution, Event, Fact, Interval, Loss, Medium, Name, Note, Op, Source, Unread,
 };
 
-/// Takes what a reader or collector finds. A [`Recording`](crate::Recording) keeps it; a live
+/// Receives what a reader or collector finds. A [`Recording`](crate::Recording) keeps it; a live
 /// view may only count it.
 ///
 /// Everything between [`begin`](Sink::begin) and [`end`](Sink::end) belongs to one listing.
 /// Collectors that watch side by side [`resume`](Sink::resume) their own before they emit.
 pub trait Sink {
-    /// A listing begins and is the open one; its number is for [`resume`](Sink::resume).
+    /// A listing begins and becomes the open one; its number is for [`resume`](Sink::resume).
     fn begin(&mut self, source: Source) -> usize;
 
     /// What follows belongs to this listing again.
@@ -19,15 +19,15 @@ pub trait Sink {
     /// The source of the listing that is open, to be amended as the reader learns more.
     fn source(&mut self) -> &mut Source;
 
-    /// The device of that name; made known if it is new.
+    /// The device of that name; added if it is new.
     fn device(&mut self, name: &str) -> DeviceId;
 
-    /// States what a device is made of. A sink that does not keep it may leave it.
+    /// Sets the medium of a device. A sink that does not keep it may ignore it.
     fn set_medium(&mut self, device: DeviceId, medium: Medium) {
         let _ = (device, medium);
     }
 
-    /// A string interned.
+    /// Interns a string.
     fn name(&mut self, text: &str) -> Name;
 
     /// One completed I/O.
@@ -51,8 +51,8 @@ pub trait Sink {
         self.note(note);
     }
 
-    /// A line about this device could not be used. Counts for the device alone; who reads the lines
-    /// [skips](Sink::skip) it.
+    /// A line about this device could not be used. Counts for the device only; the reader also
+    /// [skips](Sink::skip) the line.
     fn skipped_of(&mut self, device: DeviceId) {
         let known = &mut self.source().skipped_of;
         match known.iter().position(|(other, _)| *other == device) {
@@ -62,12 +62,12 @@ pub trait Sink {
         }
     }
 
-    /// A stretch of the input could not be read. A sink that does not keep it may leave it.
+    /// A section of the input could not be read. A sink that does not keep it may ignore it.
     fn unread(&mut self, unread: Unread) {
         let _ = unread;
     }
 
-    /// Something to beware of; kept if it is among the first three.
+    /// A caveat; kept if it is among the first three.
     fn note(&mut self, note: Note) {
         let notes = &mut self.source().notes;
         if notes.len() < NOTES_KEPT {
@@ -87,7 +87,7 @@ pub trait Sink {
         self.lose(Loss { what, count, of });
     }
 
-    /// The same, of a loss made up already; one of the same words is added to.
+    /// The same for an existing loss; one with the same words is added to.
     fn lose(&mut self, loss: Loss) {
         if loss.count == 0 {
             return;
@@ -106,7 +106,7 @@ pub trait Sink {
     }
 }
 
-/// Writes methods of a [`Sink`] that hand over to the sink in a field: `forward!(tally: source
+/// Implements methods of a [`Sink`] that delegate to the sink in a field: `forward!(tally: source
 /// device)`.
 #[macro_export]
 macro_rules! forward {
@@ -177,7 +177,7 @@ macro_rules! forward {
 const DEVICES_KEPT: usize = 100;
 /// Reasons of losses kept per listing.
 const LOSSES_KEPT: usize = 256;
-/// What is reported of all other reasons.
+/// The reason reported for all others.
 const FURTHER_LOSSES: &str = "I/Os, for other reasons";
 /// Log events kept per listing; the rest are only counted.
 const NOTES_KEPT: usize = 3;

@@ -1,8 +1,8 @@
-//! Who spoke: format, place, clock, and what was lost, skipped or never measured.
+//! The source of a listing: format, place, clock, and what was lost, skipped or not measured.
 
 use crate::{DeviceId, Nanos, Op, Origin};
 
-/// How rich an input is; a detector asks before it trusts.
+/// The level of detail of an input; detectors check it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Level {
     /// Averages: iostat, diskstats, sar.
@@ -18,7 +18,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// All levels, the poorest first.
+    /// All levels, the least detailed first.
     pub const ALL: [Level; 5] = [Level::A, Level::B, Level::C, Level::D, Level::E];
 
     /// The level's letter.
@@ -44,7 +44,7 @@ impl Level {
     }
 }
 
-/// How a source came by its numbers.
+/// How a source obtained its numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sampling {
     /// Every I/O was seen.
@@ -53,14 +53,14 @@ pub enum Sampling {
     Sampled,
     /// Printed by another tool.
     Reported,
-    /// Every I/O was seen: the slow ones and a sample of the others are listed one by one, and all
-    /// that are not are counted in the listing's own histograms. In no order and with no queue, for
-    /// what is between is not there.
+    /// Every I/O was seen: slow ones and a sample of the others are listed, all others are counted
+    /// in the listing's histograms. There is no order and no queue depth, because the I/Os between
+    /// them are missing.
     Thinned,
 }
 
 impl Sampling {
-    /// All of them, in the order of their numbers in a capture.
+    /// All of them, in the order of their codes in a capture.
     pub const ALL: [Sampling; 4] =
         [Sampling::Traced, Sampling::Sampled, Sampling::Reported, Sampling::Thinned];
 
@@ -75,14 +75,14 @@ impl Sampling {
     }
 }
 
-/// Something the source should have given and did not, with how often.
+/// Something missing from the source, with its count.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loss {
     /// What was lost, in the plural: `events dropped by a full ring`.
     pub what: String,
     /// How many I/Os it concerns.
     pub count: u64,
-    /// Whose requests of which kind they were, where the source counts them apart.
+    /// Their device and operation, if the source counts them separately.
     pub of: Option<(DeviceId, Op)>,
 }
 
@@ -93,11 +93,11 @@ pub struct Note {
     pub line: u64,
     /// The line's text, shortened.
     pub text: String,
-    /// Why it was not used, or what to beware of.
+    /// Why it was not used, or the caveat.
     pub reason: String,
 }
 
-/// A stretch of an input that looks like a listing and was read by no format, or by one that found
+/// A section of an input that looks like a listing but was read by no format, or by one that found
 /// nothing usable in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unread {
@@ -113,61 +113,57 @@ pub struct Unread {
     pub reason: String,
 }
 
-/// What a reader took for granted because the listing does not say it: whoever rests on it is less
-/// sure.
+/// An assumption of a reader that the listing does not state: it lowers the confidence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inference {
-    /// What the columns are: their heading is missing or cut, so their number and what fits
-    /// together told.
+    /// The columns: their heading is missing or cut, so they were inferred from their number and
+    /// consistency.
     Columns,
-    /// That latencies are those of a disk: nothing shows what was measured.
+    /// That the latencies are of a disk: nothing shows what was measured.
     Subject,
-    /// In what order its rows were printed: those of several runs stand among one another.
+    /// The order of its rows: those of several runs are mixed.
     Order,
 }
 
-/// One stretch of input in one format on one clock: who spoke, and how far to trust it.
+/// One section of input in one format on one clock, and how far to trust it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Source {
     /// The format or collector that read it, by its name in the list.
     pub format: String,
     /// The file, `-` for standard input, or `live`.
     pub input: String,
-    /// First and last line, from 1, of the stretch in that file.
+    /// First and last line, from 1, of that section.
     pub lines: Option<(u64, u64)>,
-    /// How rich it is.
+    /// Its level of detail.
     pub level: Level,
-    /// How the numbers came about.
+    /// How it obtained its numbers.
     pub sampling: Sampling,
-    /// The step of its clock or of its printed latencies, if known: no shape finer than this is
-    /// evidence.
+    /// Resolution of its clock or printed latencies, if known: no finer pattern is evidence.
     pub resolution: Option<Nanos>,
-    /// Whether time spent waiting in the host's queue is part of what it measured.
+    /// Whether its latencies include time in the host's queue.
     pub sees_queue: bool,
-    /// How long it watched, if it shows it.
+    /// How long it watched, if known.
     pub watched: Option<Nanos>,
     /// Events, intervals and distributions read.
     pub records: u64,
-    /// Lines that looked like its own but could not be used.
+    /// Lines that looked like this format but could not be used.
     pub skipped: u64,
-    /// Of these, the ones with a value that no device and no clock gives: a latency of many
-    /// thousand years.
+    /// Of these, the ones with an impossible value: a latency of many thousand years.
     pub impossible: u64,
-    /// Of these, the ones that were about a device, by device: what is known of it is not all.
+    /// Of these, the ones about a device, by device: its records are incomplete.
     pub skipped_of: Vec<(DeviceId, u64)>,
     /// What was lost, by reason.
     pub losses: Vec<Loss>,
-    /// The first log events; `skipped` counts them all.
+    /// The first notes; `skipped` counts all lines.
     pub notes: Vec<Note>,
-    /// What the reader took for granted; a note shows it in words.
+    /// The reader's assumptions; a note explains each in words.
     pub inferred: Vec<Inference>,
     /// The host's name, kernel or tool version as the listing gives it.
     pub host: Option<String>,
 }
 
 impl Source {
-    /// The release of the kernel that its host tells, as far as the minor number: `Linux
-    /// 5.4.0-91-generic` is 5 and 4.
+    /// Major and minor version of its host's kernel: `Linux 5.4.0-91-generic` is 5 and 4.
     pub fn kernel(&self) -> Option<(u32, u32)> {
         let release = self.host.as_ref()?.split("Linux ").nth(1)?;
         let mut numbers = release.split(['.', '-', ' ', ',']);
@@ -175,7 +171,7 @@ impl Source {
         Some((number()?, number()?))
     }
 
-    /// A source that has said nothing yet.
+    /// A source without records.
     pub fn new(format: &str, input: &str, level: Level) -> Self {
         Source {
             format: format.to_string(),
@@ -197,7 +193,7 @@ impl Source {
         }
     }
 
-    /// Something was taken for granted.
+    /// Adds an assumption.
     pub fn infer(&mut self, what: Inference) {
         if !self.inferred.contains(&what) {
             self.inferred.push(what);

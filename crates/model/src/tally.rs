@@ -1,4 +1,4 @@
-//! A recording that counts single I/Os instead of keeping them: any length in a fixed memory.
+//! A recording that counts single I/Os instead of keeping them: any length in fixed memory.
 
 use std::collections::BTreeMap;
 
@@ -6,32 +6,32 @@ use crate::{Distribution, Event, Filter, Listing, Note, Recording, Sink, Source,
 
 mod neighbours;
 
-/// Single events of a listing that are kept as they are (9.6 MB): a capture up to here is laid
-/// out exactly over whatever paper there is.
+/// Single events of a listing that are kept as they are (9.6 MB): a capture up to here is drawn
+/// exactly at any screen width.
 const EVENTS: usize = 100_000;
-/// Histograms of a listing kept before neighbours in time are added up: 15 MB of those that
-/// PyLatencyMap's records give, 60 MB of the standard table's.
+/// Histograms of a listing kept before neighbours in time are added up: 15 MB for PyLatencyMap's
+/// records, 60 MB for the standard table.
 const HISTOGRAMS: usize = 1 << 15;
 
 /// Emits into a recording. Past `EVENTS`, single I/Os of a listing become histograms: of the
 /// longest stage, or the one asked for, over time, of the other stages in one; past `HISTOGRAMS`,
-/// those that a source gives are added up with their neighbours in time. No count is lost, only how
-/// fine time is.
+/// those that a source gives are added up with their neighbours in time. No count is lost, only
+/// time resolution.
 ///
-/// Each listing is counted by itself: those that were watched side by side take turns.
+/// Each listing is counted separately, because concurrent listings take turns.
 pub struct Tally {
     recording: Recording,
     current: usize,
-    /// Of each listing in which neighbours were added up.
+    /// The state of each listing in which neighbours were added up.
     joined: BTreeMap<usize, Joined>,
     filter: Filter,
 }
 
 /// How histograms of a listing are added up.
 struct Joined {
-    /// Past so many again.
+    /// The number at which they are added up again.
     most: usize,
-    /// Over what stretches, as a power of two of ns.
+    /// Length of the intervals, as a power of two of ns.
     stretch: u32,
 }
 
@@ -42,7 +42,7 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts events only past so many in a listing.
+    /// Counts events only past this many in a listing.
     pub fn keeping(events: usize) -> Tally {
         Tally::into(Recording::counting(events))
     }
@@ -52,8 +52,8 @@ impl Tally {
         Tally { recording, current: 0, joined: BTreeMap::new(), filter }
     }
 
-    /// Counts only what passes. Histograms of which only single I/Os could tell are left out, and
-    /// counted as such; whoever draws the rest filters it no more by what this filter asks.
+    /// Counts only what passes. Histograms that cannot be filtered are left out and counted as
+    /// such; a view need not filter the rest again.
     pub fn only(&mut self, filter: Filter) {
         self.filter = filter;
     }
@@ -63,12 +63,12 @@ impl Tally {
         self.recording.over_time = stage;
     }
 
-    /// Leaves events to a recording for a verdict and adds up histograms only.
+    /// Keeps events as a recording for a verdict does, and adds up histograms only.
     pub fn for_a_verdict() -> Tally {
         Tally::into(Recording::for_a_verdict())
     }
 
-    /// Counts cells beside what is kept ([`Recording::keep_cells`]).
+    /// Also counts cells ([`Recording::keep_cells`]).
     pub fn keep_cells(&mut self, filter: Filter) {
         self.recording.keep_cells(filter);
     }
@@ -78,14 +78,14 @@ impl Tally {
         &self.recording
     }
 
-    /// What was emitted, all of it counted.
+    /// Everything emitted, counted.
     pub fn recording(mut self) -> Recording {
         self.recording.resolve_all();
         self.recording
     }
 
-    /// What was counted since the last time; what is known of the sources stays, and the open
-    /// listing goes on. For pictures of what still arrives.
+    /// Everything counted since the last call; sources stay, and the open listing continues. For
+    /// pictures of a running capture.
     pub fn take(&mut self) -> Recording {
         self.recording.resolve_all();
         self.joined.clear();
@@ -154,7 +154,7 @@ impl Sink for Tally {
             return;
         };
         let stretch = neighbours::add_up(&mut listing.distributions, most / 2);
-        // Many series at once may need more; then memory follows their number, not the length.
+        // Many series may need more; then memory grows with their number, not with the length.
         let left = listing.distributions.len();
         let most = most.max(left.saturating_mul(2));
         self.joined.insert(self.current, Joined { most, stretch });
@@ -304,7 +304,7 @@ mod tests {
                 let all = distributions(listing, &Filter::default(), &edges);
                 let counted: u64 =
                     all.iter().filter(|one| whole(one)).map(|one| one.histogram.count()).sum();
-                // Of those seen queued, both the whole time and that on the device.
+                // For those with a queue time, both Q2C and D2C.
                 let queued = total.div_ceil(3) as u64;
                 assert_eq!(counted, total as u64 + queued, "{total}");
                 assert_eq!(listing.events.len() as u64 + listing.folded, total as u64, "{total}");
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_histograms_are_added_up_and_it_is_said() {
+    fn neighbouring_histograms_are_added_up_and_noted() {
         let mut tally = Tally::default();
         tally.begin(Source::new("pylatencymap", "-", Level::B));
         let device = tally.device("");

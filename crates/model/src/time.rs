@@ -10,7 +10,7 @@ use std::ops::{Add, Sub};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Time(NonZeroI64);
 
-/// The value no clock shows, used as the empty place of `Option<Time>`.
+/// A value that no clock shows, used as `None` of `Option<Time>`.
 const NEVER: i64 = i64::MIN;
 
 impl Time {

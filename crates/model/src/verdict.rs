@@ -1,13 +1,13 @@
-//! Verdicts: the list of all, the family of each, and whom it blames.
+//! The list of verdicts, with the family of each and what it blames.
 //!
-//! A new verdict is one line of the list below; what it explains away stands with its detector.
+//! A new verdict is one line of the list below; what it explains away is declared in its detector.
 
 use std::fmt;
 
 /// Verdicts of one kind: the first part of their names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Family {
-    /// A limit that somebody set.
+    /// A configured limit.
     Cap,
     /// A setting of the machine.
     Cfg,
@@ -15,26 +15,26 @@ pub enum Family {
     Device,
     /// Nothing is wrong.
     Healthy,
-    /// The evidence does not carry a verdict.
+    /// The evidence does not support a verdict.
     Insufficient,
     /// Software or network between program and disk.
     Layer,
-    /// What is asked of the device.
+    /// The load on the device.
     Load,
-    /// The device beside its peers.
+    /// The device compared with its peers.
     Peer,
     /// The report itself.
     Report,
 }
 
-/// Who is to blame.
+/// What is to blame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Blame {
     /// The disk.
     Disk,
-    /// The way to the disk: cable, link, port, adapter.
+    /// The path to the disk: cable, link, port, adapter.
     Path,
-    /// The disk or the way to it: what was seen does not tell the two apart.
+    /// The disk or its path: the evidence does not distinguish them.
     DiskOrPath,
     /// The workload.
     Workload,
@@ -46,7 +46,7 @@ pub enum Blame {
     Above,
     /// The report.
     Report,
-    /// Nobody: all is well.
+    /// Nothing: all is well.
     Nobody,
     /// Not known.
     Unknown,
@@ -88,7 +88,7 @@ impl Blame {
 
 macro_rules! verdicts {
     ($($verdict:ident $name:literal $family:ident;)*) => {
-        /// What a finding states.
+        /// A verdict.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Verdict {
             $(
@@ -158,12 +158,12 @@ verdicts! {
 }
 
 impl Verdict {
-    /// The verdict of this name, for texts that come from outside.
+    /// The verdict of this name, for external text.
     pub fn named(name: &str) -> Option<Verdict> {
         Verdict::ALL.iter().find(|verdict| verdict.name() == name).copied()
     }
 
-    /// Whom it blames.
+    /// What it blames.
     pub fn blames(self) -> Blame {
         match self.family() {
             Family::Device if self == Verdict::DevicePath => Blame::Path,
@@ -178,7 +178,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it accuses nobody: all is well, or nothing can be reported.
+    /// Whether it accuses nothing: all is well, or nothing can be concluded.
     pub fn accuses_nobody(self) -> bool {
         matches!(self.family(), Family::Healthy | Family::Insufficient)
     }
@@ -196,7 +196,7 @@ impl fmt::Debug for Verdict {
     }
 }
 
-/// Names of outside, such as those of a truth that is written in a file.
+/// Names from outside, such as the expected verdicts in a file.
 impl PartialEq<str> for Verdict {
     fn eq(&self, name: &str) -> bool {
         self.name() == name

@@ -1,21 +1,21 @@
-//! What a task waits for, by the functions of the kernel that it waits in.
+//! What a task waits for, by the kernel functions on its stack.
 
 use std::borrow::Cow;
 
 /// What tasks wait for, by the function that shows it: the last part of the fact `tasks.wait_in`.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelWait {
-    /// By its name in today's kernels.
+    /// Its name in current kernels.
     pub function: &'static str,
     /// What one task waits for.
     pub what: &'static str,
-    /// The same of a number of tasks at one moment.
+    /// What it means if a number of tasks wait in it at one moment.
     pub tasks: &'static str,
     /// What such a number means.
     pub means: &'static str,
 }
 
-/// Those that mean something wherever they are seen.
+/// Functions that are meaningful anywhere in the stack.
 pub const KERNEL_WAITS: [KernelWait; 6] = [
     KernelWait {
         function: "jbd2_log_wait_commit",
@@ -70,11 +70,12 @@ const FREES_MEMORY: [&str; 8] = [
     "do_swap_page+0x",
 ];
 
-/// What such a wait is called, whichever of the functions it is in.
+/// The name of such a wait, whichever of the functions it is in.
 pub const RECLAIM: &str = "try_to_free_pages";
 
-/// Functions in which a task waits for the answer of a server, and whose (net/sunrpc/sched.c,
-/// fs/nfs/inode.c, fs/smb/client/transport.c, fs/ceph/mds_client.c, net/ceph/osd_client.c).
+/// Functions in which a task waits for a server's answer, and the kind of server
+/// (net/sunrpc/sched.c, fs/nfs/inode.c, fs/smb/client/transport.c, fs/ceph/mds_client.c,
+/// net/ceph/osd_client.c).
 const AWAIT: [(&str, &str); 7] = [
     ("rpc_wait_bit_killable+0x", "NFS"),
     ("nfs_wait_bit_killable+0x", "NFS"),
@@ -85,7 +86,7 @@ const AWAIT: [(&str, &str); 7] = [
     ("ceph_osdc_wait_request+0x", "Ceph"),
 ];
 
-/// Whether the function frees memory for its task.
+/// Whether the function reclaims memory for its task.
 pub fn frees_memory(line: &str) -> bool {
     FREES_MEMORY.iter().any(|function| line.contains(function))
 }
@@ -95,12 +96,11 @@ pub fn awaited_server(line: &str) -> Option<&'static str> {
     AWAIT.iter().find(|(function, _)| line.contains(function)).map(|(_, server)| *server)
 }
 
-/// Functions below which a task waits for the I/O of others, or for its own, and which show what
-/// for: discards (block/blk-lib.c), a commit of the journal (fs/jbd2/journal.c), pages on their way
-/// to a disk (mm/page-writeback.c, mm/filemap.c), and the limit of dirty pages
-/// (mm/page-writeback.c).
+/// Functions that show for which I/O a task waits, its own or that of others: discards
+/// (block/blk-lib.c), a commit of the journal (fs/jbd2/journal.c), pages on their way to a disk
+/// (mm/page-writeback.c, mm/filemap.c), and the limit of dirty pages (mm/page-writeback.c).
 ///
-/// Each with its name in today's kernels.
+/// Each with its name in current kernels.
 const WAITS_IN: [(&str, &str); 8] = [
     ("blkdev_issue_discard", "blkdev_issue_discard"),
     ("jbd2_log_wait_commit", "jbd2_log_wait_commit"),
@@ -143,19 +143,19 @@ const STANDS_IN: [(&str, &str); 18] = [
     ("get_request", "blk_mq_get_tag"),
 ];
 
-/// What a task waits for that stands in this function.
+/// What a task in this function waits for.
 pub fn wait_of(function: &str) -> Option<&'static str> {
     let mut known = WAITS_IN.iter().chain(&STANDS_IN);
     known.find(|(known, _)| *known == function).map(|(_, today)| *today)
 }
 
-/// The kind of server whose answer a task waits for that stands in this function.
+/// The kind of server whose answer a task in this function waits for.
 pub fn server_awaited_in(function: &str) -> Option<&'static str> {
     let mut known = AWAIT.iter();
     known.find(|(known, _)| known.trim_end_matches("+0x") == function).map(|(_, server)| *server)
 }
 
-/// Functions of the scheduler and of waiting itself, which show nothing (kernel/sched/core.c,
+/// Functions of the scheduler and of sleeping itself, which show nothing (kernel/sched/core.c,
 /// completion.c, wait_bit.c, kernel/time/sleep_timeout.c, block/blk-core.c, block/bio.c).
 const PLUMBING: [&str; 29] = [
     "__schedule",
@@ -189,8 +189,8 @@ const PLUMBING: [&str; 29] = [
     "submit_bio_wait",
 ];
 
-/// Functions that take a lock (kernel/locking/): its name is in none of them, so whoever calls them
-/// is shown.
+/// Functions that take a lock (kernel/locking/): none of them names the lock, so their caller is
+/// shown.
 const LOCKS: [&str; 24] = [
     "__mutex_lock",
     "__mutex_lock_common",
@@ -218,8 +218,8 @@ const LOCKS: [&str; 24] = [
     "down",
 ];
 
-/// Further functions that show what a task waits for if its whole stack is known, the outer ones
-/// too: throttling (block/blk-wbt.c, blk-iocost.c, blk-iolatency.c), flushes (block/blk-flush.c),
+/// Further functions that show what a task waits for, for stacks that include the outer functions:
+/// throttling (block/blk-wbt.c, blk-iocost.c, blk-iolatency.c), flushes (block/blk-flush.c),
 /// commits and room of journals (fs/jbd2/, fs/xfs/, fs/btrfs/), write-back (fs/fs-writeback.c), an
 /// answer of a FUSE server (fs/fuse/dev.c), limits of control groups (mm/memcontrol.c), and what
 /// has nothing to do with I/O (kernel/fork.c, kernel/rcu/, kernel/workqueue.c, kernel/time/).
@@ -257,9 +257,9 @@ const SAYS_WHAT: [(&str, &str); 31] = [
     ("msleep", "a fixed time"),
 ];
 
-/// The same of functions that say it only if they are the innermost: direct I/O (block/fops.c,
-/// fs/iomap/direct-io.c, fs/direct-io.c), pages (mm/filemap.c), blocks (fs/buffer.c), I/Os
-/// (block/blk-mq.c), md (drivers/md/), vfork (kernel/fork.c).
+/// The same for functions that are meaningful only if they are the innermost: direct I/O
+/// (block/fops.c, fs/iomap/direct-io.c, fs/direct-io.c), pages (mm/filemap.c), blocks
+/// (fs/buffer.c), I/Os (block/blk-mq.c), md (drivers/md/), vfork (kernel/fork.c).
 const SAYS_WHAT_INNERMOST: [(&str, &str); 17] = [
     ("kernel_clone", "its vfork child"),
     ("_do_fork", "its vfork child"),
@@ -280,8 +280,8 @@ const SAYS_WHAT_INNERMOST: [(&str, &str); 17] = [
     ("md_write_start", "an array to accept writes"),
 ];
 
-/// What a task waits for whose stack in the kernel is this, innermost first, `function+0x12` or
-/// names alone: the function that shows it, and what it is where that is known.
+/// What a task with this kernel stack waits for (innermost first, `function+0x12` or names alone):
+/// the function that shows it, and its meaning if known.
 pub fn of_stack(frames: &[impl AsRef<str>]) -> Option<(&str, Option<Cow<'static, str>>)> {
     fn name(frame: &impl AsRef<str>) -> &str {
         frame.as_ref().split("+0x").next().unwrap_or_default()
@@ -290,7 +290,7 @@ pub fn of_stack(frames: &[impl AsRef<str>]) -> Option<(&str, Option<Cow<'static,
         let wait = KERNEL_WAITS.iter().find(|wait| wait.function == today);
         wait.map(|wait| Cow::Borrowed(wait.what))
     };
-    // Tables name functions with what follows them in a line.
+    // Tables list each function with the texts that follow it in a line.
     let line = |function: &str| format!("{function}+0x0");
     let find = |is: &dyn Fn(&str) -> Option<Cow<'static, str>>| {
         frames.iter().map(name).find_map(|function| Some((function, Some(is(function)?))))
@@ -318,7 +318,7 @@ pub fn of_stack(frames: &[impl AsRef<str>]) -> Option<(&str, Option<Cow<'static,
     }
     let what =
         within(&SAYS_WHAT_INNERMOST, innermost).or_else(|| wait_of(innermost).and_then(known));
-    // A bit of a buffer (wait_on_buffer of linux/buffer_head.h, in whoever calls it).
+    // A buffer's bit (wait_on_buffer of linux/buffer_head.h, inlined into its caller).
     let is_buffer = || frames.iter().map(name).any(|function| function == "bit_wait_io");
     Some((innermost, what.or_else(|| is_buffer().then_some("a block of a file system".into()))))
 }

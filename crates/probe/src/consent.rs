@@ -21,7 +21,7 @@ use crate::engine::Watcher;
 use crate::error::Error;
 use crate::target::{EDGE_BYTES, Target, sensors};
 
-/// What a kind wants to do.
+/// The purpose of a kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// Read what is there.
@@ -71,7 +71,7 @@ enum Access {
 /// # Errors
 /// If it cannot be examined, or may not be touched that way.
 pub fn examine(path: &Path, purpose: Purpose, terms: &Terms) -> Result<Permit, Error> {
-    // A link is followed first: what counts is what it leads to.
+    // Links are followed first: the target counts.
     let resolved = path.canonicalize();
     let permit = |path: &Path, what| {
         Ok(Permit { path: path.to_path_buf(), purpose, what, terms: terms.clone() })

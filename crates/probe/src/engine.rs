@@ -42,7 +42,7 @@ impl Clock {
     }
 }
 
-/// Whoever waits for the engine: may ask it to stop, and is told how far it is.
+/// An observer of the engine: may stop it, and gets its progress.
 pub struct Watcher<'a> {
     /// Becomes true when the user asked to stop.
     pub stop: &'a AtomicBool,
@@ -86,8 +86,8 @@ pub struct Run {
     pub span_ns: (u64, u64),
     /// CPU time the whole process used meanwhile, ns.
     pub cpu_ns: u64,
-    /// Time the engine's threads were ready to run and had no CPU, ns; `None` if the kernel
-    /// does not say.
+    /// Time the engine's threads were ready to run without a CPU, ns; `None` if the kernel does not
+    /// report it.
     pub no_cpu_ns: Option<u64>,
     /// What the kernel counted on the device meanwhile, if it has one; others' I/Os included.
     pub counted: Option<KernelCounts>,
@@ -101,7 +101,7 @@ impl Run {
         self.ios.iter().map(|io| io.depth).max().unwrap_or(1)
     }
 
-    /// What it gave in short.
+    /// A summary.
     pub fn so_far(&self) -> SoFar {
         SoFar::of(&self.latency)
     }
@@ -168,7 +168,7 @@ pub fn run(
     })
 }
 
-/// How one of the two ways ended.
+/// The end of one of the two engines.
 struct EngineResult {
     gather: Gather,
     vanished: u64,

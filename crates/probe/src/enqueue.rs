@@ -35,7 +35,7 @@ pub struct Phases {
 const PAUSE_NS: u64 = 2_000_000;
 /// Completions on either side that make a pace.
 const TELLING: usize = 4;
-/// A rate so many times higher is worth telling.
+/// A rate is mentioned if it is this many times higher.
 const QUICKER: f64 = 2.0;
 /// Size of the picture, in characters: it fits beside its axis into 80 columns, and on a screen.
 const COLUMNS: usize = 68;

@@ -12,7 +12,7 @@ pub enum Error {
         what: &'static str,
         /// The target.
         path: String,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// The target may not be touched that way.
@@ -22,12 +22,12 @@ pub enum Error {
         what: &'static str,
         /// The target.
         path: String,
-        /// What stands against it.
+        /// The reason.
         why: String,
         /// What would be safe.
         hint: String,
     },
-    /// What was asked for makes no sense together.
+    /// The options contradict each other.
     #[error("{what}")]
     Asked {
         /// What does not fit.
@@ -40,7 +40,7 @@ pub enum Error {
     Engine {
         /// What failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
 }

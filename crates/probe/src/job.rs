@@ -32,9 +32,9 @@ pub struct Job {
     pub time: Option<Duration>,
     /// The seed of places and arrivals.
     pub seed: u64,
-    /// How the kernel is asked.
+    /// The I/O engine.
     pub way: EngineChoice,
-    /// The I/Os one by one, of a replay: they have their own operations, sizes, places and times.
+    /// The individual I/Os of a replay, with their own operations, sizes, offsets and times.
     pub plan: Option<Arc<Plan>>,
 }
 
@@ -143,7 +143,7 @@ impl Durable {
     }
 }
 
-/// How the kernel is asked.
+/// The I/O engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EngineChoice {
     /// io_uring where it works, else system calls.

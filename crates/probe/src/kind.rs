@@ -1,4 +1,4 @@
-//! What a kind of probe is, and what the user asks of it.
+//! Kinds of probes, and the user's options.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub struct Kind {
     pub run: fn(&Ask, &mut Session<'_>) -> Result<Outcome, Error>,
 }
 
-/// What the user asks of a kind; what was not said is `None` and takes the kind's own default.
+/// The user's options for a kind; `None` means the kind's default.
 #[derive(Clone, Debug)]
 pub struct Ask {
     /// Sizes of the I/Os, bytes; empty for the default.
@@ -61,9 +61,9 @@ pub struct Ask {
     pub span: Option<u64>,
     /// Seed for random offsets and arrivals.
     pub seed: u64,
-    /// How the kernel is asked.
+    /// The I/O engine.
     pub way: EngineChoice,
-    /// What is replayed, of a kind that replays.
+    /// The plan, for a kind that replays.
     pub replay: Option<Replay>,
 }
 

@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 
 /// Names of logbooks begin and end so.
 const NAME: (&str, &str) = ("iowhy-probe-", ".so-far");
-/// A logbook is a few lines; no more is read of what claims to be one.
+/// A logbook is a few lines; more is not read.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The logbook of a probe under way.
@@ -44,7 +44,7 @@ impl Logbook {
         self.under_way("");
     }
 
-    /// Says how far the present step is, instead of what was reported of it before.
+    /// Replaces the progress of the current step.
     pub fn under_way(&mut self, line: &str) {
         let text = format!("{}{line}\n", self.finished);
         // Without a place to write there is nothing to recover, and no harm to the measurement.

@@ -1,6 +1,5 @@
-//! What a probe found out of itself, as facts: how much of its latencies the machine's CPUs made,
-//! whole revolutions, the limit that held it. Whoever judges its I/Os, now or from a kept capture,
-//! has them by these.
+//! A probe's facts about itself: the CPUs' share of its latencies, whole revolutions, the limit
+//! that throttled it. They are available to the judge, now or from a kept capture.
 
 use iowhy_model::typed::{BytesPerSecond, PerSecond, Share};
 use iowhy_model::{FactKey, FactValue, LimitKind, Nanos, numbers, typed};
@@ -15,7 +14,7 @@ const MEASURED: &str = "probe";
 
 type StatedFact = (FactKey, FactValue, String);
 
-/// What the engine cost and how far it was in its own way.
+/// The cost of the engine and its own delays.
 #[derive(Clone, Debug, Default)]
 pub struct Own {
     /// I/Os done.
@@ -46,7 +45,7 @@ impl Own {
         Some((self.no_cpu_ns? as f64 / self.ran_ns.max(1) as f64).min(1.0))
     }
 
-    /// What to beware of: how far the machine's CPUs, and not the device, made the latencies.
+    /// A caveat: how far the CPUs, not the device, caused the latencies.
     pub fn caution(&self) -> Option<String> {
         let without = self.without_cpu()?;
         let late = self.late.sum_ns as f64 / self.latency_ns.max(1) as f64;

@@ -33,14 +33,14 @@ impl Captured {
     }
 }
 
-/// What is replayed, and how.
+/// The plan of a replay.
 #[derive(Clone, Debug)]
 pub struct Replay {
     /// Reads and writes, by the time they were started.
     pub ios: Arc<Vec<Captured>>,
     /// What of the capture is not a read or write with a place and a time: how many, and why.
     pub left_out: Vec<(String, u64)>,
-    /// How many times as fast as captured.
+    /// The speed factor.
     pub speed: f64,
     /// Whether each process waits for its own I/Os, instead of all starting when they did.
     pub closed: bool,
@@ -88,7 +88,7 @@ pub struct Plan {
     pub ios: Vec<Planned>,
     /// For each, where it is in the capture.
     pub captured: Vec<u32>,
-    /// Who follows whom, in order.
+    /// Predecessors, in order.
     followers: Vec<(u32, u32)>,
     /// The most in flight.
     pub depth: u32,

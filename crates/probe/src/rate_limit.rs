@@ -15,7 +15,7 @@ pub struct LimitedRun {
     pub per_s: f64,
     /// What was done per second of that which is limited: I/Os or bytes.
     pub moved_per_s: f64,
-    /// What was asked for per second, in an open loop.
+    /// The requested rate, in an open loop.
     pub asked_per_s: Option<f64>,
     /// I/Os done.
     pub n: u64,
@@ -29,11 +29,11 @@ pub struct LimitedRun {
 /// second on flash and half a second elsewhere (`block/blk-throttle.c`, DFL_THROTL_SLICE), and a
 /// run of seconds begins with a full one.
 const NEAR: f64 = 0.05;
-/// A caller who waits this many times longer than the device works waits before it.
+/// If the caller waits this many times longer than the device works, it waits before the device.
 const WAITS_BEFORE: f64 = 2.0;
 
-/// What held the run, if a limit did: its rate stands on the limit, and whoever waited did so
-/// before the device.
+/// The limit that throttled the run, if any: its rate equals the limit, and the wait was before the
+/// device.
 pub fn limited(job: &Job, run: &Run, limits: &[Limit]) -> Option<LimitedRun> {
     if job.plan.is_some() {
         // Its I/Os differ in size and come at no steady rate.
@@ -47,7 +47,7 @@ pub fn limited(job: &Job, run: &Run, limits: &[Limit]) -> Option<LimitedRun> {
         Load::Open { per_s, .. } => Some(per_s),
     };
     let waits = device_ms.is_none_or(|device_ms| caller_ms > WAITS_BEFORE * device_ms);
-    // Who asks for less than the limit and gets it is not held.
+    // A run that requests less than the limit and gets it is not throttled.
     let wants_more = asked_per_s.is_none_or(|asked| asked > per_s * (1.0 + NEAR));
     let moved =
         |limit: &Limit| per_s * if limit.kind.is_of_bytes() { f64::from(job.bytes) } else { 1.0 };

@@ -12,7 +12,7 @@ pub(crate) mod table;
 pub(crate) mod user;
 pub(crate) mod why;
 
-/// What is made of each description, once, and kept as long as the program runs.
+/// Compiled descriptions, each built once and kept as long as the program runs.
 pub(crate) struct MadeOnce<R: 'static>(Mutex<Option<HashMap<usize, &'static R>>>);
 
 impl<R> MadeOnce<R> {
@@ -20,7 +20,7 @@ impl<R> MadeOnce<R> {
         MadeOnce(Mutex::new(None))
     }
 
-    /// What `make` makes of a description, which it is asked for the first time only.
+    /// The result of `make` for a description, built on first use.
     pub(crate) fn of<D>(&self, description: &'static D, make: impl FnOnce(&D) -> R) -> &'static R {
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = std::ptr::from_ref(description).addr();

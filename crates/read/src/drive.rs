@@ -1,5 +1,4 @@
-//! What a drive reports of itself, by whatever tool, and what logs and stacks of the kernel
-//! complain of.
+//! What a drive reports about itself, by any tool, and problems in kernel logs and stacks.
 
 pub(crate) mod health;
 pub(crate) mod log_events;

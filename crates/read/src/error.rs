@@ -16,7 +16,7 @@ pub enum Error {
         input: String,
         /// How many lines it had.
         lines: u64,
-        /// Whether the sink was told that all of it is unread.
+        /// Whether the sink has a note that all of it is unread.
         stated: bool,
     },
     /// A document that is known by its first bytes, and that iowhy does not read.
@@ -26,7 +26,7 @@ pub enum Error {
         input: String,
         /// What it is.
         what: &'static str,
-        /// How it becomes one that can be read.
+        /// How to convert it into one that can be read.
         instead: &'static str,
     },
     /// A format was recognised, but nothing of it can be used.

@@ -1,10 +1,9 @@
-//! How a reader reports a fact: of whom, by a key that knows the type of its value, and where it
-//! was read.
+//! How a reader adds a fact: its device, a key with the type of its value, and its origin.
 
 use iowhy_model::typed::Key;
 use iowhy_model::{DeviceId, Fact, FactKey, FactValue, Sink};
 
-/// Whom a fact is about.
+/// The subject of a fact.
 pub(crate) trait About {
     /// The device; `None` for the machine or the run as a whole.
     fn device(self, sink: &mut dyn Sink) -> Option<DeviceId>;
@@ -38,7 +37,7 @@ impl About for &String {
 
 /// Facts of the open listing.
 pub(crate) trait AddFact {
-    /// Where they go.
+    /// Their sink.
     fn sink(&mut self) -> &mut (dyn Sink + '_);
 
     /// Adds a fact that stands at this place: a file and line.
@@ -53,8 +52,8 @@ pub(crate) trait AddFact {
         self.sink().fact(Fact::of(device, key, value, place));
     }
 
-    /// Adds a value in the words of the tool, a file's content or a number with a unit of its own:
-    /// the key's kind reads it, and what does not fit stays a text.
+    /// Adds a value as printed, a file's content or a number with a unit: the key's kind parses it,
+    /// and other text stays text.
     fn add_text_at(&mut self, about: impl About, key: impl Into<FactKey>, text: &str, place: &str) {
         let device = about.device(self.sink());
         self.sink().fact(Fact::read(device, key.into(), text, place));

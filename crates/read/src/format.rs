@@ -25,7 +25,7 @@ pub struct Format {
 /// Which formats are looked for in an input.
 #[derive(Clone, Copy, Default)]
 pub struct Formats {
-    /// Those of the user, which are asked before those of the program.
+    /// The user's formats, which come before the built-in ones.
     pub own: &'static [Format],
     /// Every line is read as this one, without asking.
     pub only: Option<&'static Format>,
@@ -50,13 +50,13 @@ pub enum Body {
     Custom {
         /// One of these texts stands in the first line of each listing (`\d` at the end of one is
         /// any digit), or the line has a shape that is named here, such as `^number` (`index.rs`
-        /// lists them); empty: every line is asked about.
+        /// lists them); empty: every line is tried.
         needles: &'static [&'static str],
         /// Whether a listing begins at the first of these lines.
         sniff: fn(&[&str]) -> Detect,
         /// A reader for one listing.
         reader: fn() -> Box<dyn Reader>,
-        /// Whether a listing that begins after prose is this one going on. Two screens in one
+        /// Whether a listing that begins after prose continues the previous one. Two screens in one
         /// document are two clocks; records that carry their own clock are not.
         may_resume: bool,
     },
@@ -168,7 +168,7 @@ impl Format {
         }
     }
 
-    /// Whether a line bears a time that a reader of this format reads, wherever in it.
+    /// Whether a line contains a time that the reader of this format uses.
     pub(crate) fn is_timed(&self, line: &str) -> bool {
         match self.body {
             Body::Log(log) => Ready::known(log).moment(line).is_some(),
@@ -176,7 +176,7 @@ impl Format {
         }
     }
 
-    /// How it recognises its lines, of a described format: for who wants to know what is read.
+    /// The patterns of a described format, for documentation.
     pub fn description(&self) -> Option<String> {
         match self.body {
             Body::Log(log) => Some(log.description()),

@@ -329,8 +329,8 @@ pub fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
-/// A message of every kind that readers of kernel logs and of smartd's know, made up: what nobody
-/// must be able to forge by a name.
+/// A made-up message of every kind known to the readers of kernel logs and smartd, for testing that
+/// names cannot forge them.
 pub fn log_examples() -> Vec<String> {
     kernel_log::examples()
         .chain(esxi_log::examples())

@@ -1,8 +1,8 @@
-//! Which formats a line is shown to: those of which a needle stands in it.
+//! Selects the formats that a line is shown to: those with a needle in it.
 //!
 //! Most lines of most inputs begin no listing, and there are more formats than a line has letters.
-//! One pass over a line finds the needles of all formats at once; the others need not be asked, for
-//! they would say no.
+//! One pass over a line finds the needles of all formats; formats without a needle in it would
+//! answer no and are not asked.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -37,7 +37,7 @@ struct Shape {
     is_of_part: bool,
 }
 
-/// The formats of which a listing may begin at a line: each other shows no to it.
+/// The formats whose listing may begin at a line: all others answer no.
 pub fn may_begin(line: &str) -> impl Iterator<Item = &'static Format> {
     Among::of(Index::built_in(), line).at(line, true)
 }

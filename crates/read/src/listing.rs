@@ -30,6 +30,6 @@ pub(crate) fn another_input(level: Level, sink: &mut dyn Sink) {
 /// What an open listing of which nothing came lacks, as its reader shows it.
 pub(crate) fn missing(source: &Source) -> String {
     let lost = source.losses.first().map(|loss| format!("{} {}", loss.count, loss.what));
-    let reported = source.notes.last().map(|note| note.reason.clone());
-    reported.or(lost).unwrap_or_else(|| "it has a heading but no rows".to_string())
+    let last_note = source.notes.last().map(|note| note.reason.clone());
+    last_note.or(lost).unwrap_or_else(|| "it has a heading but no rows".to_string())
 }

@@ -1,4 +1,4 @@
-//! How a format is asked for its listings and reads them: what the scan and every format agree on.
+//! The interface between the scan and formats: how listings are detected and read.
 
 use std::io::BufRead;
 
@@ -11,7 +11,7 @@ pub enum Detect {
     Yes,
     /// It does not.
     No,
-    /// One more line is needed to tell. Ask for as few as possible: a live pipe waits for them.
+    /// One more line is needed to decide. Request as few as possible: a live pipe waits for them.
     NeedLine,
     /// The same, and one line settles it, whatever stands before or after that line: it may be
     /// shown many lines at once, and the first with a single other one.
@@ -71,7 +71,7 @@ pub trait Reader {
         false
     }
 
-    /// The listing is over (other text begins, or the input ends): give out what is pending.
+    /// The listing has ended (other text begins, or the input ends): emit what is pending.
     fn finish(&mut self, sink: &mut dyn Sink) {
         let _ = sink;
     }
@@ -93,10 +93,9 @@ pub struct BlockSize {
 
 /// Reads one binary listing to the end of the input.
 pub trait Binary {
-    /// Reads everything from the first byte of the sniffed line on. Damage is said to the sink.
+    /// Reads everything from the first byte of the sniffed line on. Damage is reported to the sink.
     ///
-    /// # Errors
-    /// What the input shows when it cannot be read on.
+    /// # Errors If the input cannot be read any further.
     fn read(&mut self, input: &mut dyn BufRead, sink: &mut dyn Sink) -> std::io::Result<()>;
 }
 
@@ -107,9 +106,9 @@ pub enum Step {
     Consumed,
     /// It was meant to be part of the listing but could not be used, and why.
     Malformed(String),
-    /// It is none of the listing's; the listing may go on after it.
+    /// It is not part of the listing, which may continue after it.
     NotMine,
-    /// It is none of the listing's, and the listing is over.
+    /// It is not part of the listing, which has ended.
     End,
 }
 
@@ -119,7 +118,7 @@ impl Step {
         Step::Malformed(why.to_string())
     }
 
-    /// The same if this is so; else it is none of the listing's.
+    /// `Malformed` if this is true, else `NotMine`.
     pub(crate) fn skipped_if(is_meant: bool, why: &str) -> Step {
         if is_meant { Step::skipped(why) } else { Step::NotMine }
     }

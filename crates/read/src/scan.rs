@@ -1,10 +1,10 @@
 //! Walks an input once and finds each listing in it, wherever it stands.
 //!
 //! Outside a listing every line is offered to all formats, as it is and without what may have been
-//! put around it ([`Wrapping`]); the one that says yes reads on from there. Inside, its reader gets
-//! each line first; what it passes is prose unless another format claims it. After prose a new
-//! heading begins a new listing, even of the same format: two screens in one document are two
-//! clocks.
+//! put around it ([`Wrapping`]); the one that answers yes reads from there. Inside a listing its
+//! reader gets each line first; lines that it does not take are prose unless another format claims
+//! them. After prose a new heading begins a new listing, even of the same format: two screens in
+//! one document are two clocks.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -35,7 +35,7 @@ const ABOVE_TEXT: usize = 200;
 /// whether it would take another.
 const HEAD_KEPT: usize = 24;
 const HEAD_TEXT: usize = 1024;
-/// What it costs to ask of a line, in bytes.
+/// The cost of testing a line, in bytes.
 const ASKING: usize = 256;
 /// Lines kept that would begin a listing if they had a number where they have none.
 const FIRST_LINES: usize = 20;
@@ -124,17 +124,17 @@ struct Scanner<'a> {
     page: bool,
     /// Broken lines since the last listing.
     broken: u64,
-    /// The first format that was recognised and gave nothing, and what is missing.
+    /// The first recognised format without records, and what is missing.
     unusable: Option<(&'static str, String)>,
     /// Lines outside any listing that look like rows of one.
     rows: Rows,
-    /// What to say of the last line of the input, if it has no end and stands in a listing.
+    /// The note on the last line of the input, if it has no line end and is in a listing.
     half: Option<Note>,
     /// The last lines of prose since the last listing.
     above: Vec<String>,
     /// The first lines that the open listing took.
     head: Vec<String>,
-    /// A blank line has stood between the last line of the open listing and now.
+    /// Whether a blank line followed the last line of the open listing.
     blank: bool,
     /// What the rows of the open listing look like.
     shapes: Shapes,
@@ -162,7 +162,7 @@ struct OpenListing {
     reader: Box<dyn Reader>,
     /// What stands around its lines.
     wrapping: Wrapping,
-    /// Prose has stood between its last line and now.
+    /// Whether prose followed its last line.
     prose_since: bool,
     /// Nothing but blank lines since the last prose.
     behind_prose: bool,
@@ -173,7 +173,7 @@ impl Scanner<'_> {
         while let Some(line) = self.lines.next()? {
             if !self.continues(line, sink)? {
                 match self.sniff(line)? {
-                    // Nothing begins at an empty line, whatever stands below it.
+                    // Nothing begins at an empty line.
                     None if self.lines.text(line).trim().is_empty() => self.prose(line, sink),
                     Some(begins) => {
                         self.rows.end(self.input, sink);
@@ -216,7 +216,7 @@ impl Scanner<'_> {
     fn continues(&mut self, line: Line, sink: &mut dyn Sink) -> std::io::Result<bool> {
         let Some(open) = &self.open else { return Ok(false) };
         let ours = open.format.may_resume().then_some(open.format.name);
-        // Who quoted the one did not quote the other.
+        // The two are quoted differently.
         let other = !open.wrapping.is_none() && !open.wrapping.stands(&self.lines.text(line));
         if (open.prose_since || other)
             && let Some(begins) = self.sniff(line)?
@@ -352,7 +352,7 @@ impl Scanner<'_> {
             let behind = repaired.iter().take(ahead).map(|texts| texts[number].as_str());
             let head: Vec<&str> = std::iter::once(text.as_str()).chain(behind).collect();
             for format in &asked {
-                // Bytes are not mended.
+                // Bytes are not repaired.
                 if format.sniff(&head) == Detect::Yes && format.reader().binary().is_none() {
                     return Ok(Some(ListingStart { format, wrapping: Wrapping::default() }));
                 }
@@ -449,7 +449,7 @@ impl Scanner<'_> {
         match open.reader.line(&open.wrapping.off(self.lines.text(line)), sink) {
             Step::Consumed => self.took(line, sink),
             Step::Malformed(reason) => sink.skip(self.note(line, reason)),
-            // Only where the format was forced: nobody asked whether a listing begins here.
+            // Only for a forced format: detection was skipped.
             Step::NotMine => self.prose(line, sink),
             Step::End => {
                 self.close(sink);
@@ -483,7 +483,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Remembers the last line of the input, which is half of one.
+    /// Stores the last line of the input, which is incomplete.
     fn ends(&mut self, line: Line) {
         self.half = Some(self.note(line, "the input ends in the middle of a row".to_string()));
     }
@@ -652,7 +652,7 @@ impl Scanner<'_> {
         first: Cow<'_, str>,
         wrapping: &Wrapping,
     ) -> std::io::Result<Option<&'static Format>> {
-        // Who said no is not asked again; most lines are a no of all.
+        // A format that answered no is not asked again; for most lines all answer no.
         let mut asked: Vec<Candidate> = Vec::new();
         for format in among.at(&first, matches!(first, Cow::Borrowed(_))) {
             match format.sniff(&[&first]) {
@@ -781,7 +781,7 @@ struct Candidate {
     at_once: bool,
 }
 
-/// It said no.
+/// It answered no.
 const NEVER: usize = usize::MAX;
 
 /// Whether a format says yes to a line whatever stands before it. The time of a line is its own.

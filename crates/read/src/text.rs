@@ -1,5 +1,4 @@
-//! Text as people paste it: encodings, lines, what stands around a listing, words, numbers, times,
-//! tables.
+//! Text as people paste it: encodings, lines, text around listings, words, numbers, times, tables.
 
 pub(crate) mod backwards;
 pub(crate) mod columns;

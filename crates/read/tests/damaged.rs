@@ -115,7 +115,7 @@ fn a_mark_costs_nothing() {
 }
 
 #[test]
-fn a_table_about_disks_that_no_format_knows_is_said() {
+fn an_unknown_table_about_disks_is_reported() {
     let odd = "Platte       LeseAnf   SchreibAnf   WarteMs   Busy latency\n\
                sda     12.0   8.0   250.1   99.0\nsdb     11.0   8.5   0.3   3.0\n";
     let recording = read(&format!("{odd}\n{IOSTAT}"));

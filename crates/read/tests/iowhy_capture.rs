@@ -1,4 +1,4 @@
-//! The native capture: what is written comes back, and damage costs only what it hit.
+//! The native capture: written records are read back, and damage costs only the blocks it hits.
 
 use iowhy_capture::{BLOCK_EVENTS, Header, MAGIC, Writer};
 use iowhy_model::typed::{BytesPerSecond, OfProcess};

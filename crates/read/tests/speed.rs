@@ -1,5 +1,5 @@
-//! Prose is read quickly: most of what people point the program at begins no listing, and no format
-//! but those whose words stand in a line is asked about it.
+//! Prose is read fast: most lines of inputs begin no listing, and only formats with a needle in a
+//! line are asked about it.
 
 #![allow(clippy::disallowed_methods, clippy::print_stderr)]
 

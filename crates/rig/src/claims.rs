@@ -1,5 +1,5 @@
-//! The device is what it claims: delays that a disk was told to have come back through the block
-//! layer's tracepoints, and no request is unaccounted for.
+//! Compares injected delays with the block layer's tracepoints: the delays match, and every request
+//! is accounted for.
 //!
 //! The disk's own log, not the nominal delay, is what the tracer is compared with: the log says
 //! when a request came and when it was answered.

@@ -320,7 +320,7 @@ impl Outcome {
 fn table(outcomes: &[Outcome]) -> String {
     let begun = outcomes.first().map_or(0.0, |one| one.stretch.from);
     let mut text = String::from(
-        "| at, min | disk and load | told after, s | incidents | `why --at` | right |\n\
+        "| at, min | disk and load | notified after, s | incidents | `why --at` | right |\n\
          | --: | -- | --: | -- | -- | -- |\n",
     );
     for one in outcomes {

@@ -95,7 +95,7 @@ impl Stage {
         self.folder.join(name)
     }
 
-    /// Says what comes; on a terminal with time to read it before the picture takes the screen.
+    /// Announces the next step; on a terminal with time to read it before the picture appears.
     fn announce(&self, watchers: &str) -> io::Result<()> {
         let seconds = self.watch.as_secs();
         if io::stdout().is_terminal() {
@@ -130,7 +130,7 @@ impl Stage {
         Ok(())
     }
 
-    /// What is kept, and how to look closer.
+    /// Saved files, and how to examine them.
     fn farewell(&self) -> io::Result<()> {
         heading("What is left")?;
         let mut names: Vec<String> = std::fs::read_dir(&self.folder)?
@@ -160,7 +160,7 @@ fn heading(text: &str) -> io::Result<()> {
     writeln!(io::stdout(), "\n── {bold}{text}{plain} {rule}")
 }
 
-/// Whether somebody sees colours (no-color.org).
+/// Whether colours are enabled (no-color.org).
 fn coloured() -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     io::stdout().is_terminal() && !refused

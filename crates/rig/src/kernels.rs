@@ -135,30 +135,30 @@ fn boot_all(patterns: &[String], cases: Cases<'_>, patience: Duration) -> io::Re
     programs::install()?;
     let mut skipped = Vec::new();
     let archive = Archive::open(&cache, &mut skipped)?;
-    let mut reported = io::stderr().lock();
+    let mut stderr = io::stderr().lock();
     for what in skipped {
-        writeln!(reported, "skipped: {what}")?;
+        writeln!(stderr, "skipped: {what}")?;
     }
     let busybox = archive.unpack("busybox-static")?;
     // In /bin until Debian 12, in /usr/bin since.
     let places = ["usr/bin/busybox", "bin/busybox"].map(|place| busybox.join(place));
     let busybox = places.iter().find(|place| place.exists());
     let busybox = busybox.ok_or_else(|| io::Error::other("no program in `busybox-static`"))?;
-    writeln!(reported, "rig: building `iowhy` and `rig` without libraries")?;
+    writeln!(stderr, "rig: building `iowhy` and `rig` without libraries")?;
     let built = programs::build(&cache)?;
     let known = archive.kernels()?;
     let mut packages = Vec::new();
     for pattern in patterns {
         let Some(package) = archive::newest(&known, pattern) else {
-            writeln!(reported, "skipped: no kernel package for `{pattern}`")?;
+            writeln!(stderr, "skipped: no kernel package for `{pattern}`")?;
             continue;
         };
         match archive.unpack(package) {
             Ok(root) => packages.push((package.as_str(), root)),
-            Err(error) => writeln!(reported, "skipped: `{package}`: {error}")?,
+            Err(error) => writeln!(stderr, "skipped: `{package}`: {error}")?,
         }
     }
-    drop(reported);
+    drop(stderr);
     let boot = |package: &str, root: &Path| boot(package, root, busybox, &built, cases, patience);
     let all = each(&packages, machines(cases), &boot)?;
     if all.is_empty() {
@@ -190,13 +190,13 @@ fn each(
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some((package, root)) = packages.get(place) else { break };
-            let mut reported = io::stderr();
+            let mut stderr = io::stderr();
             match boot(package, root) {
                 Ok(results) => {
-                    tell(&mut reported, &results)?;
+                    tell(&mut stderr, &results)?;
                     done.push((place, results));
                 }
-                Err(error) => writeln!(reported, "skipped: `{package}`: {error}")?,
+                Err(error) => writeln!(stderr, "skipped: `{package}`: {error}")?,
             }
         }
         io::Result::Ok(done)
@@ -227,10 +227,10 @@ fn boot(
     let results = Results::of(package, &printed);
     if !results.done {
         let last = printed.lines.len().saturating_sub(20);
-        let mut reported = io::stderr();
-        writeln!(reported, "rig: it did not come to its end; its last lines:")?;
+        let mut stderr = io::stderr();
+        writeln!(stderr, "rig: the machine did not finish; its last lines:")?;
         for line in &printed.lines[last..] {
-            writeln!(reported, "    {line}")?;
+            writeln!(stderr, "    {line}")?;
         }
     }
     Ok(results)

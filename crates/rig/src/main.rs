@@ -103,12 +103,12 @@ impl OneDisk {
             peers.push(FaultyDisk::start(&self.healthy(peer))?);
         }
         let beside: Vec<String> = peers.iter().map(FaultyDisk::path).collect();
-        let mut reported = io::stderr().lock();
-        writeln!(reported, "truth: {} is {} {}", faulty.path(), spec.model, spec.faults.join(" "))?;
+        let mut stderr = io::stderr().lock();
+        writeln!(stderr, "truth: {} is {} {}", faulty.path(), spec.model, spec.faults.join(" "))?;
         if !beside.is_empty() {
-            writeln!(reported, "truth: healthy beside it: {}", beside.join(" "))?;
+            writeln!(stderr, "truth: healthy beside it: {}", beside.join(" "))?;
         }
-        drop(reported);
+        drop(stderr);
 
         let code = match &self.run {
             Some(command) => command_on(&faulty, &command.replace("{peers}", &beside.join(" ")))?,

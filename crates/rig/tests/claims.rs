@@ -1,5 +1,5 @@
-//! A delay that a disk was told to have comes back through the block tracepoints, and every request
-//! is accounted for. The whole table is `rig claims`. Needs root, /dev/fuse and /dev/loop-control.
+//! An injected delay is measured by the block tracepoints, and every request is accounted for. The
+//! whole table is `rig claims`. Needs root, /dev/fuse and /dev/loop-control.
 
 use std::path::Path;
 

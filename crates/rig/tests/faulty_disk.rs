@@ -155,8 +155,8 @@ fn an_unreadable_stretch_gives_eio_to_the_program() {
 }
 
 #[test]
-fn nothing_stays_behind_whoever_is_killed() {
-    let Some(_alone) = alone("nothing_stays_behind_whoever_is_killed") else { return };
+fn nothing_is_left_whichever_process_is_killed() {
+    let Some(_alone) = alone("nothing_is_left_whichever_process_is_killed") else { return };
     for victim in ["supervisor", "serving process"] {
         let busy = "dd if=/dev/zero of={dev} bs=4k count=100000 status=none";
         let mut rig = rig("killed", &[], busy).stderr(Stdio::piped()).spawn().expect("rig starts");

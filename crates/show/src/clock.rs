@@ -1,7 +1,7 @@
-//! The only place that turns a time into text, for all that shows when it was: local time with its
-//! offset from UTC, or the time that an input printed.
+//! The only place that formats times: local time with its offset from UTC, or the time that an
+//! input printed.
 //!
-//! Which zone is local the caller says (`Style::zone`): this crate asks nobody.
+//! The caller sets the local zone (`Style::zone`), because this crate has no environment.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use jiff::{Timestamp, Zoned};
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// What a listing reports of the time of day.
+/// The time of day of a listing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
     /// Nanoseconds since 1970 at the zero of the listing's clock; less than a day if no date is
@@ -24,7 +24,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Of a listing, if it says any.
+    /// For a listing, if it has one.
     pub fn of(listing: &Listing) -> Option<Clock> {
         let stated = |key, utc| {
             let fact = listing.facts.iter().find(|fact| fact.key == key)?;
@@ -33,7 +33,7 @@ impl Clock {
         stated(key::CLOCK_OFFSET, true).or_else(|| stated(key::CLOCK_PRINTED, false))
     }
 
-    /// The same, told by this listing or by another of the same capture: one clock times all of it.
+    /// The same, from this listing or another of the same capture, which has a single clock.
     pub fn of_any(recording: &Recording, listing: &Listing) -> Option<Clock> {
         let own = |other: &&Listing| {
             let (source, other) = (&listing.source, &other.source);
@@ -196,7 +196,7 @@ pub fn date_and_time(since_1970_ns: i64, zone: &TimeZone) -> String {
     format!("{} {}", civil(since_1970_ns, zone), offset(since_1970_ns, zone))
 }
 
-/// How far a zone is from UTC at a moment: `-03:30`, or `UTC` where it is not.
+/// A zone's offset from UTC at a time: `-03:30`, or `UTC` for none.
 pub fn offset(since_1970_ns: i64, zone: &TimeZone) -> String {
     match offset_s(since_1970_ns, zone) {
         0 => "UTC".to_string(),

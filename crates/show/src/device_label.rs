@@ -1,11 +1,11 @@
-//! What a device is called beside its kernel's name: `dm-3 (vg-pgdata, /var/lib/pg)`.
+//! A device's label beside its kernel name: `dm-3 (vg-pgdata, /var/lib/pg)`.
 
 use iowhy_model::{DeviceId, NameTable, Recording};
 use serde_json::{Map, Value};
 
 use crate::sources::shortened;
 
-/// Names and mount points told of one device.
+/// Names and mount points of one device.
 const MOST: usize = 2;
 /// Columns of one name or mount point: files of loop devices have long paths.
 const LONGEST: usize = 40;
@@ -18,7 +18,7 @@ pub fn label(table: &NameTable, device: &str) -> String {
     }
 }
 
-/// The same where it fits into so many columns, else with fewer names, else the kernel's name,
+/// The same if it fits into this many columns, else with fewer names, else the kernel's name,
 /// shortened.
 pub fn fitted(table: &NameTable, device: &str, room: usize) -> String {
     let whole = label(table, device);
@@ -55,7 +55,7 @@ fn parts(table: &NameTable, device: &str) -> Vec<String> {
     parts
 }
 
-/// The names of what is made of a device: those that people gave, else the kernel's.
+/// The names of the layers above a device: user-chosen ones, else the kernel's.
 fn volumes(table: &NameTable, device: &str) -> Vec<String> {
     let given = |name: &str| table.get(name).and_then(|known| known.given()).map(str::to_string);
     let above = table.above(device).into_iter();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_told_with_its_volume_and_mount_point() {
+    fn a_device_is_labelled_with_its_volume_and_mount_point() {
         let table = table(&[
             ("sda", key::DEVICE_HOLDERS, "dm-3 dm-4 dm-5"),
             ("dm-3", key::DM_NAME, "vg-pgdata"),

@@ -1,5 +1,5 @@
-//! The incidents that a flight recorder noticed: from when to when, which device, who waited, the
-//! verdict. One line each, in the terminal and in a report.
+//! The incidents of a flight recorder: start and end, device, waiter, verdict. One line each, in
+//! the terminal and in a report.
 
 use std::io::{self, Write};
 
@@ -20,23 +20,23 @@ pub struct IncidentRow {
     pub began_ns: i64,
     /// When it was last seen, ns since 1970.
     pub until_ns: i64,
-    /// Whether it goes on.
+    /// Whether it continues.
     pub ongoing: bool,
     /// The device that is accused, or that gave the alarm; empty if none.
     pub device: String,
-    /// The names that people gave it, or what is made of it.
+    /// User-chosen names of the device or of the layers above it.
     pub names: Vec<String>,
     /// Where its file systems are mounted.
     pub mounts: Vec<String>,
     /// How many other devices are accused in it.
     pub others: usize,
-    /// Who waited most, and whose it is: `postgres, pod prod/db-0`.
+    /// Who waited most, and its owner: `postgres, pod prod/db-0`.
     pub who: Option<String>,
     /// The verdict, or why there is none.
     pub verdict: String,
     /// 0 to 1.
     pub confidence: Option<f64>,
-    /// Time that I/Os waited beyond what is usual, s, summed over all of them.
+    /// Excess time that I/Os waited, s, summed over all of them.
     pub lost_s: Option<f64>,
     /// Its name in the store.
     pub id: String,

@@ -1,4 +1,4 @@
-//! Which maps are drawn where there are more than anybody looks at: those of most time waited.
+//! Selects the maps to draw if there are too many: those with most time waited.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ pub struct MapChoice {
 }
 
 impl MapChoice {
-    /// At most so many of a report's.
+    /// Maximum maps of a report.
     pub fn of(report: &Report, style: &Style, most: usize) -> MapChoice {
         let waited = waited(report, style);
         let left = waited.len().saturating_sub(most);
@@ -51,7 +51,7 @@ impl MapChoice {
         self.left
     }
 
-    /// What is reported of those left out, if there are any.
+    /// The note on maps left out, if there are any.
     pub fn words(&self) -> Option<String> {
         let left = self.left;
         (left > 0).then(|| {

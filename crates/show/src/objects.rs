@@ -1,4 +1,4 @@
-//! The JSON objects that several views share. A number that is none becomes null.
+//! The JSON objects shared by several views. An invalid number becomes null.
 
 use std::io::{self, Write};
 
@@ -58,8 +58,8 @@ pub fn bound(bound: Option<Bound>) -> Value {
     }
 }
 
-/// A key of an object, what it means, and how its value is made. The tables of `docs/JSON.md` are
-/// written from these lists.
+/// A key of an object, its meaning, and the function for its value. The tables of `docs/JSON.md`
+/// are written from these lists.
 pub struct Field<T: 'static> {
     key: &'static str,
     means: &'static str,
@@ -99,7 +99,7 @@ pub fn rows<T>(fields: &[Field<T>]) -> String {
     format!("| key | meaning |\n|---|---|\n{}", fields.iter().map(row).collect::<String>())
 }
 
-/// Who spoke, and what was lost.
+/// The sources, and what was lost.
 pub const SOURCE: &[Field<Listing>] = &[
     field("format", "the format or collector that read it: `biosnoop`, `block-trace`", |_, of| {
         of.source.format.clone().into()
@@ -178,7 +178,7 @@ pub const SOURCE: &[Field<Listing>] = &[
     ),
 ];
 
-/// Who spoke, as an object.
+/// A source as an object.
 pub fn source(listing: &Listing) -> Value {
     walk(SOURCE, &Recording::new(), listing)
 }
@@ -225,7 +225,7 @@ pub fn line(value: &Value, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// The findings about the devices that were asked for.
+/// The findings about the selected devices.
 pub fn findings(report: &Report, style: &Style) -> Value {
     report
         .findings
@@ -400,7 +400,7 @@ pub const REQUESTER: &[Field<Requester>] = &[
     field("share", "its share of all time waited", |_, of| number(of.share)),
 ];
 
-/// What it costs; null where that is not known.
+/// Its cost; null if unknown.
 pub const IMPACT: &[Field<Impact>] = &[
     field(
         "waited_s_per_s",
@@ -435,7 +435,7 @@ pub const IMPACT: &[Field<Impact>] = &[
     ),
 ];
 
-/// A number behind a verdict.
+/// A number that supports a verdict.
 pub const EVIDENCE: &[Field<Evidence>] = &[
     field("quantity", "what was measured", |_, of| of.quantity.clone().into()),
     field("value", "its value", |_, of| number(of.amount.value)),

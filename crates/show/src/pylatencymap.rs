@@ -65,7 +65,7 @@ pub struct PylatencymapRun {
     frame: Vec<u8>,
 }
 
-/// What is known once the first record has come.
+/// State that is known after the first record.
 #[derive(Debug)]
 struct Picture {
     /// Powers of two of the lowest and highest row.
@@ -83,7 +83,7 @@ impl PylatencymapRun {
         PylatencymapRun { options, last: None, picture: None, frame: Vec::new() }
     }
 
-    /// What stands before the first frame.
+    /// The text before the first frame.
     ///
     /// # Errors
     /// What the writer says.
@@ -113,7 +113,7 @@ impl PylatencymapRun {
         out.write_all(&self.frame)
     }
 
-    /// What stands after the last frame.
+    /// The text after the last frame.
     ///
     /// # Errors
     /// What the writer says.

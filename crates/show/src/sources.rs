@@ -1,4 +1,4 @@
-//! The inputs of a report: who spoke, how richly, and what was lost, skipped or left over.
+//! The inputs of a report: source, level of detail, and what was lost, skipped or left over.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -124,7 +124,7 @@ pub fn losses(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
                 0 => place(source),
                 line => format!("{}:{line}", file_name(&source.input)),
             };
-            // The quoted line is somebody else's text: its backticks are not ours.
+            // The quoted line is from the input: its backticks are not markup.
             let quoted = match note.text.trim() {
                 "" => String::new(),
                 text => format!(" in \"{}\"", text.replace('`', "'")),
@@ -170,7 +170,7 @@ pub fn foot(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
     Ok(())
 }
 
-/// Histograms left out because what was asked for only single I/Os could tell.
+/// Histograms left out because the filter needs single I/Os.
 pub fn left_out(recording: &Recording, filter: &Filter) -> u64 {
     iowhy_model::numbers::total(recording.listings.iter().map(|listing| filter.left_out(listing)))
 }

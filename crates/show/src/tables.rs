@@ -2,8 +2,8 @@
 //! engine reads. `docs/FLEET.md` describes them for users; [`SCHEMA`] is what that page says.
 //!
 //! Rows are gathered in runs of a bounded length, sorted and written as whole row groups, so that
-//! memory does not depend on how long the input is. Which file a day's rows go to is asked of
-//! whoever opens files.
+//! memory does not depend on how long the input is. The caller, which opens files, chooses the file
+//! for a day's rows.
 
 mod cells;
 mod events;
@@ -36,7 +36,7 @@ const MARKED: u32 = 16;
 /// What has a date and does not reach back before it has no time zone of its own either.
 const DAY_NS: i64 = 86_400_000_000_000;
 
-/// What is made of an input.
+/// The rows of an input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TableOptions {
     /// Cells of a minute at least.
@@ -58,7 +58,7 @@ pub struct Unwritten {
     pub other_layer: u64,
     /// Without a time of completion, or histograms without a time.
     pub untimed: u64,
-    /// The input does not say the date.
+    /// The input has no date.
     pub undated: u64,
     /// Before 1970, after 9999, or beyond so many days in one input.
     pub out_of_range: u64,
@@ -93,7 +93,7 @@ enum Record {
     Histogram(Box<Distribution>),
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug)]
 pub struct TablesWritten {
     /// Rows of each table.
@@ -299,7 +299,7 @@ impl Sink for TableSink<'_> {
     fn source(&mut self) -> &mut Source {
         let source = self.inner.source();
         if self.clocks.is_empty() {
-            // A reader that speaks before it begins: the recording began a listing for it.
+            // A reader that emits before `begin`: the recording began a listing for it.
             self.clocks.push(ListingClock::default());
         }
         source
@@ -379,7 +379,7 @@ impl Statements<'_> {
         self.kept.extend(statements::of_facts(recording));
     }
 
-    /// What was judged of it.
+    /// Adds its findings.
     pub fn findings(&mut self, recording: &Recording, findings: &[Finding]) {
         let standing = findings.iter().filter(|finding| finding.explained_by.is_none());
         self.kept.extend(standing.flat_map(|one| statements::of_finding(recording, one)));

@@ -40,7 +40,7 @@ impl Panel {
     pub const ALL: [Panel; 4] = [Panel::Devices, Panel::Map, Panel::Waiters, Panel::Slowest];
 }
 
-/// What lies over the panels.
+/// The overlay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Popup {
     /// The keys.
@@ -59,11 +59,11 @@ pub struct Screen<'a> {
     pub window: usize,
     /// The latest verdict and what it rests on.
     pub verdict: Option<&'a Report>,
-    /// Since when a recorder has known what the verdict says; empty if none has.
+    /// Since when a recorder has had this verdict; empty if unknown.
     pub since: &'a str,
     /// `live`, `paused` or `replay FILE`.
     pub mode: &'a str,
-    /// What is missing of the picture: rights, losses.
+    /// What is missing: privileges, losses.
     pub missing: &'a [String],
     /// The selected device.
     pub device: &'a str,
@@ -85,7 +85,7 @@ pub struct Screen<'a> {
     pub focus: Panel,
     /// Whether the map shows time waited instead of I/Os.
     pub intensity: bool,
-    /// What lies over it all.
+    /// The overlay.
     pub popup: Option<Popup>,
     /// Whether there is a time bar: a replay.
     pub replay: bool,

@@ -36,7 +36,7 @@ pub enum Growth {
     Logarithmic,
 }
 
-/// What the rim knows of the canvas and of the user's wish.
+/// Properties of the canvas and the user's options, from the CLI.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Style {
     /// Columns; 80 if unknown.

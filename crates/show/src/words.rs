@@ -14,8 +14,7 @@ pub fn ended(sentence: &str, room: usize) -> String {
     if lines.next().is_some() { format!("{first} ..") } else { first }
 }
 
-/// Whom a finding blames, as a headline; whom it suspects, where it is not sure enough to be acted
-/// on.
+/// What a finding blames, as a headline; or suspects, if it is not certain enough to be acted on.
 pub fn blame_headline(finding: &Finding) -> &'static str {
     let blames = finding.blames();
     // As the percentage beside it is rounded.
@@ -42,8 +41,7 @@ pub fn blame_headline(finding: &Finding) -> &'static str {
     }
 }
 
-/// The colour of a finding: that of its severity; of a cause whose latency nobody measured, a
-/// warning.
+/// The colour of a finding: that of its severity; a warning for a cause without measured latency.
 pub fn tone(finding: &Finding) -> Tone {
     match (finding.blames(), finding.severity()) {
         (Blame::Nobody, _) if finding.confidence() >= STANDS => Tone::Good,
@@ -56,7 +54,7 @@ pub fn tone(finding: &Finding) -> Tone {
 }
 
 /// What a verdict explains a share of, if it names a cause: a contradiction in the numbers explains
-/// no latency, and where a device was not measured or nobody felt it there is none to explain.
+/// no latency, and an unmeasured or unnoticed problem has none to explain.
 pub fn explains(finding: &Finding) -> Option<&'static str> {
     if finding.share_is_assumed {
         return None;
@@ -71,7 +69,7 @@ pub fn explains(finding: &Finding) -> Option<&'static str> {
     }
 }
 
-/// Whether a finding rests on what somebody states, a log or a status, and not on what was timed.
+/// Whether a finding rests on a log or a status rather than on timings.
 fn is_told(finding: &Finding) -> bool {
     finding.evidence.iter().any(|one| one.basis != Basis::Measured)
 }
@@ -109,7 +107,7 @@ pub fn impact(impact: &Impact) -> String {
     parts.join(", ")
 }
 
-/// How sure a confidence is, in words.
+/// A confidence in words.
 pub fn sureness(confidence: f64) -> &'static str {
     // As the percentage beside it is rounded.
     match (confidence * 100.0).round() / 100.0 {

@@ -1,4 +1,4 @@
-//! Every view on reports made by hand, compared with what a person looked at and accepted.
+//! Every view on hand-made reports, compared with what a person reviewed and accepted.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p iowhy-show` accepts what is drawn now.
 

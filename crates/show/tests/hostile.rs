@@ -1,5 +1,5 @@
-//! What no view may do: panic, draw beyond its paper, print an escape it was given, swallow an
-//! error of its writer, or write JSON that is none.
+//! What no view may do: panic, draw beyond its width, print an escape from the input, swallow an
+//! error of its writer, or write invalid JSON.
 
 use std::io::{self, Write};
 

@@ -1,5 +1,5 @@
-//! How much was recorded before each file of a store began: the clock that retention goes by. It
-//! advances only while a recorder runs, so that no clock that is set, ahead or back, ages anything.
+//! Recorded time before each file of a store began: the clock of retention. It advances only while
+//! a recorder runs, so setting the wall clock ages nothing.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,14 +12,14 @@ pub struct Ages {
     before_s: i64,
     /// Recorded by this one, s.
     ran_s: i64,
-    /// By a segment's stamp or an incident's name, s.
+    /// Recorded time by a segment's stamp or an incident's name, s.
     began_s: BTreeMap<String, i64>,
 }
 
 impl Ages {
-    /// From its text: `SECONDS NAME` a line, the last of them with the name `now`. What it lacks is
-    /// estimated: by the names, where there is none of it, else as recorded last. So text that
-    /// is damaged keeps a file for longer, not for less.
+    /// From its text: `SECONDS NAME` a line, the last with the name `now`. Missing entries are
+    /// estimated: from the names if there is no text, else as just recorded. So damaged text keeps
+    /// a file longer, never shorter.
     pub fn read(
         text: &str,
         segments: &[SegmentName],
@@ -60,12 +60,12 @@ impl Ages {
         ages
     }
 
-    /// The recorder runs for so long now, s.
+    /// Sets how long the recorder has run, s.
     pub fn advance(&mut self, ran_s: i64) {
         self.ran_s = self.ran_s.max(ran_s);
     }
 
-    /// A file begins, unless it did before.
+    /// Adds a file that begins now, unless it is known.
     pub fn began(&mut self, name: &str, ran_s: i64) {
         self.advance(ran_s);
         let now_s = self.before_s.saturating_add(self.ran_s);
@@ -78,7 +78,7 @@ impl Ages {
         self.began_s.get(name).map_or(0, |began_s| now_s.saturating_sub(*began_s))
     }
 
-    /// Forgets files that are gone.
+    /// Removes files that are gone.
     pub fn retain(&mut self, kept: &HashSet<String>) {
         self.began_s.retain(|name, _| kept.contains(name));
     }
@@ -120,7 +120,7 @@ mod tests {
         let incident = || std::iter::once(("7300-sda".to_string(), 7300));
         let old = Ages::read("", &names(&began), incident());
         let in_s = |ages: &Ages| began.map(|began_s| ages.age_s(&stamp(began_s)));
-        // A store of before there was one: an hour each, however long nobody recorded in between.
+        // A store without this file: an hour per segment, however long the gaps between them.
         assert_eq!(in_s(&old), [14_400, 10_800, 7200, 3600]);
         assert_eq!(old.age_s("7300-sda"), 7100);
         let text = old.text().replace(&stamp(90_000), "lost");

@@ -1,4 +1,4 @@
-//! What each device does at each hour of the day, learned from its own histograms.
+//! Usual latencies of each device at each hour of the day, learned from its own histograms.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,15 +7,15 @@ use iowhy_model::{Edges, Histogram, Op};
 
 /// Powers of two of a microsecond, up to 134 s.
 const OCTAVES: u32 = 27;
-/// I/Os of an hour before it is compared with its own past, and of a device before it is at all:
-/// the 99.9th percentile takes 2995 (`Quantile::events_needed`).
+/// I/Os needed in an hour before it is compared with its own past, and of a device before it is
+/// compared at all: the 99.9th percentile takes 2995 (`Quantile::events_needed`).
 const ENOUGH: f32 = 3000.0;
-/// Counts of an hour are halved beyond so many, so that what is new weighs more.
+/// Counts of an hour are halved beyond this number, so that new I/Os weigh more.
 const MOST: f32 = 4e6;
-/// Far above: so many times the 99.9th percentile.
+/// "Far above" is this many times the 99.9th percentile.
 const FAR: f64 = 4.0;
-/// Devices and operations kept; a machine that makes and drops volumes all day names no end of
-/// them.
+/// Devices and operations kept; a machine that creates and removes volumes all day has an unbounded
+/// number.
 const KINDS: usize = 512;
 
 /// Histograms per device, operation and hour of the day.
@@ -32,7 +32,7 @@ impl Default for LearnedHistograms {
 }
 
 impl LearnedHistograms {
-    /// Learns from a second in which nothing was wrong.
+    /// Learns from a second without alarms.
     pub fn learn(&mut self, device: &str, op: Op, hour: u8, histogram: &Histogram) {
         let known = self.kinds.len();
         let buckets = self.edges.buckets();
@@ -53,8 +53,8 @@ impl LearnedHistograms {
         }
     }
 
-    /// From which latency on an I/O is far above what this device does at this hour, ns; `None`
-    /// while too little is known.
+    /// The latency from which an I/O is far above what is usual for this device and hour, ns;
+    /// `None` while too little is known.
     pub fn bound_ns(&self, device: &str, op: Op, hour: u8) -> Option<u64> {
         let hours = self.kinds.get(&(device.to_string(), op))?;
         let of_hour = hours.get(usize::from(hour.min(23)))?;
@@ -79,7 +79,7 @@ impl LearnedHistograms {
         Some((self.edges.high(bucket) as f64 * FAR) as u64)
     }
 
-    /// Between which latencies the median of a device lies at this hour, ns; `None` while too
+    /// The range that contains the device's median latency at this hour, ns; `None` while too
     /// little is known.
     pub fn median_ns(&self, device: &str, op: Op, hour: u8) -> Option<(u64, u64)> {
         let hours = self.kinds.get(&(device.to_string(), op))?;
@@ -94,7 +94,7 @@ impl LearnedHistograms {
         Some((self.edges.low(bucket), self.edges.high(bucket)))
     }
 
-    /// As lines of text: device, operation, hour, counts from the shortest latency on.
+    /// As lines of text: device, operation, hour, counts from the shortest latency.
     pub fn text(&self) -> String {
         let mut text = String::from(
             "# iowhy: latencies per device, operation and hour (UTC); counts over 0, 2, 4 ... us\n",
@@ -163,7 +163,7 @@ mod tests {
         // 30 ms lie in 16.384 to 32.768 ms; 300 us in 256 to 512 us.
         assert_eq!(learned.bound_ns("sda", Op::Read, 3), Some(4 * 32_768_000));
         assert_eq!(learned.bound_ns("sda", Op::Read, 12), Some(4 * 512_000));
-        // The day holds 1 % of slow ones.
+        // 1 % of the day's I/Os are slow.
         assert_eq!(learned.bound_ns("sda", Op::Read, 7), Some(4 * 32_768_000));
         assert_eq!(learned.bound_ns("sda", Op::Write, 12), None);
         assert_eq!(learned.median_ns("sda", Op::Read, 12), Some((256_000, 512_000)));

@@ -1,4 +1,4 @@
-//! The blocks of a capture in memory, as far as it goes: damage is ignored and counted.
+//! The readable blocks of a capture in memory: damage is skipped and counted.
 
 use iowhy_capture::{BLOCK_BYTES, Block, Header, MAGIC};
 use memchr::memmem;
@@ -6,7 +6,7 @@ use memchr::memmem;
 /// What could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Damage {
-    /// Blocks whose header could be read and their content not, and those missing in between.
+    /// Blocks with a readable header but unreadable content, and missing blocks.
     pub blocks: u64,
     /// Bytes that belong to no whole block.
     pub bytes: u64,
@@ -34,7 +34,7 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Of these bytes.
+    /// Walks these bytes.
     pub fn new(bytes: &'a [u8]) -> Blocks<'a> {
         Blocks { rest: bytes, damage: Damage::default(), next: None }
     }
@@ -44,7 +44,7 @@ impl<'a> Blocks<'a> {
         self.damage
     }
 
-    /// Goes on to the next magic.
+    /// Skips to the next magic number.
     fn pass_over(&mut self) {
         let behind = self.rest.get(1..).unwrap_or_default();
         let passed = memmem::find(behind, &MAGIC).map_or(self.rest.len(), |place| place + 1);
@@ -52,7 +52,7 @@ impl<'a> Blocks<'a> {
         self.rest = self.rest.get(passed..).unwrap_or_default();
     }
 
-    /// The block at the front; `None` if there is none, or a damaged one.
+    /// The block at the front; `None` if there is none or it is damaged.
     fn front(&self) -> Option<(Header, Option<Block>, usize)> {
         let header = Header::from_bytes(self.rest)?;
         let whole = Header::BYTES + header.bytes as usize;

@@ -1,4 +1,4 @@
-//! When a store's recorder watched, and when it did not.
+//! When a store's recorder was watching, and when not.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,11 @@ use iowhy_model::{FactValue, Nanos, Time, key};
 
 use crate::{SECOND_NS, Span};
 
-/// The recorder says at least so often that it watches, ns (a minute, and two seconds to come to
-/// it).
+/// The longest time between two blocks of a running recorder, ns (a minute, and two seconds for
+/// delays).
 const SILENCE_NS: i64 = 62 * SECOND_NS;
-/// One that ended, or began another stream, said so when it did: the next one follows within, ns.
+/// A recorder that ended or began another stream recorded that: the next one follows within this
+/// time, ns.
 const NEXT_NS: i64 = 3 * SECOND_NS;
 
 /// Why nothing was recorded.
@@ -40,25 +41,25 @@ pub struct Gap {
 struct Watched {
     from_ns: i64,
     to_ns: i64,
-    /// It was ended, not cut off.
+    /// It ended cleanly.
     ended: bool,
-    /// What happened to the clocks before it.
+    /// Clock changes before it.
     after: GapCause,
 }
 
-/// Collects what was watched of a stretch of time.
+/// Collects which parts of an interval were watched.
 #[derive(Clone, Debug)]
 pub struct Coverage {
     span: Span,
-    /// Distance of the wall clock from the one of the blocks, by stream, ns.
+    /// Offset of the wall clock from the clock of the blocks, by stream, ns.
     offsets: HashMap<u64, i64>,
     watched: Vec<Watched>,
-    /// Where each stream goes on in `watched`.
+    /// The index in `watched` at which each stream continues.
     open: HashMap<u64, usize>,
 }
 
 impl Coverage {
-    /// Of nothing yet.
+    /// Empty coverage.
     pub fn new(span: Span) -> Coverage {
         Coverage { span, offsets: HashMap::new(), watched: Vec::new(), open: HashMap::new() }
     }
@@ -129,7 +130,7 @@ impl Coverage {
         }
     }
 
-    /// The stretches that were watched, in order, those that overlap or follow each other as one.
+    /// The watched intervals, in order; overlapping and adjacent ones are merged.
     fn stretches(&self) -> Vec<Watched> {
         let mut all = self.watched.clone();
         all.sort_by_key(|one| one.from_ns);
@@ -148,7 +149,7 @@ impl Coverage {
         merged
     }
 
-    /// Whether anything of a stretch was watched.
+    /// Whether any part of an interval was watched.
     pub fn touches(&self, span: Span) -> bool {
         let touched = |one: &Watched| {
             let allowed = if one.ended { NEXT_NS } else { SILENCE_NS };
@@ -157,8 +158,8 @@ impl Coverage {
         self.stretches().iter().any(touched)
     }
 
-    /// What was not watched of the stretch that was asked for, in order: between what was, and at
-    /// the ends of the stretch if it has any.
+    /// The gaps in the requested interval, in order: between watched parts, and at its ends if it
+    /// has any.
     pub fn gaps(&self) -> Vec<Gap> {
         let mut gaps = Vec::new();
         let stretches = self.stretches();
@@ -183,7 +184,7 @@ impl Coverage {
             gap.to_ns = gap.to_ns.min(self.span.to_ns);
             gap.to_ns.saturating_sub(gap.from_ns) > NEXT_NS
         });
-        // The recorder need not have spoken at either end.
+        // The recorder need not have written a block at either end.
         let at_an_end =
             |gap: &Gap| gap.from_ns == self.span.from_ns || gap.to_ns == self.span.to_ns;
         gaps.retain(|gap| !at_an_end(gap) || gap.to_ns - gap.from_ns > SILENCE_NS);

@@ -1,5 +1,4 @@
-//! A stretch of a store becomes listings of a sink: one for each source and clock, however many
-//! segments it lies in.
+//! Emits an interval of a store as listings: one for each source and clock, over all segments.
 
 use std::collections::HashMap;
 
@@ -16,10 +15,10 @@ pub struct Span {
 }
 
 impl Span {
-    /// All of time.
+    /// An interval without bounds.
     pub const ALL: Span = Span { from_ns: i64::MIN, to_ns: i64::MAX };
 
-    /// Whether a stretch of time touches it.
+    /// Whether an interval overlaps it.
     pub fn touches(self, from_ns: i64, to_ns: i64) -> bool {
         from_ns <= self.to_ns && to_ns >= self.from_ns
     }
@@ -28,42 +27,42 @@ impl Span {
 /// What was emitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EmitCounts {
-    /// Histograms and averages within the stretch.
+    /// Histograms and averages within the interval.
     pub cells: u64,
     /// Facts.
     pub facts: u64,
 }
 
-/// Two clocks that are so close are one: the recorder was started again meanwhile, ns.
+/// Two clocks closer than this are the same: the recorder was restarted, ns.
 const SAME_CLOCK_NS: u64 = 500_000_000;
 
-/// The clock of a stream: the boot it belongs to, and what makes its times those of day.
+/// The clock of a stream: its boot, and the offset to wall-clock time.
 #[derive(Clone, PartialEq, Debug)]
 struct Epoch {
     boot: String,
     offset_ns: i64,
 }
 
-/// What becomes one listing: an epoch, and who spoke.
+/// The key of a listing: epoch and source.
 type Kind = (usize, String, Level);
 
-/// Emits segments, one after the other, and again for each listing: a sink that adds up what is
-/// much takes one after the other.
+/// Walks the segments once for each listing, because a sink that adds up takes one listing after
+/// the other.
 pub struct SegmentPour<'a> {
     span: Span,
     input: String,
     sink: &'a mut dyn Sink,
     epochs: Vec<Epoch>,
     kinds: Vec<Kind>,
-    /// Which of them were emitted, and which one is.
+    /// Listings that were emitted, and the current one.
     emitted_kinds: Vec<bool>,
     pass: Option<usize>,
-    /// Whether its listing has begun, and what was stated before anything lay within the span.
+    /// Whether its listing has begun, and the facts from before the interval.
     begun: bool,
     held: Vec<(Fact, Option<Device>)>,
     /// Whether facts alone are worth a listing.
     facts_alone: bool,
-    /// What was stated by that listing: device and key.
+    /// Facts already in that listing: device and key.
     stated: HashMap<(String, String), FactValue>,
     /// The epoch of each stream.
     streams: HashMap<u64, usize>,
@@ -71,7 +70,7 @@ pub struct SegmentPour<'a> {
 }
 
 impl<'a> SegmentPour<'a> {
-    /// Emits what lies in the span; `input` names the store.
+    /// Emits the records in the interval; `input` names the store.
     pub fn new(span: Span, input: &str, sink: &'a mut dyn Sink) -> SegmentPour<'a> {
         SegmentPour {
             span,
@@ -90,7 +89,7 @@ impl<'a> SegmentPour<'a> {
         }
     }
 
-    /// Emits what was stated also where nothing lies within the span.
+    /// Also emits facts if no record lies within the interval.
     pub fn with_facts_alone(mut self) -> SegmentPour<'a> {
         self.facts_alone = true;
         self
@@ -106,7 +105,7 @@ impl<'a> SegmentPour<'a> {
         }
     }
 
-    /// Ends a walk over all segments; whether another one is due.
+    /// Ends a walk over all segments; returns whether another one is due.
     pub fn next_listing(&mut self) -> bool {
         if std::mem::take(&mut self.begun) {
             self.sink.end();
@@ -116,7 +115,7 @@ impl<'a> SegmentPour<'a> {
         if let Some(pass) = self.pass {
             self.emitted_kinds[pass] = true;
         }
-        // What stands around the I/O comes last: whether there was any is known then.
+        // Facts about the machine come last: by then it is known whether there was I/O.
         let around =
             |place: &usize| self.kinds.get(*place).is_some_and(|(_, _, level)| *level == Level::E);
         let left = (0..self.kinds.len()).filter(|place| !self.emitted_kinds[*place]);
@@ -136,7 +135,7 @@ impl<'a> SegmentPour<'a> {
         if let (None, Some(known)) = (stated, self.streams.get(&header.stream)) {
             return *known;
         }
-        // The block that reports it is damaged: the segment's name does nearly as well.
+        // The block with the time is damaged: the segment's name is nearly as exact.
         let offset_ns = stated.unwrap_or_else(|| {
             let first = first_time(block).map_or(0, Time::ns);
             began_s.saturating_mul(crate::SECOND_NS).saturating_sub(first)
@@ -172,7 +171,7 @@ impl<'a> SegmentPour<'a> {
         let inside = |start: Option<Time>, length_ns: i64| {
             start.is_some_and(|start| {
                 let from = start.ns().saturating_add(offset);
-                // What ends where the stretch begins is not of it.
+                // A record that ends where the interval begins is not part of it.
                 span.touches(from, from.saturating_add(length_ns.saturating_sub(1).max(0)))
             })
         };
@@ -201,7 +200,7 @@ impl<'a> SegmentPour<'a> {
                 }
                 self.stated.insert(known, fact.value.clone());
             }
-            // That it watches shows nothing of what it saw.
+            // A sign of life contains no measurement.
             if timed && fact.key.member_of(key::RECORDER).is_none() {
                 self.begin(&beginning);
             }
@@ -231,7 +230,7 @@ impl<'a> SegmentPour<'a> {
         }
     }
 
-    /// Begins the listing, unless it has begun, with what was stated before.
+    /// Begins the listing, unless it has begun, with the earlier facts.
     fn begin(&mut self, (source, clock): &(Source, Fact)) {
         if std::mem::replace(&mut self.begun, true) {
             return;

@@ -10,9 +10,9 @@
 //! STORE/ages                                           how much was recorded before each file
 //! ```
 //!
-//! A segment is a capture: blocks with two checksums each, readable without the others. So a
-//! recorder that is killed loses the second it was about to write, damage costs the block it hits,
-//! and every command that reads captures reads any file of a store by itself.
+//! A segment is a capture: blocks with two checksums each, readable without the others. So a killed
+//! recorder loses the second it was about to write, damage costs one block, and every command that
+//! reads captures reads any file of a store by itself.
 //!
 //! [`Blocks`], [`thin`], [`SegmentPour`], [`Coverage`], [`LearnedHistograms`] and [`SegmentName`]
 //! compute; [`Store`] and [`Segment`] are the edge to the file system.

@@ -5,14 +5,14 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// How fine the time of a segment is.
+/// The time resolution of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Grain {
     /// As recorded.
     Seconds,
-    /// Added up.
+    /// Downsampled to minutes.
     Minutes,
-    /// Added up once more.
+    /// Downsampled to hours.
     Hours,
 }
 
@@ -53,12 +53,12 @@ impl Grain {
 pub struct SegmentName {
     /// When it began, seconds since 1970.
     pub began_s: i64,
-    /// How fine its time is.
+    /// Its time resolution.
     pub grain: Grain,
 }
 
 impl SegmentName {
-    /// A segment lasts so long at most, s; the recorder begins another one then.
+    /// The maximum length of a segment, s; then the recorder begins another one.
     pub const LENGTH_S: i64 = 3600;
 
     /// The file's name.
@@ -74,7 +74,7 @@ impl SegmentName {
         Some(SegmentName { began_s: unstamp(began)?, grain })
     }
 
-    /// Whether anything of it may lie between these times, ns since 1970.
+    /// Whether it may contain anything between these times, ns since 1970.
     pub fn touches(self, from_ns: i64, to_ns: i64) -> bool {
         let began = self.began_s.saturating_mul(SECOND_NS);
         // A cell may reach beyond the end of the segment that it began in.
@@ -83,21 +83,21 @@ impl SegmentName {
     }
 }
 
-/// How a moment is written in a file's name.
+/// The format of a time in a file's name.
 const STAMP: &str = "%Y%m%dT%H%M%SZ";
 
-/// A moment as `20261122T190312Z`; the last one that a calendar has if it lies beyond.
+/// A time as `20261122T190312Z`; the last representable one if it lies beyond.
 pub fn stamp(seconds: i64) -> String {
     let moment = Timestamp::from_second(seconds);
     let beyond = if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX };
     moment.unwrap_or(beyond).strftime(STAMP).to_string()
 }
 
-/// The way back; `None` if it is no such moment.
+/// Parses such a time; `None` if it is not one.
 pub fn unstamp(text: &str) -> Option<i64> {
     let time = DateTime::strptime(STAMP, text).ok()?;
     let seconds = time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second();
-    // Fewer digits would be read, too.
+    // The parser would accept fewer digits, too.
     (stamp(seconds) == text).then_some(seconds)
 }
 

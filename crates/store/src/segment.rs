@@ -1,10 +1,10 @@
-//! A segment that is being written: whole blocks only, whatever the disk says.
+//! A segment that is being written: whole blocks only, even if the disk fails.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that grows by whole blocks. What could not be written to its end is cut off again.
+/// A file that grows by whole blocks. A partial write is truncated.
 #[derive(Debug)]
 pub struct Segment {
     file: File,
@@ -13,7 +13,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Makes a file that is not there yet, readable by its owner and group.
+    /// Creates a new file, readable by its owner and group.
     ///
     /// # Errors
     /// If there is one, or none can be made.
@@ -35,14 +35,14 @@ impl Segment {
                 Ok(())
             }
             Err(error) => {
-                // If even this fails, the reader passes over what is half written.
+                // If even this fails, the reader skips the partial block.
                 let _ = self.file.set_len(self.whole);
                 Err(error)
             }
         }
     }
 
-    /// Hands it to the disk.
+    /// Syncs it to the disk.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -50,12 +50,12 @@ impl Segment {
         self.file.sync_data()
     }
 
-    /// Bytes of its whole blocks.
+    /// Size of its whole blocks in bytes.
     pub fn bytes(&self) -> u64 {
         self.whole
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

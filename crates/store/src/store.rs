@@ -1,4 +1,4 @@
-//! The folder of a store: its files, and which of them may be sampled or removed.
+//! The folder of a store: its files, and which of them may be downsampled or removed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -26,22 +26,21 @@ const AGES: &str = "ages";
 /// Its folders.
 const SEGMENTS: &str = "segments";
 const INCIDENTS: &str = "incidents";
-/// A larger segment is none of ours.
+/// The maximum size of a segment; larger ones are not ours.
 const LARGEST: u64 = 1 << 28;
-/// The ages of a hundred thousand files.
+/// Room for the ages of a hundred thousand files.
 const LONGEST_AGES: u64 = 8 << 20;
-/// Incidents may take this share of the store.
+/// The maximum share of the store that incidents take.
 const INCIDENTS_SHARE: f64 = 0.5;
-/// Around an incident seconds stay seconds, ns.
+/// This close to an incident seconds are not downsampled, ns.
 const AROUND_NS: i64 = 120 * SECOND_NS;
 
-/// How much is kept. An age is the time that was recorded since: no clock that somebody can set
-/// decides it.
+/// How much is kept. An age is recorded time, so setting a clock does not change it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bounds {
-    /// Nothing older.
+    /// Maximum age.
     pub keep: Duration,
-    /// No more bytes than these.
+    /// Maximum size in bytes.
     pub size: u64,
     /// Seconds become minutes at this age.
     pub seconds: Duration,
@@ -56,16 +55,16 @@ impl Default for Bounds {
     }
 }
 
-/// What a look after a store did.
+/// The result of maintaining a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TendReport {
-    /// Histograms and averages that were added up, and what became of them.
+    /// Histograms and averages before and after downsampling.
     pub thinned: (u64, u64),
     /// Segments that were removed.
     pub segments: u64,
     /// Incidents whose I/Os were removed.
     pub incidents: u64,
-    /// Bytes that the store takes now.
+    /// The store's size now, bytes.
     pub bytes: u64,
 }
 
@@ -76,11 +75,11 @@ pub struct Incident {
     pub id: String,
     /// When it was noticed, s since 1970.
     pub at_s: i64,
-    /// When the last of its I/Os were written, if they are kept.
+    /// When its last I/Os were written, if they are kept.
     pub ended_s: Option<i64>,
     /// Every I/O around it, if they are kept.
     pub capture: Option<PathBuf>,
-    /// What was made of it, if anything was.
+    /// Its verdict, if there is one.
     pub verdict: Option<PathBuf>,
 }
 
@@ -88,16 +87,16 @@ pub struct Incident {
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    /// Held by the recorder as long as it runs.
+    /// The lock, held by the recorder as long as it runs.
     lock: Option<File>,
     /// Empty in a store that is only read.
     ages: Ages,
-    /// They changed since they were written down.
+    /// The ages changed since they were written.
     aged: bool,
 }
 
 impl Store {
-    /// Whether a folder is one.
+    /// Whether a folder is a store.
     pub fn is_one(folder: &Path) -> bool {
         folder.join(MARK).is_file()
     }
@@ -116,7 +115,7 @@ impl Store {
         Ok(Store { folder: folder.to_path_buf(), lock: None, ages: Ages::default(), aged: false })
     }
 
-    /// Opens one to write, made if the folder is empty or not there.
+    /// Opens one to write, and creates it if the folder is empty or missing.
     ///
     /// # Errors
     /// If another recorder writes to it ([`io::ErrorKind::WouldBlock`]), the folder holds something
@@ -147,7 +146,7 @@ impl Store {
         store.settle();
         let mut text = String::new();
         if let Ok(file) = open_plain(&folder.join(AGES)) {
-            // What is damaged or missing of it is estimated.
+            // Damaged or missing ages are estimated.
             let _ = file.take(LONGEST_AGES).read_to_string(&mut text);
         }
         let incidents = store.incidents()?;
@@ -180,7 +179,7 @@ impl Store {
     /// # Errors
     /// If none can be made.
     pub fn segment(&mut self, now_s: i64, ran_s: i64) -> io::Result<Segment> {
-        // One of that second may be there, however coarse it is by now: the clock was set back.
+        // A segment of that second may exist, at any resolution, if the clock was set back.
         let taken: Vec<i64> = self.segments()?.iter().map(|name| name.began_s).collect();
         let mut began_s = now_s;
         while taken.contains(&began_s) {
@@ -203,7 +202,7 @@ impl Store {
         Ok(made)
     }
 
-    /// Writes what was made of an incident: whole, or not at all. See [`Store::keep_ages`].
+    /// Writes an incident's verdict atomically. See [`Store::keep_ages`].
     ///
     /// # Errors
     /// If it cannot be written.
@@ -213,21 +212,21 @@ impl Store {
         Ok(())
     }
 
-    /// A file began after so much recorded time.
+    /// Notes that a file began after this recorded time.
     fn began(&mut self, name: &str, ran_s: i64) {
         self.ages.began(name, ran_s);
         self.aged = true;
     }
 
-    /// Writes down after how much recorded time files began, if any did since. It is not forced to
-    /// the disk; what cannot be written costs nothing now, for what the file lacks is estimated.
+    /// Writes the ages if any file began since. It is not synced; a failure costs nothing, because
+    /// missing ages are estimated.
     pub fn keep_ages(&mut self) {
         if std::mem::take(&mut self.aged) {
             let _ = self.renewed(Path::new(AGES), self.ages.text().as_bytes(), false);
         }
     }
 
-    /// Writes a file of the store anew, and forces it to the disk: whole, or not at all.
+    /// Rewrites a file of the store atomically, and syncs it.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -237,7 +236,7 @@ impl Store {
 
     fn renewed(&self, name: &Path, content: &[u8], forced: bool) -> io::Result<()> {
         let (path, new) = (self.folder.join(name), self.folder.join(name).with_extension("new"));
-        // Nothing that stands there is written through.
+        // An existing link is not followed.
         let _ = fs::remove_file(&new);
         let made = OpenOptions::new().write(true).create_new(true).open(&new);
         let written = made.and_then(|mut file| {
@@ -251,8 +250,8 @@ impl Store {
         Ok(())
     }
 
-    /// All segments, the earliest first; of those that were being sampled when the recorder was
-    /// killed, the sampled one.
+    /// All segments, the earliest first; if the recorder was killed while it downsampled one, only
+    /// the downsampled file.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -297,7 +296,7 @@ impl Store {
         Ok(found.into_values().collect())
     }
 
-    /// When the recorder watched, of a stretch of time.
+    /// When the recorder was watching within an interval.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -313,8 +312,8 @@ impl Store {
         Ok(coverage)
     }
 
-    /// Emits what the segments hold of a stretch of time, and shows what could not be read and when
-    /// nobody watched.
+    /// Emits the segments' records within an interval, and returns what could not be read and the
+    /// gaps.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -349,7 +348,7 @@ impl Store {
         }
     }
 
-    /// Emits one segment by itself, and shows what could not be read; `None` if it is gone.
+    /// Emits one segment, and returns what could not be read; `None` if it is gone.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -370,7 +369,7 @@ impl Store {
         }
     }
 
-    /// Thins what is old and removes what is too old or too much, `ran_s` seconds after the
+    /// Downsamples old segments and removes what exceeds age or size, `ran_s` seconds after the
     /// recorder began. The segment that began at `writing_s` is being written.
     ///
     /// # Errors
@@ -431,7 +430,7 @@ impl Store {
                 break;
             }
             taken = taken.saturating_sub(length(path));
-            // The verdict stays: it is small, and shows what was seen.
+            // The verdict stays: it is small.
             tended.incidents += u64::from(fs::remove_file(path).is_ok());
         }
         let mut all = self.bytes()?;
@@ -470,7 +469,7 @@ impl Store {
         let thinned = thin(Blocks::new(&bytes), grain.length_ns(), keep);
         let coarser = SegmentName { grain, ..name };
         self.replace(&Path::new(SEGMENTS).join(coarser.file()), &thinned.bytes)?;
-        // From here on the sampled one counts, whatever becomes of the other.
+        // From here on the downsampled file counts, even if the other one remains.
         let _ = fs::remove_file(self.folder.join(SEGMENTS).join(name.file()));
         tended.thinned.0 += thinned.cells.0;
         tended.thinned.1 += thinned.cells.1;
@@ -482,7 +481,7 @@ impl Store {
         let mut bytes = Vec::new();
         match open_plain(&path) {
             Ok(file) => file.take(LARGEST).read_to_end(&mut bytes)?,
-            // Thinned or removed meanwhile.
+            // It was downsampled or removed meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -493,7 +492,7 @@ impl Store {
         fs::remove_file(self.folder.join(SEGMENTS).join(name.file())).is_ok()
     }
 
-    /// Clears away what a recorder that was killed left half done.
+    /// Removes what a killed recorder left unfinished.
     fn settle(&self) {
         let Ok(whole) = self.segments() else { return };
         for file in names(&self.folder.join(SEGMENTS)).unwrap_or_default() {
@@ -513,8 +512,7 @@ impl Store {
 }
 
 impl Incident {
-    /// Its name, of when it was noticed and of what: a name that is a file's name, whatever the
-    /// device is called.
+    /// Its name, from time and device; always valid as a file name.
     pub fn id(at_s: i64, device: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '_' };
         let device: String = device.chars().take(40).map(plain).collect();
@@ -522,7 +520,7 @@ impl Incident {
     }
 }
 
-/// Opens a file of a store to read: whoever put a link, a pipe or a device there is reported of it.
+/// Opens a file of a store to read: a link, a pipe or a device is an error.
 ///
 /// # Errors
 /// If it is not a regular file, or cannot be opened.
@@ -538,7 +536,7 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(foreign()) }
 }
 
-/// No link is followed, and no pipe waited for.
+/// No link is followed, and opening a pipe does not block.
 fn plain() -> i32 {
     (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32
 }

@@ -1,4 +1,4 @@
-//! Cells become coarser as they age: histograms and averages of one device and operation add up.
+//! Downsampling: histograms and averages of one device and operation are added up as they age.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use iowhy_model::{
     Device, DeviceId, Distribution, Interval, Nanos, Op, Rates, Sink, Stage, Time, key,
 };
 
-/// A segment, sampled.
+/// A downsampled segment.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ThinSegment {
     /// Its bytes.
@@ -17,18 +17,17 @@ pub struct ThinSegment {
     pub cells: (u64, u64),
 }
 
-/// Stretches of time whose cells wait to be written: 225 counts for each device, operation and
-/// stage.
+/// Intervals whose cells wait to be written: 225 counts for each device, operation and stage.
 const HELD: usize = 8;
 
-/// What tells cells of one stretch of time apart.
+/// The key that distinguishes cells of one interval.
 type Kind = (usize, String, Option<Op>, Stage);
 
-/// When a cell begins, and whether it is one that stays as it is.
+/// When a cell begins, and whether it is kept unchanged.
 type Place = (i64, bool);
 
-/// Adds up what lies within the same `length_ns`, but in the stretches to keep (ns since 1970),
-/// whose cells stay as they are.
+/// Adds up cells within the same `length_ns`, except in the intervals to keep (ns since 1970),
+/// whose cells are unchanged.
 pub fn thin(
     blocks: impl Iterator<Item = (Header, iowhy_capture::Block)>,
     length_ns: i64,
@@ -54,12 +53,12 @@ pub fn thin(
     thinned
 }
 
-/// One stream, being sampled.
+/// One stream, while it is downsampled.
 struct ThinStream {
     length_ns: i64,
     offset_ns: Option<i64>,
     writer: Writer<Vec<u8>>,
-    /// Where each listing goes on.
+    /// Where each listing continues.
     listings: HashMap<u64, usize>,
     histograms: BTreeMap<Place, BTreeMap<Kind, Distribution>>,
     averages: BTreeMap<Place, BTreeMap<(usize, String), Interval>>,
@@ -100,7 +99,7 @@ impl ThinStream {
             self.writer.fact(fact);
         }
         for mut event in section.events {
-            // A segment holds none; what somebody put there is not thrown away.
+            // The recorder writes none into a segment; any that are there are kept.
             let Some(id) = self.device(devices, event.device) else { continue };
             (event.device, event.comm, event.cgroup, event.file) = (id, None, None, None);
             self.writer.event(event);
@@ -136,7 +135,7 @@ impl ThinStream {
                 }
             }
         }
-        // Cells come in order of time; one or two may still be filled.
+        // Cells are in order of time; one or two may still receive counts.
         while self.histograms.len().max(self.averages.len()) > HELD {
             self.write_cells(HELD / 2);
         }
@@ -151,7 +150,7 @@ impl ThinStream {
         Some(here)
     }
 
-    /// Which cell a time belongs to: one of the new length, or its own where it is to be kept.
+    /// The cell of a time: one of the new length, or its own in an interval to keep.
     fn place(&self, start: Option<Time>, keep: &[Range<i64>]) -> Place {
         let Some(start) = start else { return (i64::MIN, false) };
         let wall = start.ns().saturating_add(self.offset_ns.unwrap_or(0));
@@ -161,7 +160,7 @@ impl ThinStream {
         (start.ns().div_euclid(self.length_ns).saturating_mul(self.length_ns), false)
     }
 
-    /// Writes the earliest cells until so many are left.
+    /// Writes the earliest cells until this many are left.
     fn write_cells(&mut self, left: usize) {
         while self.histograms.len() > left {
             let Some((_, cell)) = self.histograms.pop_first() else { break };
@@ -178,7 +177,7 @@ impl ThinStream {
                 self.writer.interval(one);
             }
         }
-        // A buffer does not refuse.
+        // Writing into a buffer does not fail.
         let _ = self.writer.flush();
     }
 
@@ -212,8 +211,8 @@ fn joined(
     Some(Nanos(last.saturating_sub(start?.ns())))
 }
 
-/// Adds the averages of a later stretch, each weighted by its time, latencies by their I/Os.
-/// Between the two nothing was done: idle seconds are not recorded.
+/// Adds the averages of a later interval, weighted by time, latencies by I/Os. The time between
+/// them was idle: idle seconds are not recorded.
 fn add(known: &mut Interval, later: &Interval) {
     let seconds = |one: &Interval| one.length.map_or(0.0, |length| length.ns() as f64 / 1e9);
     let (before, after) = (seconds(known), seconds(later));
@@ -231,7 +230,7 @@ fn add(known: &mut Interval, later: &Interval) {
             continue;
         }
         let (a, b) = (a.unwrap_or_default(), b.unwrap_or_default());
-        // An operation that a stretch leaves out did nothing in it.
+        // A missing operation had no I/O in that interval.
         let rate = |a: Option<f64>, b: Option<f64>| match (a, b) {
             (None, None) => None,
             _ => Some((a.unwrap_or(0.0) * before + b.unwrap_or(0.0) * after) / all),
@@ -255,7 +254,7 @@ fn add(known: &mut Interval, later: &Interval) {
     known.queue_len = mean(known.queue_len, later.queue_len);
     known.active_len = mean(known.active_len, later.active_len);
     known.busy = mean(known.busy, later.busy);
-    // Latencies over all operations follow from the rates; none is kept that does not.
+    // Latencies over all operations are derived from the rates; any other is dropped.
     (known.await_ns, known.device_ns, known.wait_ns, known.svctm_ns) = (None, None, None, None);
     known.in_flight = later.in_flight;
     known.length = joined(known.start, known.length, later.start, later.length)

@@ -1,4 +1,5 @@
-//! A store that was cut, damaged, sampled or killed: read as far as it goes, losses counted.
+//! A store that was truncated, damaged, downsampled or killed: what is readable is read, losses are
+//! counted.
 
 #![allow(clippy::expect_used, clippy::panic)]
 
@@ -31,7 +32,7 @@ impl Drop for Folder {
     }
 }
 
-/// So many seconds of a disk that reads at 100 IOPS, 1 ms each, a block a second.
+/// This many seconds of a disk that reads at 100 IOPS, 1 ms each, a block a second.
 fn seconds(stream: u64, from_s: i64, count: i64) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), stream);
     let histograms = writer.begin(Source::new("block-trace", "live", Level::B));
@@ -118,7 +119,7 @@ fn minutes_hold_what_their_seconds_held_and_incidents_stay_sharp() {
     let fine = seconds(7, 0, 600);
     let minutes = thin(Blocks::new(&fine), Grain::Minutes.length_ns(), &[]);
     let (ios, rows, damage) = sums(&minutes.bytes);
-    // 5000 s since boot is not a whole minute: eleven are touched.
+    // 5000 s since boot is not a whole minute, so eleven minutes are affected.
     assert_eq!((ios, rows, damage), (60_000, 11, 0));
     assert_eq!(minutes.cells, (1200, 22));
     assert!(minutes.bytes.len() * 20 < fine.len(), "{} of {}", minutes.bytes.len(), fine.len());
@@ -192,7 +193,7 @@ fn old_segments_are_thinned_then_removed_and_the_size_holds() {
     assert_eq!(tended.segments, 1);
     assert!(tended.thinned.0 == 1800 && tended.thinned.1 < 40, "{tended:?}");
     assert!(tended.bytes < before);
-    // An incident takes its share at most; its verdict stays.
+    // Incidents take their share at most; a verdict stays.
     for at in 0..4 {
         let id = Incident::id(WALL_S + now + at, "dm-0/x");
         store.incident(&id, now + at).expect("a file").append(&vec![0; 4000]).expect("room");
@@ -247,8 +248,7 @@ fn a_file_without_a_name_of_ours_is_left_alone_and_rubbish_is_counted() {
     assert!(segments.join("notes.txt").exists());
 }
 
-/// One recorder after the other, each with a wall clock that is wrong in its own way, tended each
-/// hour.
+/// One recorder after the other, each with a different wrong wall clock, maintained each hour.
 #[test]
 fn a_wrong_clock_removes_nothing_and_hides_nothing() {
     const DAY: i64 = 86_400;
@@ -357,7 +357,7 @@ fn what_was_not_watched_is_known() {
     };
     assert!(watched(0, 0) && watched(120, 120) && watched(200, 300) && watched(1249, 1249));
     assert!(!watched(-40, -30) && !watched(270, 270) && !watched(300, 900) && !watched(1300, 1400));
-    // Nothing lies there: no fact of the time before is reported of it.
+    // There are no records there, so no earlier fact is emitted for it.
     let mut recording = Recording::new();
     let span = Span { from_ns: at(300), to_ns: at(900) };
     let (emitted, ..) = store.emit(span, &mut recording).expect("it can be read");

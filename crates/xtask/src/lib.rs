@@ -1,5 +1,4 @@
-//! What this repository does with itself. Uses no other crate of this tree, so it is built in a
-//! moment.
+//! Development tasks of this repository. Uses no other crate of this tree, so it builds quickly.
 //!
 //! - [`new`] begins a member of a list: `xtask new format NAME`.
 //! - [`results`] writes the tables of docs/results anew: `xtask results PAGE...`.

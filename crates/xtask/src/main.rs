@@ -1,4 +1,4 @@
-//! `xtask`: what this repository does with itself. `xtask test` runs all tests, `xtask results`
+//! `xtask`: development tasks of this repository. `xtask test` runs all tests, `xtask results`
 //! writes the tables of docs/results, `xtask new` begins a member of a list, `xtask licences` and
 //! `xtask sbom` what the packages say of their parts.
 

@@ -1,5 +1,5 @@
-//! `xtask new MEMBER NAME`: begins a member of one of the lists, so that nobody copies another one
-//! by hand.
+//! `xtask new MEMBER NAME`: creates a member of one of the lists, so that none has to be copied by
+//! hand.
 //!
 //! A member is its file and its entry in its list; a verdict has a line in the list of verdicts
 //! besides. A test makes one of each in a copy of the tree, counts the files that changed, and has
@@ -8,7 +8,7 @@
 use std::io;
 use std::path::Path;
 
-/// What can be begun: a word, where it goes, and what is written.
+/// The kinds of members: name, location, and template.
 struct Member {
     word: &'static str,
     /// The folder of the members, beside which stands the list: `FOLDER.rs`.
@@ -79,7 +79,7 @@ pub fn new(root: &Path, word: &str, name: &str) -> io::Result<Vec<String>> {
     let words: Vec<&str> = MEMBERS.iter().map(|member| member.word).collect();
     let member = MEMBERS.iter().find(|member| member.word == word);
     let member =
-        member.ok_or_else(|| wrong(format!("`{word}` is none of {}", words.join(", "))))?;
+        member.ok_or_else(|| wrong(format!("`{word}` is not one of {}", words.join(", "))))?;
     let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     let is_detector = word == "detector";
     let parts: Vec<&str> = name.split(['-', '.']).collect();

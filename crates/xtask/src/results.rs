@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_stands_between_the_marks_is_replaced() {
+    fn only_text_between_the_marks_is_replaced() {
         let page = "# A\n\n<!-- results: one -->\n| 1 |\n<!-- end -->\n\nB\n\n\
                     <!-- results: two -->\n```\n2\n```\n<!-- end -->\n";
         let now = replaced(page, |command| Ok(format!("{command} again\n"))).unwrap();

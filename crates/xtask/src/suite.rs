@@ -16,15 +16,15 @@ use std::time::Instant;
 pub use build::Program;
 pub use test_count::TestCount;
 
-/// What comes before the tests: a name, and what cargo is told.
+/// Steps before the tests: a name, and the arguments of cargo.
 const STEPS: [(&str, &[&str]); 3] = [
     ("format", &["fmt", "--all", "--check"]),
     (
         "lints",
         &["clippy", "--quiet", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"],
     ),
-    // Of some packages alone, other features of what they need would be asked for: all would be
-    // built anew.
+    // Selecting packages would change features of their dependencies, and everything would be
+    // rebuilt.
     ("examples of the libraries", &["test", "--quiet", "--locked", "--doc", "--workspace"]),
 ];
 

@@ -1,7 +1,7 @@
 //! The laws of the tree as tests: arrows between crates, lists, headings, names, leaks.
 //!
-//! Each rule walks the [`Tree`] and returns complaints: where, what is wrong, what to do. A
-//! rule about something that does not exist yet has nothing to complain of.
+//! Each rule walks the [`Tree`] and returns complaints: where, what is wrong, what to do. A rule
+//! about something that does not exist yet returns none.
 
 mod arrows;
 mod cycles;

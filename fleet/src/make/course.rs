@@ -1,4 +1,4 @@
-//! A disk's course of time: what it is asked, and what its requests take.
+//! A disk over time: its load, and the latencies of its requests.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -7,11 +7,11 @@ use rand_distr::{Distribution, StandardNormal};
 use super::bell::Bell;
 use super::disks::{Disk, FaultKind};
 
-/// Fewer requests are drawn one by one, more by bucket.
+/// Fewer requests are drawn individually, more by bucket.
 const ONE_BY_ONE: f64 = 40.0;
 /// Fewer expected in a bucket follow Poisson's distribution, more the normal one, rounded.
 const FEW: f64 = 20.0;
-/// Requests do not lie further from their median than so many standard deviations.
+/// Maximum distance of a request from the median, in standard deviations.
 const FURTHEST: f64 = 4.0;
 /// Spread of what is late in a tail, a logarithm.
 const TAIL_SIGMA: f64 = 0.4;
@@ -82,7 +82,7 @@ impl<'a> Course<'a> {
         let slower = disk.own * disk.firmware_factor * factor;
         let need = [0, 1].map(|op| disk.model.service_us[op] * slower);
         let shares = [disk.reads, 1.0 - disk.reads];
-        // What is asked beyond what the channels can serve comes later; nobody asks for ever.
+        // Load beyond the capacity of the channels is served later; the backlog is bounded.
         let mean_need = need[0] * shares[0] + need[1] * shares[1];
         let most = 0.93 * disk.model.channels * 1e6 / mean_need;
         let done = asked.min(most);

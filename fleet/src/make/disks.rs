@@ -1,4 +1,4 @@
-//! The disks of a generated fleet: what they are, and what ails them.
+//! The disks of a generated fleet and their faults.
 
 use std::path::Path;
 
@@ -14,12 +14,11 @@ use super::models::{MODELS, Model};
 pub enum FaultKind {
     /// Slower from some hour on: by this factor.
     Steady(f64),
-    /// Slower for some hours, again and again: by this factor, so many hours of a period of so
-    /// many.
+    /// Slower at intervals: by this factor, for this many hours of each period.
     Fits(f64, f64, f64),
     /// Slower day by day, up to this factor at the end.
     Creeping(f64),
-    /// So many of a hundred requests take so many times longer.
+    /// This many of a hundred requests take this many times longer.
     Tail(f64, f64),
 }
 
@@ -33,11 +32,11 @@ pub struct Disk {
     pub model: Model,
     /// With what firmware.
     pub firmware: &'static str,
-    /// What it needs beside its model's others.
+    /// Its service time relative to others of its model.
     pub own: f64,
-    /// What it is asked for beside an ordinary one.
+    /// Its load relative to an ordinary disk.
     pub load: f64,
-    /// From this hour on, and so many times as much: hot, and not faulty.
+    /// From this hour on, this many times the load: hot, but not faulty.
     pub hot: Option<(f64, f64)>,
     /// What ails it, and from which hour on.
     pub faulty: Option<(FaultKind, f64)>,

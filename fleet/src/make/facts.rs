@@ -1,4 +1,4 @@
-//! What is known of a generated host and its disks, as an export reports it each day.
+//! Facts about a generated host and its disks, as in a daily export.
 
 use std::sync::Arc;
 

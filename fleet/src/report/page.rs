@@ -1,4 +1,4 @@
-//! The page: verdict, maps, who is accused, what they share, since when, what was not judged.
+//! The page: verdict, maps, accused disks, what they share, since when, what was not judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Who is accused, at a false discovery rate.
+//! Accusations at a false discovery rate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +8,16 @@ use super::groups;
 use super::hours::Disks;
 use super::stretches::Scale;
 
-/// Of those accused, this share may be well.
+/// The share of accused disks that may be healthy.
 pub const RATE: f64 = 0.01;
-/// A disk that is slower by less than this factor is none to be accused.
+/// Minimum factor for accusing a disk.
 const FACTOR: f64 = 1.3;
-/// What firmwares cost follows from the curve, and the curve from what firmwares cost: so many
-/// times.
+/// Iterations: the cost of firmwares depends on the curve, and the curve on that cost.
 const ROUNDS: usize = 3;
-/// A model needs so many disks to compare one with the others.
+/// Minimum disks of a model for comparing one with the others.
 pub const PEERS: usize = 8;
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts {
     /// Groups, the widest first, then disks, the most certain first.

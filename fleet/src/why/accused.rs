@@ -1,4 +1,4 @@
-//! One accusation: whom, when, by how much.
+//! One accusation: subject, time, factor.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::expected::Means;
 use super::hours::{Disk, Disks};
 use super::stretches::Stretch;
 
-/// Whom it is about.
+/// Its subject.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// All disks of a model, from some hour on.

@@ -1,4 +1,4 @@
-//! What the median disk of a model needs at each load.
+//! The latency of the median disk of a model at each load.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Of the disks of a model, each with its clock.
+    /// For the disks of a model, each with its clock.
     pub fn of(disks: &[(&Disk, f64)], op: usize) -> Curve {
         // One value of each disk and load, so that a busy disk is not many.
         let mut known: BTreeMap<i64, Vec<f64>> = BTreeMap::new();

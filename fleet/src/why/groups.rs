@@ -1,4 +1,4 @@
-//! What disks have in common is not their own: model, firmware, label, host.
+//! Shared causes: model, firmware, label, host.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::stretches::{Scale, Stretch, middle};
 
 /// Fewer members are no group.
 const MEMBERS: usize = 4;
-/// A group that is slower by less than this factor is none to be accused.
+/// Minimum factor for accusing a group.
 const FACTOR: f64 = 1.15;
 /// Of its members, this share is slower than half of the group's excess.
 const TOGETHER: f64 = 0.6;

@@ -9,7 +9,7 @@ use crate::columns::{text, texts, whole};
 use crate::engine::Fleet;
 use crate::tables::Table;
 
-/// Fewer I/Os in an hour have no mean to speak of.
+/// Minimum I/Os of an hour for a mean.
 const FEWEST: i64 = 30;
 /// Hosts asked at a time, which bounds the memory.
 const HOSTS: usize = 48;
@@ -29,7 +29,7 @@ pub struct Hour {
     pub bytes: f64,
 }
 
-/// What is asked of a disk.
+/// The load of a disk.
 pub const OPS: [&str; 2] = ["read", "write"];
 
 /// A disk with its hours.
@@ -224,7 +224,7 @@ pub fn escaped(name: &str) -> String {
 /// The name of what groups disks by how long they have been on.
 const AGE: &str = "age";
 
-/// A power-on time in hours; `None` in a unit that is none of time.
+/// A power-on time in hours; `None` if its unit is not a time.
 fn in_hours(number: i64, unit: &str) -> Option<i64> {
     match unit {
         "h" => Some(number),
@@ -242,7 +242,7 @@ fn years(hours: i64) -> String {
     }
 }
 
-/// What is known of hosts and disks.
+/// Facts about hosts and disks.
 async fn state(fleet: &Fleet, disks: &mut Disks) -> anyhow::Result<()> {
     // Each row is looked at: what the footers count is there.
     answers::expected(fleet, Table::Facts, Some("kind IS NOT NULL")).await?;

@@ -4,7 +4,7 @@ use super::expected::{median, spread};
 
 /// Lengths that are looked at, hours; all of the time beside them.
 const LENGTHS: [usize; 6] = [3, 6, 12, 24, 48, 96];
-/// Of a stretch, this share of hours must be known.
+/// Minimum share of known hours in an interval.
 const KNOWN: f64 = 0.6;
 /// Disks do not stand apart by less than this, logarithm: age, place and temperature alone do that.
 const LEAST_SPREAD: f64 = 0.03;

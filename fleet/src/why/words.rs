@@ -64,7 +64,7 @@ pub fn write(
     Ok(())
 }
 
-/// What came of it, in capitals.
+/// The result, in capitals.
 pub fn headline(verdicts: &Verdicts) -> String {
     let groups =
         verdicts.accused.iter().filter(|one| !matches!(one.whom, Subject::Disk(_))).count();
@@ -92,7 +92,7 @@ pub fn compared(disks: &Disks, verdicts: &Verdicts) -> String {
     )
 }
 
-/// Who is accused.
+/// The accused.
 pub fn name(disks: &Disks, one: &Accusation) -> String {
     match &one.whom {
         Subject::Model(model) => format!("model {model}"),
@@ -248,7 +248,7 @@ pub fn refuted(one: &Accusation) -> &'static str {
     }
 }
 
-/// What it rests on.
+/// Its evidence.
 pub fn evidence(one: &Accusation) -> String {
     let hours = many(one.stretch.to - one.stretch.from, "hour");
     let (score, p) = (one.stretch.score, one.stretch.p);

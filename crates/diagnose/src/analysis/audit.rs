@@ -1,4 +1,4 @@
-//! Do the numbers agree with each other? What does not is doubted, and named.
+//! Checks whether the numbers agree with each other. Those that do not are doubted, and named.
 //!
 //! The audit runs before anything is judged: a row that contradicts itself is not used against a
 //! device. `report.inconsistent` reports what was found.
@@ -18,8 +18,8 @@ pub const LITTLE_TOLERANCE: f64 = 0.10;
 pub const LINK_BYTES_PER_S: f64 = 32e9;
 /// Rows with less in flight are all rounding: aqu-sz is printed to 0.01.
 const LITTLE_FROM: f64 = 0.5;
-/// Below that a deviation by half still tells, from a tenth of a request in flight on and over so
-/// many requests that one or two at the edges do not matter.
+/// Below that a deviation by half is still significant, if at least a tenth of a request is in
+/// flight and one or two requests at the edges do not matter.
 const FAINT_FROM: f64 = 0.1;
 const FAINT_TOLERANCE: f64 = 0.5;
 const FAINT_REQUESTS: f64 = 30.0;
@@ -32,25 +32,25 @@ const IN_JIFFIES: RangeInclusive<(u32, u32)> = (5, 0)..=(5, 6);
 /// from when the driver has it: what waits in a scheduler, which blk-mq has since 4.11, is in no
 /// queue (blk_mq_in_flight, block/blk-mq.c, and part_round_stats, block/blk-core.c).
 const OF_THE_DRIVER: RangeInclusive<(u32, u32)> = (4, 11)..=(4, 20);
-/// So many in flight for each that completed, beyond what those waited, are requests that did not
-/// complete (a choice).
+/// This many in flight per completion, beyond what those waited, are requests that did not complete
+/// (a choice).
 const HANGS: f64 = 0.5;
 /// Flushes in the queue at once: one runs while the next are gathered into one (block/blk-flush.c).
 const FLUSHES: f64 = 2.0;
-/// A run in which the sum of all waits exceeds the time it took, times what it had in flight at
-/// most, by this much, had more in flight than it says, or its clock or counts are wrong.
+/// If the sum of all waits exceeds the duration of a run times its maximum in flight by this
+/// factor, it had more in flight than it reports, or its clock or counts are wrong.
 const OVERRUN: f64 = 1.10;
 
-/// What a kernel counts as the queue beside what requests waited.
+/// What a kernel counts as the queue beside the waits of requests.
 #[derive(Clone, Copy, PartialEq)]
 enum QueueCount {
-    /// All that waited, and all of it.
+    /// Waiting requests over all time.
     Whole,
     /// Perhaps the whole jiffies of each request only.
     Jiffies,
     /// Perhaps what the driver has only.
     Driver,
-    /// Nobody says which kernel it was.
+    /// The kernel version is unknown.
     Unknown,
 }
 
@@ -68,7 +68,7 @@ pub struct Inconsistency {
 pub enum Contradiction {
     /// Queue length is not rate times latency.
     Little {
-        /// The place of the interval in its listing.
+        /// The index of the interval in its listing.
         interval: usize,
         /// Completions per second.
         per_s: f64,
@@ -81,9 +81,9 @@ pub enum Contradiction {
     },
     /// A request would have moved faster than any link does.
     TooFast {
-        /// The place of the interval in its listing.
+        /// The index of the interval in its listing.
         interval: usize,
-        /// Mean size of a request.
+        /// Mean request size.
         bytes: f64,
         /// Mean latency, ms.
         await_ms: f64,
@@ -93,25 +93,25 @@ pub enum Contradiction {
     /// More in flight, or waiting for longer, than can be: a counter wrapped or was reset within
     /// the row.
     Wrapped {
-        /// The place of the interval in its listing.
+        /// The index of the interval in its listing.
         interval: usize,
-        /// What is said to be in flight, or how long a request waited, s.
+        /// The reported number in flight, or the wait of a request, s.
         value: Absurd,
     },
-    /// A request counts as in flight all the time that is none of those that completed.
+    /// A request is in flight all the time without being one of those that completed.
     Phantom {
-        /// The place of the device's first interval in its listing.
+        /// The index of the device's first interval in its listing.
         interval: usize,
-        /// Rows, all of which show it.
+        /// Number of rows, all of which show it.
         rows: usize,
-        /// Mean queue length as printed, of which so many are in flight all the time.
+        /// The printed mean queue length, and how many of it are in flight all the time.
         queue_len: f64,
         /// What the requests that completed need in flight at most, rate times latency.
         needed: f64,
     },
     /// All waits together are longer than the run that contained them.
     Overrun {
-        /// The place of the distribution in its listing.
+        /// The index of the distribution in its listing.
         distribution: usize,
         /// Requests.
         n: u64,
@@ -147,10 +147,10 @@ pub const LONGEST_WAIT_S: f64 = 3600.0;
 /// device does on a large machine (null_blk, ten million).
 const MOST_PER_S: f64 = 1e9;
 
-/// Busy time beyond the whole by more than its edges and a tick of the clock at each can do (a
-/// choice), over so many seconds at least. Linux counts the time of a request when it ends
-/// (update_io_ticks, block/blk-core.c from 5.0 on), so that a row in which a long one ends has the
-/// time of the rows before: all of them together must be too much, and one alone much too much.
+/// Busy time beyond the interval by more than its edges and a clock tick at each can explain (a
+/// choice), over at least this many seconds. Linux counts the time of a request when it ends
+/// (update_io_ticks, block/blk-core.c from 5.0 on), so a row in which a long one ends includes time
+/// of earlier rows: all rows together must exceed the bound, or one by far.
 const MOST_BUSY: f64 = 1.1;
 const MOST_BUSY_ALONE: f64 = 1.3;
 const WHOLE_S: f64 = 0.9;
@@ -190,7 +190,7 @@ pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
         let found = phantoms(known).into_iter();
         inconsistencies.extend(found.map(|kind| Inconsistency { listing, kind }));
         for (place, distribution) in known.distributions.iter().enumerate() {
-            // A watcher of the whole system (it knows when it began) sees many waits side by side.
+            // A system-wide source (it knows its start) sees many waits at once.
             if distribution.layer == Layer::Block || distribution.start.is_some() {
                 continue;
             }
@@ -199,8 +199,8 @@ pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
             else {
                 continue;
             };
-            // Waits overlap as far as the run had requests in flight; where nobody reports how
-            // many, no sum of waits is too long.
+            // Waits overlap up to the number in flight; if that is unknown, no sum of waits is too
+            // long.
             let Some(at_once) = at_once[listing].on(distribution.device) else { continue };
             let n = histogram.count();
             if took.ns() > 0 && mean * n as f64 > OVERRUN * at_once * took.ns() as f64 {
@@ -218,19 +218,18 @@ pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
     inconsistencies
 }
 
-/// Busy all the time, in so many rows, while what completed was in flight for at most so much of
-/// it, a tick of the clock added to each (choices; update_io_ticks of block/blk-core.c counts whole
-/// ticks from 5.0 on, of 10 ms at most).
+/// Busy all the time in at least this many rows, while completed requests account for at most this
+/// share, with a clock tick added to each (choices; update_io_ticks of block/blk-core.c counts
+/// whole ticks from 5.0 on, of 10 ms at most).
 const ALWAYS_BUSY: f64 = 0.99;
 const PHANTOM_ROWS: usize = 3;
 const HARDLY: f64 = 0.5;
 const TICK_S: f64 = 0.01;
-/// And a queue that is longer by a whole number, the same in every row: numbers are printed to a
-/// hundredth.
+/// And a queue longer by a whole number, the same in every row: numbers are printed to a hundredth.
 const WHOLE: f64 = 0.02;
 
-/// Devices that are busy in every row with requests that never complete, while others come and go
-/// at once: the kernel's counter of requests in flight has lost an end, or a request hangs.
+/// Devices that are busy in every row with requests that never complete, while others are served at
+/// once: the kernel's in-flight counter missed a completion, or a request hangs.
 fn phantoms(listing: &Listing) -> Vec<Contradiction> {
     let mut found: Vec<Contradiction> = Vec::new();
     let mut rows_of: HashMap<DeviceId, Option<(usize, usize, f64, f64)>> = HashMap::new();
@@ -256,7 +255,7 @@ fn phantoms(listing: &Listing) -> Vec<Contradiction> {
     found
 }
 
-/// How many are in flight in a row that none of its requests was, and what these need.
+/// The number in flight in a row beyond its own requests, and the busy time of these.
 fn phantom(row: &Interval) -> Option<(f64, f64)> {
     row.busy.filter(|busy| *busy >= ALWAYS_BUSY)?;
     let per_s = row.ios_per_s() + row.of(Op::Flush).map_or(0.0, |known| known.ios_per_s);
@@ -270,8 +269,8 @@ fn phantom(row: &Interval) -> Option<(f64, f64)> {
     is_leak.then_some((rest.round(), needed))
 }
 
-/// Requests that the runs of a listing have in flight at most, where their source reports it: one
-/// where the program waits for each call, depth times jobs of a load generator.
+/// Maximum requests in flight of the runs of a listing, if the source reports it: one if the
+/// program waits for each call, depth times jobs for a load generator.
 #[derive(Default)]
 pub struct AtOnce {
     any: Option<f64>,
@@ -279,7 +278,7 @@ pub struct AtOnce {
 }
 
 impl AtOnce {
-    /// Of the runs of a listing.
+    /// For the runs of a listing.
     pub fn of(listing: &Listing) -> AtOnce {
         let mut known = AtOnce::default();
         for fact in listing.facts.iter().filter(|fact| fact.key == key::RUN_AT_ONCE) {
@@ -301,12 +300,12 @@ impl AtOnce {
 }
 
 /// Whether a device breaks Little's law in most of its rows, and over all of them together. A row
-/// whose edge cuts a freeze or a batch breaks it alone: before Linux 5.0 the queue is integrated as
-/// time passes and a wait is counted when it ends, so that what one row lacks another has. Over all
-/// rows only the requests at both ends of the listing are left to differ.
+/// whose edge cuts a freeze or a batch breaks it alone: before Linux 5.0 the queue is integrated
+/// continuously and a wait is counted when it ends, so one row has what another lacks. Over all
+/// rows only the requests at both ends of the listing can differ.
 fn is_persistent(intervals: &[Interval], of: &Interval, queue: QueueCount) -> bool {
     let reported = |row: &&Interval| row.device == of.device && row.queue_len.is_some();
-    // Two hundred rows tell as much as a day of them.
+    // Two hundred rows are as good as a day of them.
     let rows: Vec<&Interval> = intervals.iter().filter(reported).take(200).collect();
     let heard = rows.iter().filter(|row| {
         row.mean_await_ns().is_some() && row.queue_len.is_some_and(|queue| queue >= FAINT_FROM)
@@ -430,28 +429,28 @@ fn little(place: usize, interval: &Interval, queue: QueueCount) -> Option<Contra
     let deviation = elasticity::little_deviation(per_s, await_ns, queue_len)?;
     // Printed digits: a rate of 0.3 and a wait of 8.00 are each known to a few per cent at best.
     let rounding = 0.005 / queue_len + 0.005 / per_s + 5_000.0 / await_ns.max(5_000.0);
-    // With little in flight the edges of the interval weigh more: only a factor counts, and only
-    // over many requests.
+    // With few requests in flight the edges of the interval weigh more: only a large factor over
+    // many requests counts.
     let faint = queue_len.max(per_s * await_ns / 1e9) < LITTLE_FROM || queue_len < LITTLE_FROM;
     let requests = per_s * interval.length.map_or(1.0, |length| length.seconds());
     let tolerance = if faint { FAINT_TOLERANCE } else { LITTLE_TOLERANCE };
     let reported = !faint || requests >= FAINT_REQUESTS;
-    // The kernel counts flushes into the queue, if at all, but into no rate (part_round_stats and
-    // blk_account_io_flush, block/blk-core.c and blk-flush.c): the queue beside them must agree, or
-    // the whole.
+    // The kernel counts flushes in the queue, if at all, but in no rate (part_round_stats and
+    // blk_account_io_flush, block/blk-core.c and blk-flush.c): either the queue without them must
+    // agree, or all of it.
     let beside = queue_len - flushing(interval);
     let without_flushes = (per_s * await_ns / 1e9 - beside).abs() / queue_len;
     if beside < queue_len && without_flushes <= tolerance + rounding {
         return None;
     }
-    // A listing without a column for flushes shows them in the queue alone, beside writes.
+    // A listing without a column for flushes shows them only in the queue, beside writes.
     let unseen = interval.of(Op::Flush).is_none() && interval.of(Op::Discard).is_none();
     let writes = interval.of(Op::Write).is_none_or(|known| known.ios_per_s > 0.0);
     let surplus = queue_len - per_s * await_ns / 1e9;
     if unseen && writes && (0.0..=FLUSHES).contains(&surplus) {
         return None;
     }
-    // Who prints svctm may run on such a kernel, too, if it does not say on which.
+    // A tool that prints svctm may run on such a kernel, too, if the version is unknown.
     let of_the_driver =
         queue == QueueCount::Driver || queue == QueueCount::Unknown && interval.svctm_ns.is_some();
     let in_jiffies = matches!(queue, QueueCount::Jiffies | QueueCount::Unknown);
@@ -460,8 +459,8 @@ fn little(place: usize, interval: &Interval, queue: QueueCount) -> Option<Contra
     if is_counted_short {
         return None;
     }
-    // What is in flight when the interval begins and ends is in the queue of one interval and in
-    // the wait of another: by as much as the wait is of the interval, at most.
+    // Requests in flight at the edges are in the queue of one interval and in the wait of another:
+    // by at most the ratio of wait to interval.
     let edges = await_ns / 1e9 / interval.length.map_or(1.0, |length| length.seconds()).max(1e-9);
     (reported && deviation.abs() > tolerance + rounding + edges).then_some(Contradiction::Little {
         interval: place,
@@ -472,7 +471,7 @@ fn little(place: usize, interval: &Interval, queue: QueueCount) -> Option<Contra
     })
 }
 
-/// Whether so much is in the queue and in no wait that requests did not complete in the interval:
+/// Whether the queue exceeds the waits by so much that requests did not complete in the interval:
 /// they hang, or it is too short for them.
 fn may_hang(interval: &Interval) -> bool {
     let (Some(queue), Some(wait_ns)) = (interval.queue_len, interval.mean_await_ns()) else {

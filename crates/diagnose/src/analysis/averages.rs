@@ -1,7 +1,7 @@
-//! The averages of what was traced: what `iostat` would have shown of the same I/Os.
+//! Averages of a trace, as `iostat` would have shown them.
 //!
-//! A rich input never judges worse than a poor one that follows from it, so the poor one is judged
-//! as well.
+//! A detailed input must not be judged worse than averages derived from it, so these are judged as
+//! well.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use iowhy_model::{
 use crate::analysis::requests::{self, Requests};
 use crate::measures::spans::Spans;
 
-/// Length of a row, ns: a second, as iostat's.
+/// Length of a row, ns: a second, as in iostat.
 const ROW_NS: i64 = 1_000_000_000;
 
-/// A recording of the same listings that holds rows of averages where single I/Os were; `None` if
-/// there were none in sequence.
+/// A recording of the same listings with rows of averages instead of single I/Os; `None` if there
+/// are none in sequence.
 pub fn of(recording: &Recording, traced: &[Requests]) -> Option<Recording> {
     if traced.is_empty() {
         return None;
@@ -37,7 +37,7 @@ pub fn of(recording: &Recording, traced: &[Requests]) -> Option<Recording> {
     Some(averages)
 }
 
-/// The rows of one device: whole seconds, or all of a trace that is shorter.
+/// The rows of one device: whole seconds, or all of a shorter trace.
 fn rows(of: &Requests) -> Vec<Interval> {
     let stretches = || of.events.iter().filter_map(|event| requests::stretch(event));
     let on_device = of.events.iter().filter_map(|event| requests::on_device(event));

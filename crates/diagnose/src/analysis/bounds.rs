@@ -1,34 +1,34 @@
-//! How much of a recording is judged: all of it, but of more devices and listings than any machine
-//! has those of most time waited.
+//! Limits what is judged: of more devices and listings than any machine has, those with most time
+//! waited.
 //!
-//! Detectors hold devices and listings against each other, so their work grows faster than their
-//! number. What is left out is counted, and whoever asks for the verdict shows it.
+//! Detectors compare devices and listings with each other, so their work grows faster than the
+//! number. What is left out is counted, and the caller reports it.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use iowhy_model::{DeviceId, FactKey, Level, Listing, Recording, key};
 
-/// Devices and listings judged: a choice, far above the disks of a large server and the captures of
-/// a long day, and what is judged within seconds.
+/// Maximum devices and listings judged: a choice, far above the disks of a large server and the
+/// captures of a long day, and still judged within seconds.
 pub const DEVICES: usize = 768;
 pub const LISTINGS: usize = 1536;
-/// Of these so many parts in four are those of most time waited or most log events, each; the rest
-/// are spread over all others, for a device is compared with its peers.
+/// Parts in four for those with most time waited, and for those with most log events; the rest are
+/// spread over all others, because a device is compared with its peers.
 const WORST: usize = 2;
 const COMPLAINTS: usize = 1;
 
-/// How much of what there was is judged.
+/// How much was judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct JudgedShare {
-    /// Devices of which anything is known, and those judged.
+    /// Devices with any records, and those judged.
     pub devices: (usize, usize),
-    /// The same of listings.
+    /// The same for listings.
     pub listings: (usize, usize),
 }
 
 impl JudgedShare {
-    /// What is left out of a recording's verdict; `None` if nothing is.
+    /// What a recording's verdict leaves out; `None` if nothing.
     pub fn of(recording: &Recording) -> Option<JudgedShare> {
         let (devices, listings) = (weights(recording).len(), recording.listings.len());
         let judged = JudgedShare {
@@ -60,7 +60,7 @@ struct Weight {
     log_events: f64,
 }
 
-/// The recording, or of one that is too large the part that is judged. Listings keep their places.
+/// The recording, or the judged part if it is too large. Listings keep their indexes.
 pub fn bounded(recording: &Recording) -> Cow<'_, Recording> {
     let devices = weights(recording);
     if devices.len() <= DEVICES && recording.listings.len() <= LISTINGS {
@@ -95,12 +95,12 @@ fn chosen<T: Copy + Ord + std::hash::Hash>(mut all: Vec<(T, Weight)>, most: usiz
     taken
 }
 
-/// Whether a fact complains of its device.
+/// Whether a fact reports a problem of its device.
 fn complains(key: &FactKey) -> bool {
     key.is_under("kernel.log") || key.is_under("smart") || *key == key::DEVICE_IO_ERRORS
 }
 
-/// What each device of which anything is known weighs.
+/// The weight of each device with any records.
 fn weights(recording: &Recording) -> Vec<(DeviceId, Weight)> {
     let mut all: HashMap<DeviceId, Weight> = HashMap::new();
     for listing in &recording.listings {
@@ -113,7 +113,7 @@ fn weights(recording: &Recording) -> Vec<(DeviceId, Weight)> {
     all.into_iter().collect()
 }
 
-/// What a listing weighs. One of facts alone speaks of what the others measured.
+/// The weight of a listing. One with facts only is about devices measured by others.
 fn weight_of(listing: &Listing) -> Weight {
     let mut weight = Weight::default();
     measured(listing, |_, waited| weight.waited += waited);
@@ -122,7 +122,7 @@ fn weight_of(listing: &Listing) -> Weight {
     weight
 }
 
-/// Tells the time waited of each record of a listing; of a row that of a second.
+/// Passes on the time waited of each record of a listing; for a row that of a second.
 fn measured(listing: &Listing, mut tell: impl FnMut(DeviceId, f64)) {
     for event in &listing.events {
         tell(event.device, event.longest().map_or(0.0, |(_, latency)| latency.ns() as f64));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_crowd_the_worst_are_judged_and_the_rest_is_said() {
+    fn of_many_devices_the_worst_are_judged_and_the_rest_is_reported() {
         let few = crowd(DEVICES);
         assert!(matches!(bounded(&few), Cow::Borrowed(_)) && JudgedShare::of(&few).is_none());
         let many = crowd(5000);

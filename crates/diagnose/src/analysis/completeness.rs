@@ -1,24 +1,24 @@
-//! Whether a log lists all that a device did: of a part of it, waiting for what is not listed looks
-//! like the device's own slowness, and a gap where a line is missing like a lost revolution.
+//! Whether a log lists all I/Os of a device: in a partial log, waiting for unlisted requests looks
+//! like a slow device, and a gap from a missing line looks like a lost revolution.
 
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spread;
 
-/// Requests that waited behind others, from which on their waits tell anything.
+/// Minimum number of requests that waited behind others.
 const ENOUGH: usize = 10;
-/// Distances between completions that vary less tell nothing: they are all alike.
+/// Distances between completions that vary less than this prove nothing.
 const VARIES: f64 = 0.1;
-/// A wait is the sum of the distances in it. Where these are services, independent of each other,
-/// it varies as their sum must; where lines are missing one distance is long because the next was
-/// short, and the wait varies less than half as much (choice).
+/// A wait is the sum of the distances in it. If these are independent services, it varies like
+/// their sum; if lines are missing, one distance is long because the next was short, and the wait
+/// varies less than half as much (choice).
 const EVEN: f64 = 0.5;
-/// What waits behind hidden requests is one of many alike: as many as were met, each as long as its
-/// own distance, make up the wait. Behind a freeze or a wake-up one long service does, and those
-/// that met it pass at once.
+/// A wait behind hidden requests consists of many similar distances: as many as requests were met.
+/// A wait behind a freeze or a wake-up is one long service, after which the others complete at
+/// once.
 const MADE_UP: f64 = 0.5;
-/// Whether the waits show that requests were served which the log does not list. For devices that
-/// serve one after the other. One request at a time shows nothing: who waits behind programs that
-/// are not listed looks like one on a slow device.
+/// Whether the waits show that unlisted requests were served. For devices that serve one request
+/// after the other. With one request at a time this is unknown: waiting behind unlisted programs
+/// looks like a slow device.
 pub fn is_part(spans: &[ServiceSpan], services_ns: &[f64]) -> bool {
     let (mut waits, mut gaps, mut ahead) = (vec![], vec![], vec![]);
     // While the queue fills each waits longer than the one before.
@@ -43,15 +43,15 @@ pub fn is_part(spans: &[ServiceSpan], services_ns: &[f64]) -> bool {
     waits.len() >= ENOUGH && hidden_behind() == Some(true)
 }
 
-/// Whether lines are missing by the tool's own word, and requests waited behind others: then the
-/// distances between completions are no services.
+/// Whether the tool itself reports missing lines, and requests waited behind others: then the
+/// distances between completions are not services.
 pub fn lost_some(spans: &[ServiceSpan], lost: u64) -> bool {
     let together = service::in_flight(spans).into_iter().filter(|n| *n > 1).count();
     lost > 0 && 2 * together > spans.len()
 }
 
-/// Requests behind which no line is missing, as far as their number tells: of a queue that is kept
-/// full, as many complete while each of them waits, and one less is seen where a line is missing.
+/// Requests without a missing line before them, judging by numbers: in a full queue the same number
+/// completes during each wait, and one fewer if a line is missing.
 pub fn unbroken(spans: &[ServiceSpan]) -> Vec<bool> {
     let met = |(place, span): (usize, &ServiceSpan)| {
         let first = spans.partition_point(|other| other.completed_ns <= span.issued_ns);
@@ -64,8 +64,8 @@ pub fn unbroken(spans: &[ServiceSpan]) -> Vec<bool> {
     met.into_iter().map(|n| n >= full).collect()
 }
 
-/// The queue is full where as many complete as beside one request in twenty: with a fifth of the
-/// lines lost and sixteen in flight one in thirty meets no loss (0.8 to the sixteenth).
+/// The queue is full if as many complete as for the top twentieth of requests: with a fifth of the
+/// lines lost and sixteen in flight one in thirty has no loss (0.8 to the sixteenth).
 const FULL: f64 = 0.95;
 
 #[cfg(test)]
@@ -75,7 +75,8 @@ mod tests {
     use super::*;
     use crate::measures::service::{services, sort, span};
 
-    /// Random reads of a platter, four at a time by each of two programs; every other one's.
+    /// Random reads of a platter, four at a time by each of two programs; only one program is
+    /// listed.
     fn two(random: &mut Random) -> (Vec<ServiceSpan>, Vec<ServiceSpan>) {
         let mut done = [0i64; 8];
         let (mut all, mut part) = (Vec::new(), Vec::new());
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_told_from_the_whole() {
+    fn a_partial_log_is_distinguished_from_a_complete_one() {
         let (all, part) = two(&mut Random::seeded(3));
         assert!(!is_part(&all, &services(&all, 1)));
         assert!(is_part(&part, &services(&part, 1)));

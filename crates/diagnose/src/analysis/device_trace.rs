@@ -28,44 +28,45 @@ const WINDOW_EVENTS: usize = 20;
 /// falls, "refuse above 10 %").
 const LOST: f64 = 0.10;
 
-/// Services from which quartiles tell how far a kind of request spreads.
+/// Minimum services for quartiles of a kind of request.
 const SPREAD_NEEDED: usize = 20;
 
-/// How many times as many requests as a stretch has may stand between it and the last moment
-/// without a queue: an overload that grows from the beginning of a log is cut where its level has
-/// doubled (choice).
+/// Maximum number of requests between the last moment without a queue and an interval, in multiples
+/// of its own: an overload that grows from the start of a log is cut where its level has doubled
+/// (choice).
 const BACKLOG: usize = 4;
 
-/// No cache of a drive takes so long, ms: it answers in tenths (docs/METHOD.md, 3 Healthy service
+/// No drive cache takes this long, ms: it answers in tenths (docs/METHOD.md, 3 Healthy service
 /// times).
 const CACHED_MS: f64 = 1.0;
 
 /// A seek and part of a revolution of a platter, ms: from the least, at 15 000 rpm, to a full
 /// stroke and a turn at 5400 rpm (vendors' data sheets).
 const SOUGHT_MS: (f64, f64) = (1.5, 30.0);
-/// Share of fast answers that makes a cache, and of those that are neither it nor a seek.
+/// Minimum share of fast answers for a cache, and maximum share of those that are neither cache nor
+/// seek.
 const HITS: f64 = 0.3;
 const BETWEEN: f64 = 0.1;
-/// Share of the time in which it sought that makes an arm: a device that answers others meanwhile
-/// has none.
+/// Minimum share of the time spent seeking for an arm: a device that answers others meanwhile has
+/// none.
 const OF_THE_TIME: f64 = 0.5;
-/// From the first quartile to the third of what was sought, over its median: an even spread has a
-/// half and more, a step or a collection of garbage next to nothing. Few tell nothing of it.
+/// Interquartile range of the seeks over their median: an even spread has a half and more, a step
+/// or garbage collection almost none. A few seeks are not enough.
 const EVENLY: f64 = 0.25;
 const FEW_SOUGHT: usize = 5;
-/// Below so many a quartile is one request, and all of them tell more.
+/// Below this number a quartile is a single request, and the full range is better.
 const FEW_QUARTILES: usize = 12;
 
-/// Of the length that makes a stall, what another device must show at the same moment.
+/// The share of a stall's minimum length that another device must show at the same time.
 const HALF: f64 = 0.5;
 
-/// Devices that stall within mostly the same stretches share the cause, if most of what they lost
-/// was lost there.
+/// Devices that stall at mostly the same times share the cause, if most of their lost time was lost
+/// there.
 const TOGETHER: f64 = 0.5;
 
-/// Requests in flight from which on a queue is the load's doing (a choice: beyond what SATA drives
-/// gain from reordering), and share of the time at the usual pace from which on throughput is even
-/// (a choice).
+/// Minimum requests in flight for a queue caused by the load (a choice: beyond what SATA drives
+/// gain from reordering), and minimum share of the time at the usual pace for even throughput (a
+/// choice).
 const DEEP: f64 = 8.0;
 const EVEN: f64 = 0.7;
 /// Mean latency over S0 beyond which requests wait, and healthy servers that a device is worth from
@@ -83,29 +84,28 @@ pub struct DeviceTrace {
     pub disk: String,
     /// Its I/Os by completion.
     pub spans: Vec<ServiceSpan>,
-    /// What each did on the device once its turn came, ns; in their order.
+    /// The service time of each, ns; in their order.
     pub services_ns: Vec<f64>,
     /// Kinds of requests, largest first, with their healthy service time.
     pub groups: Vec<(Group, Rc<HealthyServiceTime>)>,
     /// The healthy service time of the mix.
     pub s0: HealthyServiceTime,
-    /// The stretch that was judged: the regime that lost most time.
+    /// The judged interval: the regime that lost most time.
     pub judged: Range<usize>,
-    /// The replay of that stretch at nine S0.
+    /// The replay of that interval at nine S0.
     pub vote: Option<Vote>,
-    /// How even its throughput was over that stretch, if it holds enough.
+    /// How even its throughput was in that interval, if it has enough requests.
     pub plateau: Option<Plateau>,
-    /// Whether the log lists only a part of what it did: then no shape is drawn from services.
+    /// Whether the log lists only some of its requests: then no pattern is derived from services.
     pub part: bool,
-    /// Whether lines are missing by the tool's own word, in a queue: then only those services are
-    /// any that are [unbroken](completeness::unbroken).
+    /// Whether the tool reports missing lines, in a queue: then only the
+    /// [unbroken](completeness::unbroken) services count.
     pub lossy: bool,
     /// Whether a cache before a platter answered for it: most quickly, the others after a seek.
     pub cached: bool,
-    /// Whether other devices of the listing stood still whenever this one did: then their host
-    /// paused.
+    /// Whether other devices of the listing stalled whenever this one did: then their host paused.
     pub paused: bool,
-    /// Whether others stood still in most of its stalls, however little of what it lost that was.
+    /// Whether others stalled in most of its stalls, however little time that cost.
     pub stalls_with_others: bool,
 }
 
@@ -118,7 +118,7 @@ pub fn traces(times: &mut HealthyTimes, place: usize, listing: &Listing) -> Vec<
     timed.map(|(timed, pauses)| DeviceTrace::of(times.devices, place, timed, pauses)).collect()
 }
 
-/// The I/Os of one device, sorted, with the healthy service time of each kind.
+/// The sorted I/Os of one device, with the healthy service time of each kind.
 struct TimedSpans {
     device: DeviceId,
     spans: Vec<ServiceSpan>,
@@ -126,7 +126,7 @@ struct TimedSpans {
     alone_ns: Vec<f64>,
     groups: Vec<(Group, Rc<HealthyServiceTime>)>,
     s0: HealthyServiceTime,
-    /// Whether a platter may turn in it, and whether a cache before that answered.
+    /// Whether it may be a spinning disk, and whether a cache in front of the platter answered.
     rotates: bool,
     cached: bool,
 }
@@ -162,7 +162,7 @@ impl TimedSpans {
 }
 
 impl DeviceTrace {
-    /// Cuts the I/Os of one device in one listing into regimes, and replays the worst.
+    /// Divides the I/Os of one device in one listing into regimes, and replays the worst.
     fn of(devices: &Devices, listing: usize, timed: TimedSpans, pauses: Pauses) -> DeviceTrace {
         let TimedSpans { device, spans, alone_ns, groups, s0, rotates, cached } = timed;
         let judged = worst_regime(&spans, &s0);
@@ -199,12 +199,12 @@ impl DeviceTrace {
         }
     }
 
-    /// The I/Os of the stretch that was judged.
+    /// The I/Os of the judged interval.
     pub fn stretch(&self) -> &[ServiceSpan] {
         self.spans.get(self.judged.clone()).unwrap_or(&self.spans)
     }
 
-    /// Mean latency of that stretch, ns.
+    /// Mean latency of that interval, ns.
     pub fn mean_ns(&self) -> f64 {
         mean_latency(self.stretch())
     }
@@ -232,7 +232,7 @@ impl DeviceTrace {
         self.groups.first().map(|(group, _)| group.words())
     }
 
-    /// Whom the replay blames, by majority; the load where it saturates the device.
+    /// What the replay blames, by majority; the load if it saturates the device.
     pub fn side(&self) -> Option<Side> {
         let side = self.vote.as_ref().map(|vote| vote.winner().0);
         let (votes, _) = self.saturated();
@@ -244,10 +244,9 @@ impl DeviceTrace {
         self.plateau.filter(|known| known.in_flight >= DEEP && known.even >= EVEN)
     }
 
-    /// At how many of the nine S0 it completes, evenly, as many as several healthy servers would,
-    /// while more wait than these serve; and the confidence that gives. Bunched completions of a
-    /// device that serves many at once look to the replay like services that failed; its throughput
-    /// does not.
+    /// At how many of the nine S0 it evenly completes as many as several healthy servers would,
+    /// while more wait than these serve; and the resulting confidence. To the replay, completions
+    /// in batches look like faulty services; throughput is not affected.
     pub fn saturated(&self) -> (usize, f64) {
         let Some(known) = self.queued_plateau() else { return (0, 0.0) };
         let wait_ms = known.in_flight * known.pace_ns / 1e6;
@@ -255,9 +254,8 @@ impl DeviceTrace {
     }
 }
 
-/// The range in which the group's own time most likely lies, ms: from the lower quartile of its
-/// services, taken as if the device did one thing at a time, to the upper quartile of its
-/// latencies, as if nothing had waited.
+/// The likely range of the group's own time, ms: from the lower quartile of its services, as if the
+/// device served one at a time, to the upper quartile of its latencies, as if nothing had waited.
 fn own_times(
     group: &Group,
     spans: &[ServiceSpan],
@@ -279,8 +277,8 @@ fn own_times(
     Some(OwnTimes { floor_ms, low_ms, high_ms, pace_ms, spread_ms })
 }
 
-/// Whether random reads look as if a cache stood before a platter: many are answered within its
-/// time, the others after a seek and part of a revolution, spread evenly over it.
+/// Whether random reads look like a cache in front of a platter: many are answered within its time,
+/// the others after a seek and part of a revolution, evenly spread.
 fn is_cached(group: &Group, services_ns: &[f64]) -> bool {
     let services: Vec<f64> = group
         .members
@@ -312,9 +310,9 @@ fn is_cached(group: &Group, services_ns: &[f64]) -> bool {
         && evenly()
 }
 
-/// How far services spread, ms: from the first quartile to the third. A host that is late makes
-/// some longer and none shorter, so twice the way from the twentieth to the median does as well,
-/// unless a cache answered there.
+/// The spread of services, ms: the interquartile range. A late host makes some longer and none
+/// shorter, so twice the distance from the 5th percentile to the median also counts, unless a cache
+/// answered there.
 fn spread_ms(services_ns: &mut [f64]) -> Option<f64> {
     if services_ns.len() < SPREAD_NEEDED {
         return Some(f64::INFINITY);
@@ -325,16 +323,16 @@ fn spread_ms(services_ns: &mut [f64]) -> Option<f64> {
     Some(if least > CACHED_MS { quartiles.min(2.0 * (middle - least)) } else { quartiles })
 }
 
-/// Whether a device stood still with others.
+/// Whether a device stalled together with others.
 #[derive(Clone, Copy, Default)]
 struct Pauses {
-    /// Others stood still in most of its stalls.
+    /// Others stalled in most of its stalls.
     shared: bool,
-    /// And most of what it lost was lost there: then their host paused.
+    /// And most of its lost time was lost there: then their host paused.
     of_host: bool,
 }
 
-/// Which devices of one listing mostly stood still together; in their order.
+/// Which devices of one listing mostly stalled together; in their order.
 fn pauses(all: &[TimedSpans]) -> Vec<Pauses> {
     let none = vec![Pauses::default(); all.len()];
     if all.len() < 2 {
@@ -396,9 +394,9 @@ fn worst_regime(spans: &[ServiceSpan], s0: &HealthyServiceTime) -> Range<usize> 
         .unwrap_or(0..spans.len())
 }
 
-/// The stretch and what it waited behind: back to where nothing was in flight, for a replay that
-/// began in a queue would lack those in front. A queue that began far longer ago than the stretch
-/// lasts is another story.
+/// The interval with the queue before it: back to where nothing was in flight, because a replay
+/// that starts in a queue would lack the requests in front. A queue that began much longer ago than
+/// the interval lasts is cut off.
 fn with_backlog(spans: &[ServiceSpan], range: Range<usize>) -> Range<usize> {
     let mut first_issue = i64::MAX;
     for span in spans.get(range.start..).unwrap_or_default() {

@@ -1,5 +1,5 @@
-//! What is known of each device before any latency is looked at: its disk, what it may be made of,
-//! what the input reports of it, and what a healthy one takes for a request.
+//! What is known about each device before any latency: its disk, its possible media, facts from the
+//! input, and the healthy service time of a request.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,23 +13,23 @@ use crate::facts::disk_names;
 use crate::facts::{About, Facts};
 use crate::options::Options;
 
-/// Odds of a network volume below which a name rules out a limit: those of a disk named `sd`, 0.1,
-/// do; those of an unknown kind such as `loop`, 0.25, do not ([`disk_names::media`]).
+/// A name rules out a limit if its odds of a network volume are below this: 0.1 for `sd` is below,
+/// 0.25 for an unknown kind such as `loop` is not ([`disk_names::media`]).
 const MAY_BE_NETWORK: f64 = 0.2;
 
 /// The devices of a recording: the first stage of an analysis.
 pub struct Devices<'a> {
-    /// What was read or watched.
+    /// The recording.
     pub recording: &'a Recording,
-    /// What the user asked.
+    /// The user's options.
     pub options: &'a Options,
-    /// What the input says beside latencies.
+    /// The facts of the input.
     pub facts: Facts<'a>,
     baseline: Option<Cow<'a, Baseline>>,
 }
 
 impl<'a> Devices<'a> {
-    /// Sorts what a recording reports of its devices.
+    /// Sorts the facts of a recording by device.
     pub fn of(recording: &'a Recording, options: &'a Options) -> Devices<'a> {
         let baseline = match &options.healthy_origin {
             HealthyOrigin::Class => None,
@@ -45,12 +45,12 @@ impl<'a> Devices<'a> {
         &self.recording.listings[place]
     }
 
-    /// Whether a listing names only what took longer than a limit: the mean of that is none of all.
+    /// Whether a listing has only I/Os above a latency limit: their mean is not the mean of all.
     pub fn lists_only_slow(&self, place: usize) -> bool {
         self.listing(place).facts.iter().any(|fact| fact.key == key::TRACE_THRESHOLD)
     }
 
-    /// Who spoke in a listing.
+    /// The source of a listing.
     pub fn source(&self, place: usize) -> &'a Source {
         &self.recording.listings[place].source
     }
@@ -67,12 +67,12 @@ impl<'a> Devices<'a> {
         &self.recording.listings[place].source.input
     }
 
-    /// The disk behind a device.
+    /// The disk of a device.
     pub fn disk(&self, device: DeviceId) -> String {
         disk_of(self.recording, device)
     }
 
-    /// What a device may be made of: what was stated, else what its name suggests.
+    /// The possible media of a device: as stated, else as its name suggests.
     pub fn media(&self, device: DeviceId) -> Vec<(Medium, f64)> {
         match self.medium(device).filter(|medium| *medium != Medium::Stacked) {
             Some(medium) => vec![(medium, 1.0)],
@@ -92,14 +92,14 @@ impl<'a> Devices<'a> {
         media
     }
 
-    /// How likely it is that the device is a volume of a network.
+    /// The probability that the device is a network volume.
     pub fn network_odds(&self, device: DeviceId) -> f64 {
         let media = self.media(device).into_iter();
         media.filter(|(medium, _)| *medium == Medium::Network).map(|(_, odds)| odds).sum()
     }
 
-    /// Whether a platter may turn in it: false only if something else was stated or its name
-    /// rules a platter out.
+    /// Whether it may be a spinning disk: false only if another medium is stated or its name rules
+    /// it out.
     pub fn may_rotate(&self, device: DeviceId) -> bool {
         match self.medium(device) {
             Some(Medium::Rotational | Medium::Stacked) => true,
@@ -111,8 +111,8 @@ impl<'a> Devices<'a> {
         }
     }
 
-    /// Whether somebody may hold it at a rate that was bought or set: a volume of a network, or a
-    /// device made of others or of an unknown kind, which may stand on anything.
+    /// Whether it may be rate-limited by a provider or a setting: a network volume, or a stacked or
+    /// unknown device, which may be on top of anything.
     pub fn may_be_limited(&self, device: DeviceId) -> bool {
         match self.medium(device) {
             Some(medium) => matches!(medium, Medium::Network | Medium::Stacked),
@@ -123,12 +123,12 @@ impl<'a> Devices<'a> {
         }
     }
 
-    /// Whether somebody stated that a platter turns in it.
+    /// Whether it is stated to be a spinning disk.
     pub fn rotates(&self, device: DeviceId) -> bool {
         self.medium(device) == Some(Medium::Rotational)
     }
 
-    /// What a device is made of, if the user, the system or the drive itself stated it.
+    /// The medium of a device, if the user, the system or the drive itself stated it.
     pub fn medium(&self, device: DeviceId) -> Option<Medium> {
         let stated = self.recording.device_of(device).medium;
         let disk = self.disk(device);
@@ -139,7 +139,7 @@ impl<'a> Devices<'a> {
             .or_else(|| self.facts.about(None, &disk).medium().map(|(medium, _)| medium))
             // What has a spindle speed has a platter.
             .or(self.options.rpm.map(|_| Medium::Rotational))?;
-        // To the kernel it does not turn, and no more; its name shows the rest.
+        // The kernel only reports that it does not rotate; its name shows the rest.
         let is_card = known == Medium::Flash && disk_names::is_card(&disk);
         Some(if is_card { Medium::Card } else { known })
     }
@@ -149,9 +149,9 @@ impl<'a> Devices<'a> {
         listings.iter().map(|place| self.source(*place).level).max().unwrap_or(Level::A)
     }
 
-    /// The level that a finding which is reported first competes at: who was chosen beside SMART,
-    /// the kernel's log and the settings was chosen out of more than the trace that it rests on.
-    /// One that rests on no listing speaks of all that was measured.
+    /// The level at which the first finding is calibrated: if SMART, kernel log and settings were
+    /// available, it was chosen from more than the trace that it rests on. A finding without a
+    /// listing is about everything measured.
     pub fn level_of_first(&self, listings: &[usize]) -> Level {
         let all = || self.recording.listings.iter().map(|listing| listing.source.level);
         let measured = all().filter(|level| *level < Level::E).max().unwrap_or(Level::A);
@@ -160,18 +160,17 @@ impl<'a> Devices<'a> {
         if own == Level::D && has_evidence { Level::E } else { own }
     }
 
-    /// Whether no listing of these saw time before a request went to the device: D2C alone.
+    /// Whether none of these listings saw queue time: D2C alone.
     pub fn sees_no_queue(&self, listings: &[usize]) -> bool {
         !listings.is_empty() && listings.iter().all(|place| !self.source(*place).sees_queue)
     }
 
-    /// What the input reports of a disk beside latencies, as far as it concerns a listing's input.
+    /// The facts about a disk that apply to a listing's input.
     pub fn about<'s>(&'s self, listing: usize, disk: &'s str) -> About<'s, 'a> {
         self.facts.about(Some(self.input(listing)), disk)
     }
 
-    /// The healthy service time of requests of one kind: as it was stated or measured, else by
-    /// class.
+    /// The healthy service time of requests of one kind: as stated or measured, else by class.
     pub fn healthy_time(
         &self,
         device: DeviceId,
@@ -194,15 +193,14 @@ impl<'a> Devices<'a> {
         self.baseline.as_ref().and_then(|known| known.of(&self.disk(device), request))
     }
 
-    /// The healthy service time by what the device may be made of.
+    /// The healthy service time by the possible media of the device.
     pub fn by_class(&self, question: &Question) -> HealthyServiceTime {
         let (request, own) = question.values();
         HealthyServiceTime::of(&self.media(question.device), request, own)
     }
 }
 
-/// What the class table is asked, on a grid: a day of rows asks a million times for nearly the
-/// same.
+/// The query to the class table, on a grid: a day of rows has a million nearly equal ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Question {
     device: DeviceId,
@@ -237,8 +235,8 @@ impl Question {
     }
 }
 
-/// A positive number to a sixteenth of an octave (4 %): far finer than any S0 is known. Powers of
-/// two, the usual sizes, lie on it.
+/// Rounds a positive number to a sixteenth of an octave (4 %): far more precise than any S0. Powers
+/// of two, the usual sizes, are on the grid.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Grid(i32);
 
@@ -247,7 +245,7 @@ impl Grid {
         Grid((value.clamp(1e-9, 1e15).log2() * 16.0).round() as i32)
     }
 
-    /// To a quarter of an octave: what was seen only moves the odds between classes.
+    /// Rounds to a quarter of an octave: observations only shift the odds between classes.
     fn coarse(self) -> Grid {
         Grid((self.0 + 2).div_euclid(4) * 4)
     }

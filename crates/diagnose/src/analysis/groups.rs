@@ -8,12 +8,12 @@ use crate::measures::sequential::{self, Extent};
 use crate::measures::service::{self, ServiceSpan};
 use crate::phrase;
 
-/// Above this share of continuing requests a kind of request counts as sequential, below the
-/// other as random; between them its members are distinguished one by one.
+/// Above this share of continuing requests a kind of request counts as sequential, below the other
+/// as random; in between each request is classified individually.
 const MOSTLY: f64 = 0.7;
 const HARDLY: f64 = 0.3;
 
-/// Requests kept of a stream: contiguity is a share, and of this many it is known to 1 %.
+/// Requests kept per stream: with this many the share of contiguous ones is known to 1 %.
 const STREAM_KEPT: usize = 10_000;
 
 /// Requests of one kind on one device.
@@ -21,11 +21,11 @@ const STREAM_KEPT: usize = 10_000;
 pub struct Group {
     /// Their operation.
     pub op: Op,
-    /// Their size, all the same.
+    /// Their common size.
     pub bytes: u32,
-    /// Whether they go on where earlier ones ended, if sectors are known.
+    /// Whether they continue where earlier ones ended, if sectors are known.
     pub sequential: Option<bool>,
-    /// Their places in the I/Os of the trace.
+    /// Their indexes in the I/Os of the trace.
     pub members: Vec<usize>,
 }
 
@@ -53,7 +53,7 @@ pub struct DeviceSpans {
     pub groups: Vec<Group>,
 }
 
-/// Where the requests of one operation on one device went, in issue order, whether or not their
+/// The sectors of the requests of one operation on one device, in issue order, whether or not their
 /// completion was seen.
 #[derive(Clone, Debug)]
 pub struct Stream {
@@ -88,8 +88,8 @@ pub fn spans(listing: &Listing) -> Vec<DeviceSpans> {
     traces
 }
 
-/// The streams of a listing, per device and operation; the first of each, for contiguity shows in
-/// few.
+/// The streams of a listing, per device and operation; only the first requests of each, which are
+/// enough for contiguity.
 pub fn streams(listing: &Listing) -> Vec<Stream> {
     let mut streams: Vec<Stream> = Vec::new();
     let mut last = 0;
@@ -120,8 +120,8 @@ pub fn streams(listing: &Listing) -> Vec<Stream> {
 fn span_of(event: &Event) -> Option<(DeviceId, ServiceSpan)> {
     let issued = event.issued.or(event.queued)?;
     let completed = event.completed?;
-    // A flush waits for the cache and a discard for the drive's own books: neither moves a byte,
-    // and no class shows what it should take.
+    // A flush waits for the cache and a discard for the drive's mapping: neither transfers data,
+    // and no class defines its healthy time.
     let moves = !matches!(event.op, Op::Flush | Op::Discard);
     if event.layer != Layer::Block || issued > completed || !moves {
         return None;
@@ -137,7 +137,7 @@ fn span_of(event: &Event) -> Option<(DeviceId, ServiceSpan)> {
     Some((event.device, span))
 }
 
-/// One operation and size: how many there are, how many go on where their stream ended, and who.
+/// One operation and size: the number of requests, how many continue their stream, and which.
 #[derive(Default)]
 struct Kind {
     members: Vec<usize>,
@@ -174,8 +174,8 @@ fn groups(spans: &[ServiceSpan]) -> Vec<Group> {
     groups
 }
 
-/// For each span, in their order, whether it goes on where an earlier one ended; `None` without
-/// a sector.
+/// For each span, in their order, whether it continues where an earlier one ended; `None` without a
+/// sector.
 fn continuing(spans: &[ServiceSpan]) -> Vec<Option<bool>> {
     let mut order: Vec<usize> =
         (0..spans.len()).filter(|place| spans[*place].sector.is_some()).collect();
@@ -194,8 +194,8 @@ fn continuing(spans: &[ServiceSpan]) -> Vec<Option<bool>> {
     answers
 }
 
-/// No platter serves a quarter of its random requests so quickly, ms: a step to the next track
-/// alone takes longer than half of this and half a turn at 15000 rpm takes 2 ms.
+/// No platter serves a quarter of its random requests this fast, ms: a track-to-track seek alone
+/// takes longer than half of this, and half a revolution at 15000 rpm takes 2 ms.
 const NO_SEEK_MS: f64 = 1.0;
 
 /// Whether a quarter of some random requests is faster than any seek of a platter.

@@ -1,4 +1,4 @@
-//! Healthy service times that a recording teaches: of its disks at their best, of their peers, and
+//! Healthy service times learned from a recording: of its disks at their best, of their peers, and
 //! of those that no finding blames.
 
 use iowhy_model::{Finding, Recording, Verdict};
@@ -8,14 +8,14 @@ use crate::baseline::history::{Baseline, BaselineEntry, LEAST_SIGMA};
 use crate::facts::disk_names;
 use crate::measures::{regimes, service, spread};
 
-/// Requests of a kind from which on their median is worth keeping: it is then known to a fifth.
+/// Minimum requests of a kind for keeping their median: it is then known to a fifth.
 const FEWEST: usize = 20;
 /// Peers needed (docs/METHOD.md, 7 Peers: fewer than four disks are no group).
 const PEERS: usize = 3;
 
 impl Baseline {
-    /// What a recording teaches of the disks that nothing accuses, and the disks it teaches nothing
-    /// of because something does. A faulty disk must not become its own baseline.
+    /// Service times of the disks that nothing accuses, and the accused disks, which are not
+    /// learned. A faulty disk must not become its own baseline.
     pub fn learned(
         recording: &Recording,
         findings: &[Finding],
@@ -42,7 +42,7 @@ impl Baseline {
     }
 }
 
-/// The best stretch of each device.
+/// The best interval of each device.
 pub fn own(recording: &Recording) -> Baseline {
     Baseline::new(best_stretches(recording))
 }
@@ -100,7 +100,7 @@ fn measured(recording: &Recording, from: &str) -> Vec<BaselineEntry> {
     kinds.filter_map(|(known, ms)| filled(known, &ms, from.to_string())).collect()
 }
 
-/// The same from the stretch of each kind in which it was fastest.
+/// The same from the fastest interval of each kind.
 fn best_stretches(recording: &Recording) -> Vec<BaselineEntry> {
     let kinds = kinds(recording).into_iter();
     kinds

@@ -8,7 +8,7 @@ use iowhy_model::DeviceId;
 use crate::analysis::devices::{Devices, Question};
 use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request};
 
-/// Healthy service times asked so far.
+/// Cached healthy service times.
 pub struct HealthyTimes<'d, 'a> {
     /// The devices.
     pub devices: &'d Devices<'a>,
@@ -16,7 +16,7 @@ pub struct HealthyTimes<'d, 'a> {
 }
 
 impl<'d, 'a> HealthyTimes<'d, 'a> {
-    /// None is asked yet.
+    /// An empty cache.
     pub fn new(devices: &'d Devices<'a>) -> HealthyTimes<'d, 'a> {
         HealthyTimes { devices, known: HashMap::new() }
     }

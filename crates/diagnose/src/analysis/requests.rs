@@ -21,9 +21,9 @@ pub struct Requests<'a> {
     pub events: Vec<&'a Event>,
 }
 
-/// I/Os that histograms of listings count, each once: the stages of an I/O are parts of it, and as
-/// many of the same operation under another name (fio's `clat` beside its `lat`) are the same. Of
-/// what mixes operations beside some of one the greater number counts.
+/// Number of I/Os in histograms, each counted once: several stages, or equal counts of the same
+/// operation under another name (fio's `clat` beside its `lat`), are the same I/Os. Of mixed
+/// operations and single ones the larger number counts.
 pub fn counted<'a>(histograms: impl Iterator<Item = (usize, &'a Distribution)>) -> u64 {
     type Place = (usize, DeviceId, Layer, Option<Time>);
     let mut named: HashMap<(Place, Option<Op>, Stage, Option<Name>), u64> = HashMap::new();
@@ -63,14 +63,14 @@ impl Requests<'_> {
         self.events.last().and_then(|event| event.completed).map_or(0, |time| time.ns())
     }
 
-    /// Those of one operation.
+    /// The I/Os of one operation.
     pub fn of(&self, op: Op) -> impl Iterator<Item = &Event> {
         self.events.iter().copied().filter(move |event| event.op == op)
     }
 }
 
-/// From its start, as early as it was seen, to its completion, ns. A bio's arrival is left out: it
-/// is a stage of its own.
+/// From its earliest known start to its completion, ns. The arrival of the bio is excluded: that is
+/// a stage of its own.
 pub fn stretch(event: &Event) -> Option<(i64, i64)> {
     let start = event.queued.or(event.issued)?.ns();
     let end = event.completed?.ns();
@@ -83,13 +83,13 @@ pub fn on_device(event: &Event) -> Option<(i64, i64)> {
     (start <= end).then_some((start, end))
 }
 
-/// The length of a stretch, ns.
+/// The length of an interval, ns.
 pub fn length_ns((start, end): (i64, i64)) -> f64 {
     end.saturating_sub(start) as f64
 }
 
-/// The I/Os of a recording by listing and device. Past its budget a listing may keep the slowest
-/// only, which are no sample: it is left out.
+/// The I/Os of a recording by listing and device. Past its budget a listing may keep only the
+/// slowest, which are not a representative sample: it is left out.
 pub fn by_device(recording: &Recording) -> Vec<Requests<'_>> {
     let mut all: Vec<Requests> = Vec::new();
     let listings = recording.listings.iter().enumerate();

@@ -1,4 +1,4 @@
-//! What averages and histograms say of a device, with the healthy service time of what they count.
+//! Averages and histograms of a device, with the healthy service time of their requests.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -33,9 +33,9 @@ pub struct HistogramSample<'a> {
     pub listing: usize,
     /// Its disk's name.
     pub disk: String,
-    /// The histogram and what it is of.
+    /// The histogram with its device and stage.
     pub known: Cow<'a, Distribution>,
-    /// The healthy service time of what it counts.
+    /// The healthy service time of its requests.
     pub s0: Rc<HealthyServiceTime>,
 }
 
@@ -103,7 +103,7 @@ impl IntervalSample<'_> {
         self.interval.ios_per_s()
     }
 
-    /// Completions in the stretch; of one second where its length is unknown.
+    /// Completions in the interval; in one second if its length is unknown.
     pub fn requests(&self) -> f64 {
         self.per_s() * self.interval.length.map_or(1.0, |length| length.seconds())
     }
@@ -115,8 +115,8 @@ impl IntervalSample<'_> {
         (self.per_s() <= 0.0).then_some(queue)
     }
 
-    /// Whether it works without a pause and more than one request waits for it at any time: of a
-    /// device that serves one request after the other that is all it can do.
+    /// Whether it works without a pause and has more than one request at any time: a device that
+    /// serves one request after the other can do no more.
     pub fn is_full(&self) -> bool {
         let queued = self.interval.queue_len.is_some_and(|queue| queue > QUEUED);
         queued && self.interval.busy.is_some_and(|busy| busy > WITHOUT_PAUSE) && self.per_s() > 0.0
@@ -127,15 +127,15 @@ impl IntervalSample<'_> {
         self.s0.odds_of(Medium::Rotational) >= 0.5
     }
 
-    /// Mean latency, ms. A latency of 0.00 beside I/O is none: the device keeps no times (md, some
-    /// stacked and remote ones), or the number is too coarse to say.
+    /// Mean latency, ms. A latency of 0.00 with I/O is unknown: the device keeps no times (md, some
+    /// stacked and remote ones), or the number is too coarse.
     pub fn await_ms(&self) -> Option<f64> {
         let has_none = self.per_s() > 0.0;
         self.interval.mean_await_ns().map(|ns| ns / 1e6).filter(|ms| *ms > 0.0 || !has_none)
     }
 
-    /// Whether most of the time was spent in writes that take no longer than durable ones of flash
-    /// do: averages know no flags.
+    /// Whether most of the time was spent in writes that take no longer than durable writes to
+    /// flash: averages have no flags.
     pub fn may_be_durable(&self) -> bool {
         let spent = |op: Op| {
             let rates = self.interval.of(op).filter(|rates| rates.ios_per_s > 0.0);
@@ -150,10 +150,9 @@ impl IntervalSample<'_> {
             && self.interval.queue_len.is_none_or(|queue| queue < FEW)
     }
 
-    /// The speed of the platter, revolutions per minute, of which each write may have waited for
-    /// one revolution: writes alone, small, one at a time, and as many a second as there are
-    /// revolutions. So look synchronous writes to a disk whose cache is off; so may a disk look by
-    /// chance.
+    /// The spindle speed, rpm, at which each write may have waited for one revolution: only small
+    /// writes, one at a time, as many a second as there are revolutions. This is the pattern of
+    /// synchronous writes with the write cache off; it may also be chance.
     pub fn revolution_per_write(&self) -> Option<f64> {
         let writes = self.interval.of(Op::Write)?;
         let small = self.interval.mean_bytes().is_some_and(|bytes| bytes <= SMALL_WRITE);
@@ -168,8 +167,8 @@ impl IntervalSample<'_> {
         SPEEDS_RPM.into_iter().find(|rpm| near(wait_ms, *rpm) && near(beat_ms, *rpm))
     }
 
-    /// Writes alone, small, one at a time, one behind the other without a pause, each longer than a
-    /// write to a cache takes: a program waits for every one of them.
+    /// Only small writes, one after the other without a pause, each longer than a write to a cache:
+    /// a program waits for every one of them.
     pub fn is_waited_for_by_a_writer(&self) -> bool {
         let Some(writes) = self.interval.of(Op::Write) else { return false };
         let small = self.interval.mean_bytes().is_some_and(|bytes| bytes <= SMALL_WRITE);
@@ -193,9 +192,9 @@ impl IntervalSample<'_> {
     }
 }
 
-/// The rows of a device that follow a silence: rows before them completed nothing, and what
-/// completes then has waited for as long as that may have been. A device that went away for a while
-/// shows so, and a device that is full does not: it completes all the time.
+/// The rows of a device that follow a silence: earlier rows completed nothing, and the requests
+/// that complete then waited that long. This is the pattern of a device that went away for a while,
+/// not of a saturated one, which completes all the time.
 pub fn after_silence<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<&'r IntervalSample<'a>> {
     let mut found = Vec::new();
     let (mut silent_ms, mut worked) = (0.0, false);
@@ -215,7 +214,7 @@ pub fn after_silence<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<&'r Interva
     found
 }
 
-/// A stretch of rows in which requests were in flight and none completed, between rows that worked.
+/// Consecutive rows with requests in flight and no completion, between rows that worked.
 #[derive(Clone, Copy)]
 pub struct Silence<'r, 'a> {
     /// Its first row.
@@ -226,12 +225,12 @@ pub struct Silence<'r, 'a> {
     pub queue: f64,
     /// How long after the first row it began, s.
     pub after_s: f64,
-    /// How many rows it is made of.
+    /// Number of rows.
     pub rows: usize,
 }
 
-/// Such stretches among the rows of one device. What is in flight at the end of the listing may
-/// still complete, and is not part of them; nor is a device that never worked before.
+/// Such silences of one device. Requests in flight at the end of the listing may still complete and
+/// do not count; nor does a device that never worked before.
 pub fn silences<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<Silence<'r, 'a>> {
     let mut found = Vec::new();
     let mut open: Option<Silence> = None;
@@ -259,31 +258,30 @@ pub fn silences<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<Silence<'r, 'a>>
     found
 }
 
-/// Writes that may wait for a revolution each: of at most so many bytes (their transfer is a
-/// hundredth of one), hardly a read beside them, in flight one at a time, wait and beat within so
-/// much of it (choices).
+/// Bounds for writes that may wait for a revolution each: size (the transfer takes a hundredth of
+/// one), share of reads, number in flight, and deviation of wait and interval (choices).
 const SMALL_WRITE: f64 = 65_536.0;
 const ONLY_WRITES: f64 = 0.99;
 const ONE_AT_A_TIME: RangeInclusive<f64> = 0.85..=1.15;
-/// Busy for all of the interval but the program's own moments (a choice).
+/// Busy for the whole interval except for the program's own time (a choice).
 pub const WITHOUT_PAUSE: f64 = 0.95;
-/// Requests in flight from which on one waits while another is served (a choice: rounding and
+/// Minimum requests in flight at which one waits while another is served (a choice: rounding and
 /// bursts make 1.2 of one).
 pub const QUEUED: f64 = 2.0;
 const NEAR_A_REVOLUTION: f64 = 0.04;
 
-/// Flash without a protected cache programs a durable write within some milliseconds
-/// (docs/METHOD.md, 10 Rules), and who waits for each has one or two in flight.
+/// Flash without a protected cache completes a durable write within some milliseconds
+/// (docs/METHOD.md, 10 Rules), and a program that waits for each has one or two in flight.
 const DURABLE_MS: f64 = 5.0;
 const FEW: f64 = 2.5;
 
-/// Share of a silence that those who complete after it have waited for, all together: at least one
-/// of them was in flight all the time.
+/// Share of a silence that the requests completing after it waited in total: at least one of them
+/// was in flight all the time.
 const ITS_OWN: f64 = 0.8;
 
-/// Waits that a silence explains: far beyond any healthy service (docs/METHOD.md, 10 Rules: p99 <
-/// 10 S0), and a tenth of it (a choice: of what arrived meanwhile the half waited for half of it or
-/// more, and what came after the silence is in the same mean).
+/// Waits explained by a silence: far beyond any healthy service (docs/METHOD.md, 10 Rules: p99 < 10
+/// S0), and a tenth of it (a choice: half of the requests that arrived meanwhile waited for half of
+/// it or more, and later requests are in the same mean).
 const LATE: f64 = 10.0;
 const WAITED: f64 = 0.1;
 
@@ -298,7 +296,8 @@ pub fn effective_ms(interval: &Interval) -> Option<f64> {
     Some(interval.mean_await_ns().map_or(effective, |wait| effective.min(wait / 1e6)))
 }
 
-/// What a row shows of the device's own time: at least its pace, at most the mean latency.
+/// A row's range for the device's own time: at least its time per completion, at most the mean
+/// latency.
 pub fn seen(interval: &Interval) -> Option<OwnTimes> {
     let pace_ms = effective_ms(interval)?;
     let high_ms = interval.mean_await_ns()? / 1e6;
@@ -312,17 +311,16 @@ pub fn seen(interval: &Interval) -> Option<OwnTimes> {
     })
 }
 
-/// Share of a histogram in one bucket from which on it has no spread worth the name: of random
-/// reads on a platter, even at 15 000 rpm, one in ten or more leaves any octave.
+/// A histogram with at least this share in one bucket has no spread: of random reads on a platter,
+/// even at 15 000 rpm, at least one in ten is outside any octave.
 const IN_ONE: f64 = 0.97;
 
-/// What takes longer than this waited for others before its own service began, ms: a seek and a
-/// revolution of a platter at 5400 rpm take no longer. Of such waits a narrow spread shows nothing
-/// of the medium.
+/// Longer requests waited for others before their own service, ms: a seek and a revolution at 5400
+/// rpm take no longer. A narrow spread of such waits says nothing about the medium.
 const LONGEST_ALONE_MS: f64 = 25.0;
 
-/// What a histogram shows of the device's own time. Where its rate and mean show that several were
-/// in flight, no more than a row of averages does.
+/// A histogram's range for the device's own time. If rate and mean show several in flight, it is
+/// that of a row of averages.
 fn seen_of(known: &Distribution) -> Option<OwnTimes> {
     let half = middle_half(&known.histogram)?;
     let (mean_ns, _) = known.histogram.mean_ns()?;
@@ -335,8 +333,8 @@ fn seen_of(known: &Distribution) -> Option<OwnTimes> {
     Some(OwnTimes { low_ms, pace_ms, spread_ms: f64::INFINITY, ..half })
 }
 
-/// From the first quartile of a histogram to its median, ms: most of what is above may have
-/// waited. Of a table row, from its minimum to its mean.
+/// From the first quartile of a histogram to its median, ms, because most requests above may have
+/// waited. For a table row, from minimum to mean.
 fn middle_half(histogram: &Histogram) -> Option<OwnTimes> {
     let between = |low_ms, high_ms, spread_ms| {
         Some(OwnTimes { floor_ms: high_ms, low_ms, high_ms, pace_ms: f64::INFINITY, spread_ms })

@@ -1,4 +1,4 @@
-//! A disk's requests of one kind as windows in time, for what looks for fast and slow states.
+//! A disk's requests of one kind as windows in time, for detecting fast and slow states.
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
@@ -12,7 +12,7 @@ use iowhy_model::Op;
 const WINDOWS: usize = 256;
 const REQUESTS: usize = 20;
 
-/// Windows of a trace with what it asked for in each.
+/// Windows of a trace with the load in each.
 pub struct Windows {
     /// The windows, in order of completion.
     pub windows: Vec<Window>,
@@ -20,8 +20,8 @@ pub struct Windows {
     pub times_ns: Vec<(i64, i64)>,
 }
 
-/// The requests of a track that belong to some of its groups, in windows of equal number. The
-/// cost of a request is its service time.
+/// The requests of some groups of a trace, in windows of equal number. The cost of a request is its
+/// service time.
 pub fn windows(trace: &DeviceTrace, belongs: impl Fn(&Group) -> bool) -> Windows {
     let mut members: Vec<usize> = trace
         .groups

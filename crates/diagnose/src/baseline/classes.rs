@@ -11,22 +11,22 @@ use iowhy_model::{Medium, Op};
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Class {
-    /// What it is called in a clause.
+    /// Its name in a sentence.
     pub name: &'static str,
-    /// What it is made of.
+    /// The medium.
     pub medium: Medium,
     /// `None` for every operation.
     pub op: Option<Op>,
-    /// Whether its requests go on where earlier ones ended; `None` for either.
+    /// Whether its requests are sequential; `None` for either.
     pub sequential: Option<bool>,
-    /// What a request costs whatever its size, ms.
+    /// The fixed cost of a request, ms.
     pub fixed_ms: f64,
-    /// What it moves; 1 MB/s is 1000 bytes per millisecond.
+    /// The bandwidth in bytes per millisecond; 1 MB/s is 1000.
     pub bytes_per_ms: f64,
     /// The standard deviation of ln S0.
     pub sigma: f64,
-    /// Its share of the medium among rows that the request does not tell apart (a write cache that
-    /// is on or off).
+    /// Its share of the medium among rows that a request does not distinguish (write cache on or
+    /// off).
     pub weight: f64,
 }
 

@@ -1,27 +1,27 @@
-//! S0: the service time a healthy device would need, as a spread of guesses and not as a number.
+//! S0: the service time of a healthy device, as a distribution and not as a number.
 //!
-//! A guess starts from the class table (`classes.rs`), is sharpened by the medium if that is
-//! known, else by the best the device itself showed, and is asked at nine quantiles: a verdict
-//! that flips between them is not a verdict.
+//! It starts from the class table (`classes.rs`), is narrowed by the medium if that is known, else
+//! by the device's best times, and is used at nine quantiles: a verdict that flips between them is
+//! not a verdict.
 
 use iowhy_model::{Medium, Op};
 
 use super::classes::{CLASSES, Class};
 use crate::phrase;
 
-/// Quantiles at which S0 is asked; the middle one is the median.
+/// The quantiles of S0 that are used; the middle one is the median.
 pub const VOTES: usize = 9;
 
-/// Odds below which a class is no longer in question.
+/// Odds below which a class is ruled out.
 const IN_QUESTION: f64 = 0.1;
 
-/// No answer crosses a network in less than this part of a volume's usual time (docs/METHOD.md, 3
-/// Healthy service times: a floor of 0.5 to 2 ms; the fastest volumes sold answer in 0.2 ms).
+/// No network volume answers in less than this part of its usual time (docs/METHOD.md, 3 Healthy
+/// service times: a floor of 0.5 to 2 ms; the fastest volumes sold answer in 0.2 ms).
 const NETWORK_FLOOR: f64 = 4.0;
 
-/// The wait for a random place of a platter is even over a revolution, so half of all requests
-/// spread over half a turn at least: 2 ms at 15 000 rpm, the fastest sold. Half of that, for
-/// requests that keep to one track, rules seeks out.
+/// The wait for a random place on a platter is uniform over a revolution, so the interquartile
+/// range is at least half a revolution: 2 ms at 15 000 rpm, the fastest sold. A range below half of
+/// that, for requests on one track, rules seeks out.
 const SEEKS_SPREAD: f64 = 1.0;
 
 /// More than any spinning disk moves: those with two actuators are sold with 524 MB/s, and SATA
@@ -31,14 +31,14 @@ const PLATTER_BYTES_PER_MS: f64 = 600_000.0;
 /// its electronics some tens of microseconds (choice).
 const PLATTER_PACE_MS: f64 = 0.03;
 
-/// What is asked of the table.
+/// The query to the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
     /// The operation.
     pub op: Op,
     /// Mean size, bytes.
     pub bytes: f64,
-    /// Whether requests go on where earlier ones ended, if known.
+    /// Whether requests are sequential, if known.
     pub sequential: Option<bool>,
 }
 
@@ -47,14 +47,14 @@ pub struct Request {
 pub struct OwnTimes {
     /// The fastest one in a hundred was, ms.
     pub floor_ms: f64,
-    /// The shortest its own time per request most likely is, ms.
+    /// Lower bound of its own time per request, ms.
     pub low_ms: f64,
     /// And the longest.
     pub high_ms: f64,
-    /// Busy time per completion, ms: a device that works on many at once has less of it than of
-    /// service time, but no medium works on any number at once. Infinite if unknown.
+    /// Busy time per completion, ms: less than the service time if the device works on several at
+    /// once, but no medium works on any number at once. Infinite if unknown.
     pub pace_ms: f64,
-    /// From the first quartile of its own times to the third, ms. Infinite if unknown.
+    /// Interquartile range of its own times, ms. Infinite if unknown.
     pub spread_ms: f64,
 }
 
@@ -63,7 +63,7 @@ pub struct OwnTimes {
 struct Guess {
     medium: Option<Medium>,
     class: String,
-    /// Whether an arm must seek and a platter turn for each request.
+    /// Whether each request needs a seek and a rotation.
     seeks: bool,
     median_ms: f64,
     sigma: f64,
@@ -76,15 +76,14 @@ pub struct HealthyServiceTime {
     guesses: Vec<Guess>,
     /// S0 in ms at nine quantiles, rising.
     pub votes_ms: [f64; VOTES],
-    /// What was assumed, in a clause.
+    /// The assumption, a clause.
     pub assumption: String,
 }
 
 impl HealthyServiceTime {
     /// The spread of S0 for a request on a device that may be of these media.
     ///
-    /// What was `seen` of the device never makes a slow device its own baseline: it only shows
-    /// which class it is.
+    /// Observations (`seen`) never make a slow device its own baseline: they only select the class.
     pub fn of(
         media: &[(Medium, f64)],
         request: Request,
@@ -107,7 +106,7 @@ impl HealthyServiceTime {
         if let Some(seen) = seen.filter(|seen| seen.low_ms > 0.0 && seen.low_ms <= seen.high_ms) {
             sharpen(&mut guesses, seen);
         }
-        // No platter gives so much, whatever its cache holds.
+        // No platter reaches this throughput, whatever its cache holds.
         let pace_ms = seen.map_or(f64::INFINITY, |seen| seen.pace_ms.max(f64::MIN_POSITIVE));
         if request.bytes / pace_ms > PLATTER_BYTES_PER_MS || pace_ms < PLATTER_PACE_MS {
             let others = guesses.iter().any(|guess| guess.medium != Some(Medium::Rotational));
@@ -161,13 +160,12 @@ impl HealthyServiceTime {
         HealthyServiceTime { guesses, votes_ms, assumption }
     }
 
-    /// The middle of the spread, ms.
+    /// The median of the distribution, ms.
     pub fn median_ms(&self) -> f64 {
         self.votes_ms[VOTES / 2]
     }
 
-    /// From the middle to the slowest class in question, in words; one number where they are much
-    /// the same.
+    /// From the median to the slowest possible class, as text; one number if they are nearly equal.
     pub fn range(&self) -> String {
         let (middle, slowest) = (self.median_ms(), self.slowest_ms());
         if slowest > 1.5 * middle {
@@ -177,12 +175,12 @@ impl HealthyServiceTime {
         }
     }
 
-    /// The slower end of the spread, ms: seven in ten healthy devices are faster.
+    /// The slower end of the distribution, ms: seven in ten healthy devices are faster.
     pub fn slower_end_ms(&self) -> f64 {
         self.votes_ms[6]
     }
 
-    /// The slowest a class in question would be, ms: beyond its double nobody is healthy.
+    /// The slowest possible class, ms: nothing beyond its double is healthy.
     pub fn slowest_ms(&self) -> f64 {
         let total: f64 = self.guesses.iter().map(|guess| guess.weight).sum();
         self.guesses
@@ -192,8 +190,8 @@ impl HealthyServiceTime {
             .fold(0.0, f64::max)
     }
 
-    /// The longest that a class in question needs from one completion to the next with so many
-    /// requests in flight, ms: what serves several at once needs a part of a service time.
+    /// The longest time between completions of a possible class with this many requests in flight,
+    /// ms: a device that serves several at once needs a fraction of a service time.
     pub fn slowest_pace_ms(&self, in_flight: f64) -> f64 {
         let total: f64 = self.guesses.iter().map(|guess| guess.weight).sum();
         let pace =
@@ -202,13 +200,13 @@ impl HealthyServiceTime {
         in_question.map(pace).fold(0.0, f64::max)
     }
 
-    /// How many of the nine say yes, and the confidence that gives: (votes + 0.5) / 10.5.
+    /// How many of the nine agree, and the resulting confidence: (votes + 0.5) / 10.5.
     pub fn votes(&self, yes: impl Fn(f64) -> bool) -> (usize, f64) {
         let votes = self.votes_ms.iter().filter(|s0| yes(**s0)).count();
         (votes, (votes as f64 + 0.5) / 10.5)
     }
 
-    /// Weight of one medium among the guesses, 0 to 1.
+    /// Weight of one medium in the distribution, 0 to 1.
     pub fn odds_of(&self, medium: Medium) -> f64 {
         let all: f64 = self.guesses.iter().map(|guess| guess.weight).sum();
         let of: f64 =
@@ -247,9 +245,9 @@ impl Class {
     }
 }
 
-/// Moves the odds by how well each class fits what was seen. A class slower than all that was seen
-/// is contradicted by it; one that is faster is only unlikely, for the device may be slow even at
-/// its best: hence the wider tail on that side.
+/// Moves the odds by how well each class fits the observations. A class slower than all of them is
+/// contradicted; a faster one is only unlikely, because the device may be slow even at its best:
+/// hence the wider tail on that side.
 fn sharpen(guesses: &mut [Guess], seen: OwnTimes) {
     for guess in guesses.iter_mut() {
         let most = guess.medium.map_or(f64::INFINITY, at_once) * seen.pace_ms;
@@ -262,18 +260,18 @@ fn sharpen(guesses: &mut [Guess], seen: OwnTimes) {
             0.0
         };
         let off = too_slow.powi(2) + too_quick.powi(2) + across.powi(2);
-        // A cache may have answered for the medium: no class is ruled out by what was seen.
+        // A cache may have answered instead of the medium: no class is ruled out.
         guess.weight *= 0.02 + (-0.5 * off).exp();
-        // But a random place comes round anywhere in a revolution.
+        // But a random sector can be anywhere in a revolution.
         if guess.seeks && seen.spread_ms < SEEKS_SPREAD {
             guess.weight *= 0.02;
         }
     }
 }
 
-/// How many requests a medium serves at once, at most. A disk has one arm; sorting its queue of 32
-/// by place makes it up to some four times faster. SATA's queue holds 32, the rest is bounded by
-/// what its host keeps in flight.
+/// Maximum requests that a medium serves at once. A disk has one arm; reordering its queue of 32
+/// makes it up to some four times faster. SATA's queue has 32 entries, the rest is bounded by what
+/// the host keeps in flight.
 fn at_once(medium: Medium) -> f64 {
     match medium {
         Medium::Rotational => 4.0,
@@ -282,10 +280,9 @@ fn at_once(medium: Medium) -> f64 {
     }
 }
 
-/// How many requests a medium serves at once at least, given as many (choices, a quarter of what
-/// data sheets give: SATA flash makes 10,000 IOPS of one request at a time and 90,000 of 32, NVMe
-/// 12,000 and 300,000 or more; volumes of a network do as well until their limit). A platter has
-/// one arm.
+/// Minimum requests that a medium serves at once if it has as many (choices, a quarter of what data
+/// sheets give: SATA flash makes 10,000 IOPS of one request at a time and 90,000 of 32, NVMe 12,000
+/// and 300,000 or more; network volumes behave alike up to their limit). A platter has one arm.
 fn served_at_once(medium: Option<Medium>) -> f64 {
     match medium {
         Some(Medium::Flash) => 2.0,

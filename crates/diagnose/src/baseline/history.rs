@@ -1,7 +1,7 @@
-//! Healthy service times that are known better than by class: from the device's own history, from
-//! a calibration, from its peers, or from its own best stretch.
+//! Healthy service times that are known better than by class: from the device's own history, from a
+//! calibration, from its peers, or from its own best interval.
 //!
-//! A baseline is a text of one line per measurement, so that a person can read and mend it:
+//! A baseline is a text of one line per measurement, so that a person can read and edit it:
 //!
 //! ```text
 //! # iowhy baseline 1
@@ -22,17 +22,17 @@ const HEADING: &str = "# iowhy baseline 1";
 const KEPT: usize = 30;
 /// Sizes that differ by less than this are one kind.
 const SAME_SIZE: f64 = 1.5;
-/// A device of one's own is known no better than this, however even it was: temperature, firmware
-/// and place on the platter move it (inner tracks are half as fast, but large reads only).
+/// Minimum spread of a device's own baseline, however constant it was: temperature, firmware and
+/// position on the platter change it (inner tracks are half as fast, but only for large reads).
 pub const LEAST_SIGMA: f64 = 0.15;
 
-/// Where the healthy service time comes from, unless the user reports it.
+/// The source of the healthy service time, unless the user states it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum HealthyOrigin {
     /// The class table, sharpened by what the device shows.
     #[default]
     Class,
-    /// The device's own best stretch in the capture.
+    /// The device's own best interval in the capture.
     Own,
     /// The median of its peers in the capture.
     Peers,
@@ -55,7 +55,7 @@ pub struct BaselineEntry {
     pub op: Op,
     /// The size of its requests.
     pub bytes: u32,
-    /// Whether they went on where earlier ones ended, if known.
+    /// Whether they were sequential, if known.
     pub sequential: Option<bool>,
     /// Median service time, ms.
     pub median_ms: f64,
@@ -75,8 +75,7 @@ impl Baseline {
 
     /// Reads a stored baseline.
     ///
-    /// # Errors
-    /// If it is none; shows which line is wrong.
+    /// # Errors If it is invalid; names the wrong line.
     pub fn parse(text: &str) -> Result<Baseline, String> {
         if text.lines().next().map(str::trim) != Some(HEADING) {
             return Err(format!("it does not begin with `{HEADING}`"));
@@ -122,7 +121,7 @@ impl Baseline {
         self.lines.is_empty()
     }
 
-    /// Adds what was learned; of each kind the last ones are kept.
+    /// Adds measurements; the last ones of each kind are kept.
     pub fn add(&mut self, learned: Baseline) {
         self.lines.extend(learned.lines);
         let mut kept: Vec<BaselineEntry> = Vec::new();
@@ -135,7 +134,7 @@ impl Baseline {
         self.lines = kept;
     }
 
-    /// The healthy service time of a kind of request on a disk, if it was ever measured.
+    /// The healthy service time of a kind of request on a disk, if measured.
     pub(crate) fn of(&self, disk: &str, request: Request) -> Option<HealthyServiceTime> {
         let near: Vec<&BaselineEntry> = self
             .lines
@@ -157,8 +156,8 @@ impl Baseline {
             [only] => only.from.clone(),
             several => format!("{} measurements of this device", several.len()),
         };
-        // The spread of single requests is not that of their median: a third of it is kept, for
-        // the next capture's requests are not quite the same.
+        // The spread of single requests is not that of their median: a third of it is kept, because
+        // requests of the next capture differ slightly.
         Some(HealthyServiceTime::known(
             median_ms,
             (within / 3.0).hypot(between).max(LEAST_SIGMA),
@@ -193,7 +192,7 @@ impl BaselineEntry {
         (sound && known.sigma.is_finite()).then_some(known)
     }
 
-    /// Whether it is of the same kind of request, on whatever disk.
+    /// Whether it is of the same kind of request, on any disk.
     pub(crate) fn resembles(&self, other: &BaselineEntry) -> bool {
         self.op == other.op
             && self.sequential == other.sequential

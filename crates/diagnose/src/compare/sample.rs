@@ -155,7 +155,7 @@ fn taken(listing: &Listing) -> Vec<SideRequest> {
         .collect()
 }
 
-/// Whether each request goes on where one before it ended, by device and operation.
+/// Whether each request continues where an earlier one ended, by device and operation.
 fn patterns(events: &[&Event]) -> Vec<Option<bool>> {
     let mut answers = vec![None; events.len()];
     let mut streams: Vec<((DeviceId, Op), Vec<usize>)> = Vec::new();

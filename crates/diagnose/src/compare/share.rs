@@ -5,7 +5,7 @@ use crate::measures::rank_test::upper_tail;
 /// Requests on both sides beyond which a normal curve is as good as the exact sum.
 const EXACT: u64 = 5_000;
 
-/// Chance of shares so far apart if both sides have the same one; `None` if a side is empty.
+/// P-value of the difference if both sides have the same share; `None` if a side is empty.
 pub(super) fn chance(counts: [u64; 2], all: [u64; 2]) -> Option<f64> {
     if all[0] == 0 || all[1] == 0 || counts[0] > all[0] || counts[1] > all[1] {
         return None;
@@ -43,8 +43,8 @@ fn log_factorials(most: u64) -> Vec<f64> {
     logs
 }
 
-/// The ratio of the second share to the first with 95 %, on a log scale (Katz, 1978); `None` where
-/// a side has none of the kind.
+/// The ratio of the second share to the first with its 95 % interval, on a log scale (Katz, 1978);
+/// `None` if a side has none of the kind.
 pub(super) fn ratio_interval(counts: [u64; 2], all: [u64; 2]) -> Option<(f64, f64)> {
     if counts.contains(&0) || all.contains(&0) {
         return None;

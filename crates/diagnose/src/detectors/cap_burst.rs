@@ -69,13 +69,13 @@ const PRIOR: f64 = 0.12;
 /// Bounds of the plateau (docs/METHOD.md, 8 Cap).
 const VARIATION: f64 = 0.012;
 const STICKS_OUT: f64 = 1.02;
-/// Dispersion of the counts, one for completions by chance: a clock makes far less. A device whose
-/// services vary by a third makes 0.1.
+/// Dispersion of the counts: one for random completions, far less for a clock. A device whose
+/// services vary by a third has 0.1.
 const DISPERSION: f64 = 0.1;
 /// How much higher it must have been before: gp2 falls by 1.1 (900 GiB) to 30 (100 GiB). Below one
-/// fifth a change of the load looks alike.
+/// fifth a change of the load looks the same.
 const STEP: f64 = 1.2;
-/// Requests in flight after the step, as a share of those before: no less is asked.
+/// Requests in flight after the step, as a share of those before: the demand stays the same.
 const STILL_ASKED: f64 = 0.8;
 /// Requests that must be waiting for the limit to be what holds them.
 const WAITING: f64 = 1.5;

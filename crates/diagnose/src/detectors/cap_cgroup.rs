@@ -85,13 +85,13 @@ const PRIOR: f64 = 0.12;
 /// What a rate pinned at the very limit that is set adds, in nats: as in `cap.volume`, and the
 /// limit is known to the digit.
 const PINNED: f64 = 5.4;
-/// What a limit on this very device adds where the rate was not compared with it, in nats
-/// (docs/METHOD.md, 11 Confidence: facts add 2 to 3).
+/// Weight of a limit on this device if no rate was compared with it, in nats (docs/METHOD.md, 11
+/// Confidence: facts add 2 to 3).
 const LIMIT_SET: f64 = 3.0;
-/// A probe whose rate stood on the limit that it read, and whose wait was before the device: wrong
-/// only of a device whose own pace happens to be that number (a choice).
+/// A probe whose rate equals the limit that it read, and whose wait was before the device: wrong
+/// only if the device's own rate happens to be that number (a choice).
 const PROBED: f64 = 0.95;
-/// How near the limit such a rate is (crates/probe, held.rs: slices of the kernel).
+/// How close to the limit such a rate is (crates/probe, held.rs: slices of the kernel).
 const NEAR: f64 = 0.05;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules; /proc/pressure some: tasks wait a fifth of the
 /// time).
@@ -124,16 +124,16 @@ struct Place<'s> {
     n: u64,
 }
 
-/// A limit and how the rate stood against it.
+/// A limit and the rate compared with it.
 struct Pin<'a> {
     limit: Limit<'a>,
-    /// The rate that the kernel makes of the limit.
+    /// The rate that the kernel grants for the limit.
     granted: f64,
     held: RateAtLimit,
 }
 
 impl<'a> Pin<'a> {
-    /// How rates stand against a limit, and against what the kernel makes of it.
+    /// Compares rates with a limit, and with what the kernel grants for it.
     fn all(limit: Limit<'a>, rates: &[f64], grain: f64) -> Vec<Pin<'a>> {
         let granted: Vec<f64> = match limit.kind {
             LimitKind::Riops | LimitKind::Wiops => limit::granted(limit.value).collect(),
@@ -222,8 +222,8 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     Some(finding)
 }
 
-/// One-second rates of what a limit counts, and what one I/O is of them: of its group's own, if the
-/// trace names groups.
+/// One-second rates in the unit of a limit, and the amount of one I/O: those of its group, if the
+/// trace has groups.
 fn rates_of(analysis: &Analysis, requests: &Requests, limit: &Limit) -> Option<(Vec<f64>, f64)> {
     let op = limit.kind.op()?;
     let start = requests.events.first()?.completed?.ns();
@@ -269,7 +269,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     strongest(analysis, &place, pins).or_else(|| by_pressure(analysis, &place, &limits))
 }
 
-/// What one I/O is of the rates of these rows, in what the limit counts; 0 if they do not tell.
+/// The amount of one I/O in these rows, in the unit of the limit; 0 if unknown.
 fn grain(rows: &[&IntervalSample], limit: &Limit) -> f64 {
     let Some(op) = limit.kind.op() else { return 0.0 };
     let (mut ios, mut weight, mut lengths, mut n) = (0.0, 0.0, 0.0, 0.0);
@@ -288,7 +288,7 @@ fn grain(rows: &[&IntervalSample], limit: &Limit) -> f64 {
     if grain.is_finite() { grain } else { 0.0 }
 }
 
-/// The limit at which most samples stand.
+/// The limit that most samples are at.
 fn strongest<'a>(
     analysis: &Analysis,
     place: &Place,
@@ -337,7 +337,7 @@ fn strongest<'a>(
     let pinned = if is_rounded { PINNED - 3.0_f64.ln() } else { PINNED };
     let clauses = [Clause::fixed("throughput pinned at the limit", pinned)];
     confidence::believe(&mut finding, PRIOR, clauses);
-    // Of the wait, which nobody measured, the limit has its part in the seconds in which it held.
+    // The wait was not measured; the limit causes its share in the seconds in which it applied.
     finding.explained_share = found.share;
     advise(&mut finding, limit.group, Some(limit), place.disk);
     Some(finding)
@@ -469,7 +469,7 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
     Some(finding)
 }
 
-/// How long tasks wait for I/O, if the kernel's account of it is at hand.
+/// How long tasks wait for I/O, if the kernel's pressure values are known.
 fn pressure(analysis: &Analysis, place: &Place) -> Option<Evidence> {
     let about = analysis.about(place.listing, place.disk);
     let (share, reading) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;

@@ -69,12 +69,12 @@ const KNOWN_LIMIT: f64 = 2.0;
 /// What the pinned plateau adds: false alarms are at most 3 % on saturated devices (docs/METHOD.md,
 /// 8 Cap), so the odds rise thirty times: ln 30 = 3.4.
 const PINNED: f64 = 3.4;
-/// The widest variation of a plateau (docs/METHOD.md, 8 Cap): what is below it adds.
+/// The maximum variation of a plateau (docs/METHOD.md, 8 Cap): less adds weight.
 const VARIATION: f64 = 0.012;
 /// What a demand that never moved takes away: a steady program may be the clock.
 const UNMOVED: f64 = -2.0;
-/// How near a single average must be: a tenth of the band in which a plateau may lie would be
-/// chance once in some two hundred rows.
+/// How close a single average must be: a tenth of a plateau's tolerance, which occurs by chance
+/// once in some two hundred rows.
 const SINGLE_ROW: f64 = 0.005;
 /// From this many samples on the plateau decides (docs/METHOD.md, 8 Cap: at least 5), not a single
 /// row.
@@ -82,13 +82,13 @@ const SAMPLES: usize = 5;
 /// A second above the limit by more than this refutes it (docs/METHOD.md, 8 Cap: max/median <
 /// 1.02).
 const EXCEEDED: f64 = 0.02;
-/// A trace of more than a day has a broken clock, or shows its limit in any hour of it.
+/// A trace of more than a day has a broken clock, or shows its limit in any hour.
 const SECONDS_KEPT: usize = 86_400;
-/// Odds of a volume of a network from which on any number may be one that was bought; of what may
-/// as well be a drive, which is full at a speed of its own, only a round one is.
+/// Odds of a network volume from which any number may be a purchased limit; for a possible drive,
+/// which saturates at its own speed, only a round number is.
 const BOUGHT: f64 = 0.5;
-/// Share of the time watched above which a volume's own count of time above its limit is worth
-/// naming (a choice); and what the provider's own count is worth (a choice).
+/// Minimum share of the time that a volume itself counts above its limit (a choice); and the weight
+/// of the provider's own count (a choice).
 const EXCEEDED_SHARE: f64 = 0.1;
 const COUNTED: f64 = 0.9;
 /// Requests that must be waiting for the limit to be what holds them.
@@ -101,8 +101,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     found.chain(counted(analysis)).collect()
 }
 
-/// What a volume counts itself: the time in which more was asked of it than it gives, of the time
-/// watched.
+/// A volume's own counter: the time in which demand exceeded its limit, of the time watched.
 fn counted(analysis: &Analysis) -> Vec<Finding> {
     let listings = analysis.recording.listings.iter().enumerate();
     let exceeded = |(place, listing): (usize, &Listing)| {
@@ -154,7 +153,7 @@ fn counted(analysis: &Analysis) -> Vec<Finding> {
     listings.filter_map(exceeded).collect()
 }
 
-/// What was found on one device, from either kind of input.
+/// The limit of one device, from either kind of input.
 struct Pin {
     limit: Limit,
     rate: f64,
@@ -182,7 +181,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Finding> {
             let pin = Pin { limit, rate: plateau.level, tier, plateau: Some(plateau), n };
             return finding(analysis, first, &pin).into_iter().collect();
         }
-        // Of many samples some stand on any number; and what was once exceeded is not a limit.
+        // Some of many samples are at any number; and an exceeded number is not a limit.
         let highest = highest_of_disk(analysis, first, limit);
         let speaks = |row: &&&IntervalSample| {
             rows.len() < SAMPLES
@@ -239,8 +238,8 @@ fn finding(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Findi
     Some(finding)
 }
 
-/// Pinned while demand moved, or held by a clock on a round number. What may be a drive at its own
-/// speed stands on a round number by chance: then only one that is sold counts.
+/// Constant while demand moved, or held by a clock at a round number. A possible drive at its own
+/// speed may be at a round number by chance: then only a limit on sale counts.
 fn holds(analysis: &Analysis, device: DeviceId, plateau: &Plateau, limit: Limit) -> bool {
     let tier = cap::nearest_tier(limit, plateau.level);
     let round = cap::is_round(limit, plateau.level) || tier.is_some();
@@ -251,7 +250,7 @@ fn holds(analysis: &Analysis, device: DeviceId, plateau: &Plateau, limit: Limit)
     (plateau.pinned && (bought || round)) || (plateau.clocked && round && (sold || !drive))
 }
 
-/// Names that drives have, and volumes of a network too.
+/// Names shared by drives and network volumes.
 const DRIVES: [&str; 3] = ["nvme", "sd", "hd"];
 
 /// A trace as one-second samples: of requests, then of bytes.
@@ -283,8 +282,8 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     Some(finding)
 }
 
-/// A trace held at a rate. Bytes are counted in requests of the mean size, so that their counts
-/// are as even or uneven as those of requests.
+/// A trace limited to a rate. Bytes are counted in requests of the mean size, so that their counts
+/// have the same dispersion as requests.
 fn pinned(analysis: &Analysis, trace: &DeviceTrace, limit: Limit, waits: &[f64]) -> Option<Pin> {
     let sum: f64 = trace.spans.iter().map(|span| f64::from(span.bytes)).sum();
     let unit = match limit {
@@ -394,7 +393,7 @@ fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
     let mut clauses = Vec::new();
     if let Some((_, off)) = &pin.tier {
         clauses.push(Clause::fixed("a limit of a product", KNOWN_LIMIT));
-        // On a single row only the closeness speaks; a plateau speaks for itself.
+        // A single row has only its closeness as evidence; a plateau is evidence itself.
         if pin.plateau.is_none() {
             clauses.push(confidence::below("distance from the limit", off.abs(), SINGLE_ROW));
         }

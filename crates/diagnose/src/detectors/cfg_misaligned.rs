@@ -70,7 +70,7 @@ const TIMES: f64 = 1.8;
 const CHANCE: f64 = 0.01;
 const EACH: usize = 10;
 const READ_FIRST: f64 = 0.8;
-/// What a physical block is taken for if nobody says it: Advanced Format, all disks since 2011.
+/// The assumed physical block size: Advanced Format, all disks since 2011.
 const LIKELY_BLOCK: f64 = 4096.0;
 /// And what that guess is worth: a suspicion; more if it is beyond doubt not chance that writes
 /// off it are slow, for then the device itself shows where its blocks begin.
@@ -96,8 +96,8 @@ fn physical_block<'a>(about: About<'_, 'a>) -> (Option<(f64, FactReading<'a>)>, 
     (about.number(key::QUEUE_PHYSICAL_BLOCK_SIZE), offset)
 }
 
-/// A partition that starts inside a physical block, as the partition table says. Where requests
-/// were seen, they decide.
+/// A partition that starts inside a physical block, by the partition table. If requests were seen,
+/// they decide.
 fn by_layout(analysis: &Analysis, disk: &str) -> Option<Finding> {
     let about = analysis.facts.about(None, disk);
     let starts: Vec<(u64, FactReading)> = about

@@ -74,18 +74,18 @@ const ROOM: f64 = 0.5;
 const NORMAL: f64 = 2.5;
 /// Requests that decide (docs/METHOD.md, 10 Rules: at least thirty each).
 const FEWEST: usize = 30;
-/// A device that works for less than this share of the time is at rest: batches of writes that
-/// nobody waits for may stand in its queue.
+/// Below this busy share a device is idle: its queue may have batches of writes that nobody waits
+/// for.
 const LIGHT: f64 = 0.3;
 const FEW_PER_S: f64 = 50.0;
-/// Share of the wait in the queue that programs must have, or it is a batch of writes that the
-/// kernel writes back (a choice).
+/// Minimum share of the queue wait that belongs to programs; otherwise it is write-back by the
+/// kernel (a choice).
 const OF_PROGRAMS: f64 = 0.1;
-/// What a flash drive takes at once if nobody says it: 32 by SATA's command queue; NVMe and network
-/// volumes at least as many.
+/// The assumed queue depth of a flash drive: 32 for SATA; NVMe and network volumes have at least as
+/// many.
 const DEPTH: f64 = 32.0;
-/// Share of the waits for a request that must end when all the others are in use: most, for each of
-/// a few that the trace lost hides one in use (docs/METHOD.md, 1 Replay: a tenth may be lost).
+/// Share of the waits for a tag that must end when all others are in use: most, because each event
+/// that the trace lost hides one in use (docs/METHOD.md, 1 Replay: a tenth may be lost).
 const MOST_AT_LAST: f64 = 0.5;
 /// Share of the requests of a queue that are in use when it is full.
 const FULL: f64 = 0.9;
@@ -95,12 +95,11 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     traced.chain(stages::in_scheduler(analysis, DETECTOR.verdict)).collect()
 }
 
-/// What programs lose in the queue per second, and which share that is of all that is lost there:
-/// neither reads nor durable writes. The kernel writes dirty pages back in batches that nobody
-/// waits for.
+/// The time that programs lose in the queue per second, and its share of all time lost there. The
+/// kernel writes dirty pages back in batches that nobody waits for.
 fn awaited(analysis: &Analysis, requests: &Requests) -> (f64, f64) {
     let durable = [Flags::SYNC, Flags::FUA, Flags::PREFLUSH];
-    // A log without flags does not show which writes somebody waits for.
+    // A log without flags does not show which writes are waited for.
     let reported = analysis.source(requests.listing).level > Level::C;
     let (mut by_programs, mut all) = (0.0, 0.0);
     for event in &requests.events {
@@ -134,7 +133,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         .collect();
     let trace = analysis.trace(requests.listing, requests.device)?;
     let about = analysis.about(requests.listing, &requests.disk);
-    // How many the device takes at once; a platter does one thing at a time.
+    // How many requests the device serves at once; a platter serves one.
     let rotates = analysis.media(requests.device).iter().any(|known| known.0 == Medium::Rotational);
     let stated = about.number(key::DEVICE_QUEUE_DEPTH);
     let depth = stated.map_or(DEPTH, |(depth, _)| depth.max(1.0));
@@ -143,8 +142,8 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let tags = about.number(key::QUEUE_NR_REQUESTS);
     let full = match &tags {
         Some((tags, _)) => f64::from(found.outstanding) >= FULL * tags,
-        // Who waits for a free one gets it the moment one is, when all the others are in use; whom
-        // a rate holds back gets it whatever is in use.
+        // A request that waits for a free tag gets it when all others are in use; a throttled one
+        // gets it at any time.
         None => found.outstanding > 1 && found.last_free > MOST_AT_LAST,
     };
     let in_queue = found.queue_share > WAITS && found.room_share > ROOM;

@@ -59,14 +59,14 @@ pub const DETECTOR: Detector = Detector {
 
 /// Shortest freeze that is named alone (docs/METHOD.md, 6 Ramps and stalls), ns.
 const SHORTEST_NS: f64 = 250e6;
-/// More than so many are a pattern, or none.
+/// More than this are a pattern.
 const MOST: usize = 3;
-/// A freeze stands out from all other waits by this factor, or it is the end of a long tail.
+/// A freeze exceeds all other waits by this factor; otherwise it is the end of a long tail.
 const STANDS_OUT: f64 = 3.0;
-/// That it happened was seen; whose it was is not: the host, its way to the device, or the device.
+/// That it happened is certain, its cause is not: the host, the path or the device.
 const SEEN: f64 = 0.7;
-/// A controller that did not come back from its reset: by the drive, its power states or its slot,
-/// and none of them is excluded (a choice: below an accusation, and below that of its way).
+/// A controller that did not come back from its reset: the drive, its power states or its slot,
+/// none of which is excluded (a choice: below an accusation, and below one of its path).
 const OF_A_GROUP: f64 = 0.5;
 /// A pause before it from which on it may be a sleep, ns: the shortest timers in use are seconds.
 const SLEEP_NS: f64 = 5e9;
@@ -78,7 +78,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     traced.chain(averaged).chain(given_up(analysis)).collect()
 }
 
-/// Drives of NVMe whose controller did not come back from a reset, though it was on its bus.
+/// NVMe drives whose controller did not come back from a reset, though it was on its bus.
 fn given_up(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let named = candidates.iter().map(|known| {

@@ -66,16 +66,16 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Of all slow requests, the share that must follow a pause: else something else is slow too.
+/// Minimum share of slow requests that follow a pause; otherwise something else is slow too.
 const OF_SLOW: f64 = 0.5;
-/// A seek after a pause is not a sleep: the slowest healthy service time, this many times.
+/// A seek after a pause is not a wake-up: this multiple of the slowest healthy service time.
 const BEYOND_A_SEEK: f64 = 3.0;
 /// Waking takes at least this long, ns: exit latencies of non-operational NVMe states begin at half
 /// a millisecond (NVM Express, power state descriptors), those of processors end at 0.2 ms.
 const SHORTEST_NS: f64 = 0.5e6;
 
-/// How many times longer the pauses of one run are than those of another that shows what the device
-/// takes awake (a choice).
+/// How much longer the pauses of one run are than those of another that shows the latency of the
+/// awake device (a choice).
 const LONGER: f64 = 10.0;
 /// Two runs may differ in more than their pause.
 const TWO_RUNS: f64 = 0.85;
@@ -87,16 +87,16 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     found.chain(of_runs(analysis)).chain(parks_its_heads(analysis)).collect()
 }
 
-/// Load cycles an hour from which on a disk parks its heads while it is used (a choice: one in two
-/// minutes), and what that is worth, nats: nobody saw a request wait for it.
+/// Load cycles an hour from which a disk parks its heads during use (a choice: one in two minutes),
+/// and the weight of that, nats: no request was seen waiting for it.
 const CYCLES_PER_HOUR: f64 = 30.0;
 const PARKS: f64 = 1.4;
 /// Load cycles that drives are made for, 300,000 to 600,000 (vendors' data sheets): fewer are no
 /// reason to look.
 const MADE_FOR: f64 = 300_000.0;
 
-/// Disks that park their heads all the time, by their own count: the request after it waits until
-/// they are loaded again.
+/// Disks that constantly park their heads, by their own count: the next request waits until they
+/// are loaded again.
 fn parks_its_heads(analysis: &Analysis) -> Vec<Finding> {
     let of_disk = |disk: &str| {
         let about = analysis.facts.about(None, disk);
@@ -147,8 +147,7 @@ struct PausedRun<'s, 'a> {
 }
 
 impl<'s, 'a> PausedRun<'s, 'a> {
-    /// All runs of which the pause is stated: in a listing of several each reports its own, in
-    /// their order.
+    /// All runs with a stated pause: in a listing of several runs, each with its own, in order.
     fn all(analysis: &Analysis, samples: &'s [HistogramSample<'a>]) -> Vec<Self> {
         let mut counted: BTreeMap<(usize, DeviceId), Vec<&HistogramSample>> = BTreeMap::new();
         for sample in samples.iter().filter(|sample| sample.known.layer == Layer::Application) {
@@ -228,7 +227,7 @@ fn of_runs(analysis: &Analysis) -> Vec<Finding> {
         let device = slept.sample.known.device;
         let known = found.iter_mut().find(|(known, _)| known.sample.known.device == device);
         match known {
-            // The shortest pause that is long enough tells most.
+            // The shortest sufficient pause is the most informative.
             Some(known) if slept.pause_s < known.0.pause_s => *known = (slept, awake),
             Some(_) => {}
             None => found.push((slept, awake)),
@@ -364,7 +363,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
     finding
 }
 
-/// Of the time above the awake median, what the woken lost.
+/// The share of the time above the awake median that the woken requests lost.
 fn share_lost(trace: &DeviceTrace, wake: &Wake) -> f64 {
     let latencies = trace.spans.iter().map(|span| (span.latency_ns() - wake.awake_ns).max(0.0));
     wake.lost_ns / latencies.sum::<f64>().max(1.0)

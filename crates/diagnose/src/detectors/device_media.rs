@@ -93,20 +93,19 @@ pub const DETECTOR: Detector = Detector {
 /// (BLK_STS_MEDIUM) and EILSEQ (BLK_STS_PROTECTION); EIO is any other failure (block/blk-core.c).
 const MEDIUM_ERRNOS: [u16; 2] = [61, 84];
 const EIO: u16 = 5;
-/// What the kernel's own word is worth, nats: with the prior it makes nineteen in twenty.
+/// Weight of the kernel's own message, nats: nineteen in twenty with the prior.
 const LOGGED: f64 = 4.3;
 const KERNEL_LOG: &str = "lines of the kernel's log";
-/// Seconds before the first refusal of a drive from which on a medium error is one of its own:
-/// the lines of one command are milliseconds apart, its tries up to half a minute (a choice).
+/// A medium error this many seconds before a drive's first refusal is a separate one: the lines of
+/// one command are milliseconds apart, its retries up to half a minute (a choice).
 const APART_S: f64 = 60.0;
-/// The same where a target speaks in a drive's place (`layer.remote`). With the prior below
-/// one half.
+/// The same if a target reports instead of a drive (`layer.remote`). Below one half with the prior.
 const OF_A_TARGET: f64 = 0.5;
-/// One read that an array corrected from its other members, and no word of the drive about it: with
-/// the prior 0.75. It may have failed on the way as well (a choice).
+/// One read that an array corrected from its other members, without a report of the drive: 0.75
+/// with the prior. It may also have failed on the path (a choice).
 const CORRECTED_ONCE: f64 = 2.5;
-/// What it is worth that the drive reports a failure of its own once, and again (sense key Hardware
-/// Error; bridges of USB say so of others' faults as well): with the prior 0.65 and 0.83.
+/// Weight of a drive reporting its own failure once, and again (sense key Hardware Error; USB
+/// bridges report it for other faults as well): 0.65 and 0.83 with the prior.
 const INSIDE: f64 = 2.0;
 const INSIDE_AGAIN: f64 = 3.0;
 /// What requests that failed are worth, by status.
@@ -138,25 +137,23 @@ const SMART: [(FactKey, &str, f64, f64); 13] = [
     (key::SMART_RAW.of("187"), "uncorrectable error(s) reported (SMART 187)", 0.0, 2.5),
     (key::SMART_GROWN_DEFECTS, "grown defect(s)", 0.0, 2.5),
 ];
-/// Counts of reads that the drive itself could not recover, and from how many on they are no single
-/// event of its life (a choice): worth what a controller's count is.
+/// Counts of reads that the drive itself could not recover, and the number from which they are not
+/// a single event (a choice); weighted like a controller's count.
 const UNRECOVERED: [FactKey; 2] = [key::SMART_UNCORRECTED_READ, key::SMART_NVME.of("media_errors")];
 const THOUSANDS: f64 = 1000.0;
-/// Grown defects of a SAS drive from which on they are more than age alone makes, and what that is
-/// worth, nats: drives that are well have some (docs/METHOD.md, 17 Faults; both are choices). With
-/// the prior 0.38.
+/// Grown defects of a SAS drive that exceed normal ageing, and their weight, nats: healthy drives
+/// have some (docs/METHOD.md, 17 Faults; both are choices). 0.38 with the prior.
 const MANY_DEFECTS: f64 = 100.0;
 const DEFECTS: f64 = 0.9;
-/// What it is worth that an attribute whose threshold predicts a failure is below it, while the
-/// drive passes its check as a whole: with the prior 0.57.
+/// Weight of a pre-failure attribute below its threshold in a drive that passes its overall check:
+/// 0.57 with the prior.
 const PREFAIL_NOW: f64 = 1.7;
-/// Errors in a drive's log that are no single event any more (a choice).
+/// Errors in a drive's log that are more than a single event (a choice).
 const MANY_ERRORS: f64 = 100.0;
-/// What it is worth that a RAID controller has given a drive up and shows no more: with the prior
-/// 0.57, for a manufacturer found nothing wrong with 43 % of the drives that came back (Schroeder
-/// and Gibson, FAST 2007).
+/// Weight of a RAID controller failing a drive without details: 0.57 with the prior, because a
+/// manufacturer found nothing wrong with 43 % of returned drives (Schroeder and Gibson, FAST 2007).
 const BY_CONTROLLER: f64 = 1.7;
-/// What used endurance is worth: drives go on beyond it, most for long (vendors' sheets).
+/// Weight of used endurance: drives continue beyond it, most for a long time (vendors' sheets).
 const WORN: f64 = 0.5;
 /// Why a member that its array gave up is only suspected beside another one.
 const GIVEN_UP_TOGETHER: &str = "another member of its array failed as well: two disks seldom fail \
@@ -179,7 +176,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     found
 }
 
-/// Ports behind which some disk cannot read its sectors, where nobody says which disk it is.
+/// Ports with a disk that cannot read its sectors, if the disk is unknown.
 fn unnamed_ports(analysis: &Analysis) -> Vec<Finding> {
     let medium = analysis.facts.unnamed().filter(|line| line.kind == MessageKind::Medium);
     let found = by_port(medium).into_iter().map(|(device, reading)| {
@@ -275,8 +272,8 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     Some(finding)
 }
 
-/// Sectors that could not be read long before this machine was watched, and nothing since: known,
-/// and no cause of what was measured.
+/// Sectors that could not be read long before the watch, and none since: not a cause of what was
+/// measured.
 fn logged_before(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let about = candidate.about();
     let denied = about.logged_before(MessageKind::Denied).chain(about.logged(MessageKind::Denied));
@@ -312,7 +309,7 @@ fn share(candidate: &FaultCandidate, is_proven: bool) -> f64 {
     if is_proven { 1.0 } else { place().unwrap_or(0.0) }
 }
 
-/// Sectors that the kernel says could not be read.
+/// Unreadable sectors in the kernel's log.
 fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
     // What a locked drive refuses, the kernel words as a medium error: from the first refusal on.
     let refused = candidate.about().logged(MessageKind::Denied);
@@ -332,8 +329,8 @@ fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Evide
     if by_a_target { nats.min(OF_A_TARGET) } else { nats }
 }
 
-/// Reads that an array corrected or gave up, where the drive itself shows nothing: what failed on
-/// the way is the way's.
+/// Reads that an array corrected or gave up, if the drive itself reports nothing; failures on the
+/// path are excluded.
 fn from_array(
     analysis: &Analysis,
     candidate: &FaultCandidate,
@@ -373,14 +370,14 @@ fn from_hardware(
         phrase::count(n as f64, "command(s) failed")
     ));
     match n {
-        // A unit of a target reports what is behind the target.
+        // A logical unit reports errors from behind its target.
         _ if reading.iter().any(|line| line.unit_of_a_target().is_some()) => OF_A_TARGET,
         1 => INSIDE,
         _ => INSIDE_AGAIN,
     }
 }
 
-/// What such lines say and are worth.
+/// The sentence and weight of such lines.
 fn from_lines(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBuilder) -> f64 {
     let Some(first) = reading.first() else { return 0.0 };
     let what = "medium errors in the kernel's log";
@@ -400,7 +397,7 @@ fn from_lines(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceB
         n => phrase::count(n as f64, "medium error(s)"),
     };
     builder.words.push(format!("{lines} in the kernel's log{at}"));
-    // A unit of a target reports in the target's name: what its media are like is not known here.
+    // A logical unit reports for its target: the state of the media is not in this input.
     if reading.iter().any(|line| line.unit_of_a_target().is_some()) {
         return OF_A_TARGET;
     }
@@ -445,8 +442,8 @@ fn from_failures(
     nats
 }
 
-/// Whether a request failed after so long that a limit ended it: that shows who lost patience, not
-/// that the sector is bad.
+/// Whether a request failed after so long that a time limit ended it: that does not show that the
+/// sector is bad.
 fn was_given_up(event: &Event) -> bool {
     let took = event
         .issued
@@ -515,7 +512,7 @@ fn from_smart(
     most
 }
 
-/// What an array or a RAID controller counted of its member; of several signs the strongest counts.
+/// Errors that an array or a RAID controller counted for its member; the strongest sign counts.
 fn from_members(
     analysis: &Analysis,
     candidate: &FaultCandidate,
@@ -529,8 +526,8 @@ fn from_members(
     let only_reads = others.iter().all(|kind| count(kind).is_none_or(|(n, _)| n <= 0.0));
     let reported = about.last(key::MEMBER_STATE);
     let thrown = reported.filter(|reading| arrays::THROWN_OUT.contains(&reading.text()));
-    // Writes or checksums that fail too may be the cable's; then the array does not show which.
-    // Nor are they this disk's where half of its array counts errors with it (`device.path`).
+    // If writes or checksums fail too, it may be the cable; the array does not distinguish them.
+    // Nor is it this disk if half of its array counts errors (`device.path`).
     let alone = || !arrays::fails_with_others(analysis, &candidate.disk);
     let reads = count("read").filter(|(n, _)| *n > 0.0 && only_reads && alone());
     if let Some((reads, reading)) = reads {
@@ -580,7 +577,7 @@ fn from_members(
     most
 }
 
-/// What the drive reports of its own state, without naming an error.
+/// What the drive reports about its own state, without a specific error.
 fn from_own_word(
     analysis: &Analysis,
     candidate: &FaultCandidate,
@@ -651,7 +648,7 @@ fn from_own_word(
     most
 }
 
-/// A controller that works without the drive, where nothing else shows what is wrong with it.
+/// A controller that dropped the drive, if nothing else shows why.
 fn from_its_controller(
     analysis: &Analysis,
     candidate: &FaultCandidate,

@@ -94,8 +94,8 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Counters that only corrupt frames or a lost link move (ATA ACS-3, SATA phy event counters 1 to
-/// 4, 11 and 13; SPL, link error counters of a phy).
+/// Counters that only corrupt frames or a lost link increase (ATA ACS-3, SATA phy event counters 1
+/// to 4, 11 and 13; SPL, link error counters of a phy).
 const LINK_COUNTERS: [(FactKey, &str); 10] = [
     (key::SMART_SATA_PHY.of("1"), "command(s) that failed with a CRC error (SATA phy event 1)"),
     (key::SMART_SATA_PHY.of("2"), "frame(s) rejected (SATA phy event 2)"),
@@ -108,10 +108,10 @@ const LINK_COUNTERS: [(FactKey, &str); 10] = [
     (key::PHY.of("loss_of_dword_sync_count"), "loss(es) of synchronisation of the SAS phy"),
     (key::PHY.of("phy_reset_problem_count"), "failed reset(s) of the SAS phy"),
 ];
-/// States in which a pool does not use a member, whoever is at fault (zpoolconcepts(7)); OFFLINE
-/// was reported by somebody.
+/// States in which a pool does not use a member, whatever the cause (zpoolconcepts(7)); OFFLINE is
+/// set by an administrator.
 const NOT_USED: [&str; 4] = ["faulted", "faulty", "unavail", "removed"];
-/// States of a pool that serves nobody any more (zpoolconcepts(7)).
+/// States of a pool that is out of service (zpoolconcepts(7)).
 const STOPPED: [&str; 3] = ["suspended", "unavail", "faulted"];
 /// What each is worth, nats.
 const CORRUPTED: f64 = 3.5;
@@ -119,33 +119,31 @@ const WAS_RESET: f64 = 3.0;
 const FAILED: f64 = 2.5;
 const GREW: f64 = 3.0;
 const SUPPORTS: f64 = 0.5;
-/// CRC errors, beyond the one or two of a plug that was pulled, beside none on a twin; and what
-/// that is worth, nats: with the prior 0.65 (choices).
+/// CRC errors beyond one or two from unplugging, beside none on a drive of the same model; and
+/// their weight, nats: 0.65 with the prior (choices).
 const MANY_CRC: f64 = 5.0;
 const TWIN: f64 = 2.0;
-/// CRC errors of a drive's whole life up to which one loose plug may have made them all (a choice).
+/// CRC errors over a drive's life that a single loose plug may have caused (a choice).
 const OF_A_PLUG: f64 = 100.0;
-/// What commands that never came back are worth, nats: with the prior below an accusation (a
-/// choice).
+/// Weight of commands that never returned, nats: below an accusation with the prior (a choice).
 const NEVER_BACK: f64 = 1.5;
-/// What aborted commands are worth at most, and several that got no answer in time: as much as of
-/// a disk of ATA or SCSI (`device.stall`).
+/// Maximum weight of aborted commands, and weight of several timeouts: the same as for ATA and SCSI
+/// disks (`device.stall`).
 const ABORTED: f64 = 1.5;
 const TIMED_OUT: f64 = 2.7;
-/// A disk that is gone without a failed command before: somebody may have pulled it.
+/// A disk that disappeared without an earlier failed command may have been unplugged.
 const REMOVED: f64 = 1.0;
-/// Resets of a link without a word of corruption: one may be a resume or a plug.
+/// Link resets without corruption: a single one may be a resume or hot-plug.
 const RESETS: f64 = 2.0;
-/// Errors of a PCIe link that the hardware corrected cost microseconds each: they are a suspicion,
-/// fainter while they are fewer than the kernel's own limit for printing them, 10 in 5 s
-/// (drivers/pci/pcie/aer.c); with the prior 0.29 and 0.55.
+/// Corrected PCIe errors cost microseconds each: a suspicion, weaker below the kernel's own print
+/// limit of 10 in 5 s (drivers/pci/pcie/aer.c); 0.29 and 0.55 with the prior.
 const CORRECTED: f64 = 0.5;
 const CORRECTED_OFTEN: f64 = 1.6;
 const OFTEN_PER_S: f64 = 2.0;
 const OFTEN: usize = 10;
-/// A link that went and came back and corrupted no frame, beside commands that it cost; a
-/// controller that was lost though it reports that it is ready; the link of a host adapter to its
-/// network that went down: with the prior below an accusation (choices).
+/// A link that went down and up without corrupted frames, while commands failed; a controller that
+/// was lost while it reports ready; a host adapter whose network link went down: below an
+/// accusation with the prior (choices).
 const WOKE: f64 = 1.5;
 const UNRESPONSIVE: f64 = 1.4;
 const LINK_DOWN: f64 = 1.2;
@@ -155,20 +153,19 @@ const CARD_HOST: f64 = 1.4;
 const FORBIDDEN: f64 = 2.0;
 /// Times that differ by less than this share are one period (a choice).
 const PERIODIC: f64 = 0.1;
-/// And one transfer by DMA that never ended: a drive that hung once does the same (a choice).
+/// And one DMA transfer that never finished: a drive that hung once looks the same (a choice).
 const DMA_ONCE: f64 = 1.5;
-/// Disks of one adapter from which on commands that got no answer together are the adapter's and
-/// not theirs (a choice: two disks may share a fault by chance).
+/// Minimum disks of one adapter with simultaneous timeouts for blaming the adapter (a choice: two
+/// disks may fail together by chance).
 const SHARE_ADAPTER: usize = 3;
-/// What it is worth that two drives of a host stopped answering together, and that several did
-/// at the same minutes of different hours, nats: with the prior 0.65 and 0.60 (choices).
+/// Weight of two drives of a host that stop answering together, and of several that do so at the
+/// same minutes of different hours, nats: 0.65 and 0.60 with the prior (choices).
 const TWO_TOGETHER: f64 = 2.0;
 const HOURLY: f64 = 1.8;
-/// Links that are lost within this time, s, of each other were lost by what they share (a choice: a
-/// drop of the supply or a reset of the adapter takes milliseconds, and each link is heard of when
-/// its next command fails).
+/// Links lost within this time of each other, s, have a shared cause (a choice: a supply drop or an
+/// adapter reset takes milliseconds, and each link is reported when its next command fails).
 const TOGETHER_S: f64 = 5.0;
-/// What it is worth beside the errors of the links, nats (a choice).
+/// Its weight beside the errors of the links, nats (a choice).
 const TOGETHER: f64 = 1.0;
 /// A member that its pool cannot open or no longer sees: by its path, its power, or a drive that
 /// died; with the prior below an accusation.
@@ -176,15 +173,15 @@ const MEMBER_GONE: f64 = 1.6;
 /// Why a controller that the kernel gave up is not proof against its slot.
 const GIVEN_UP: &str = "the controller did not recover from its reset: the drive, its power states \
                         and its slot cannot be distinguished until one is excluded";
-/// Lines older than this against the log's last line say little of now, s.
+/// Lines older than this, relative to the log's last line, say little about the present, s.
 const STALE_S: f64 = 86_400.0;
 const STALE: f64 = -2.0;
-/// A medium error within so many seconds makes a reset its consequence: libata resets the link
+/// A medium error within this many seconds makes a reset its consequence: libata resets the link
 /// after errors of any kind.
 const COLLATERAL_S: f64 = 60.0;
-/// A disk that goes offline within this time, s, of a lost session of iSCSI was served by it: the
-/// session is given 120 s to come back (`replacement_timeout` of open-iscsi) before its disks are
-/// given up (the rest is a choice).
+/// A disk that goes offline within this time, s, after a lost iSCSI session belongs to it: the
+/// session has 120 s to recover (`replacement_timeout` of open-iscsi) before its disks fail (the
+/// rest is a choice).
 const SESSION_S: f64 = 300.0;
 const KERNEL_LOG: &str = "lines of the kernel's log";
 /// The link is gone (BLK_STS_TRANSPORT, block/blk-core.c).
@@ -213,8 +210,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// Ports or drives without a host adapter of their own that stopped answering together, or always
-/// at one minute of an hour: what they share, or what runs then, before either of them.
+/// Ports or drives without a common host adapter that stopped answering together, or always at the
+/// same minute of an hour: a shared cause or a scheduled job is more likely than each drive.
 fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
     let found = adapters::stopped_together(analysis).into_iter().map(|stopped| {
         let mut builder = EvidenceBuilder::default();
@@ -354,8 +351,8 @@ fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
     finding
 }
 
-/// Adapters several of whose disks did not answer within a minute: what they share is at fault
-/// before each of them is.
+/// Adapters with several disks that did not answer within a minute: a shared cause is more likely
+/// than each disk.
 fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
     let found = adapters::not_answering(analysis, SHARE_ADAPTER).into_iter().map(|adapter| {
         let mut builder = EvidenceBuilder::default();
@@ -393,8 +390,8 @@ fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-/// Arrays of which half the members count errors: what they hang on is at fault before each of them
-/// is.
+/// Arrays with errors on half of their members: a shared component is more likely at fault than
+/// each of them.
 fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
     let found = arrays::failing_together(analysis).into_iter().map(|array| {
         let mut builder = EvidenceBuilder::default();
@@ -457,7 +454,7 @@ fn finding(
         Clause::fixed("member lost by its pool", gone),
     ];
     let by_log_alone = clauses.iter().skip(1).all(|clause| clause.nats <= 0.0);
-    // What was lost together with others is a fault of what they share.
+    // Links lost together have a shared fault.
     let is_joined = reading.iter().any(|line| joined(line));
     if clauses.iter().skip(usize::from(is_joined)).all(|clause| clause.nats <= 0.0) {
         return None;
@@ -477,9 +474,9 @@ fn finding(
     let old = "so few in the drive's lifetime may come from one replug, or from a cable replaced \
                since";
     finding.doubt_if(by_count_alone && !grew && few, old, SHAPE_ALONE);
-    // The adapter is part of what is accused: what it lost its disk lost too.
+    // The adapter is part of the accused path: its losses include its disk's.
     finding.subject.devices.extend(lost_links.iter().filter_map(|line| line.reading.fact.device));
-    // Commands that never came back may as well hang in the disk.
+    // Commands that never returned may also hang in the disk.
     let of_the_way = [counted, failed, of_link, of_paths, of_speed].iter().any(|nats| *nats > 0.0);
     let is_told = is_joined || of_the_way || shows_the_way(&reading);
     finding.blame = (!is_told).then_some(Blame::DiskOrPath);
@@ -525,7 +522,7 @@ fn accusation(device: DeviceId, listings: Vec<usize>, builder: &EvidenceBuilder)
     finding
 }
 
-/// What lies between host and disk.
+/// The components between host and disk.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Cable,
@@ -543,7 +540,7 @@ enum Way {
 }
 
 impl Way {
-    /// By the bus that is stated, else by the name and by what the log says.
+    /// By the stated bus, else by the name and the log.
     fn of(disk: &str, reading: &[&LogLine], bus: Option<&str>) -> Way {
         let says = |what| reading.iter().any(|line| line.message.log_event() == Some(what));
         let fibre = says(PathEvent::LinkDown);
@@ -591,7 +588,7 @@ impl Way {
     }
 }
 
-/// Whether the link went and came back and corrupted no frame.
+/// Whether the link went down and up without corrupted frames.
 fn is_awake(reading: &[&LogLine]) -> bool {
     let corrupt = |line: &&LogLine| {
         line.kind == MessageKind::Link && line.message.log_event() == Some(PathEvent::Corruption)
@@ -729,7 +726,7 @@ fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
     steps
 }
 
-/// Ports whose disk nobody names: the port itself is accused.
+/// Ports with an unknown disk: the port itself is accused.
 fn unnamed_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec<Finding> {
     let found = by_port(analysis.facts.unnamed()).into_iter().filter_map(|(device, reading)| {
         if reading.iter().any(|line| joined(line)) {
@@ -767,8 +764,8 @@ fn unnamed_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec<
     found.collect()
 }
 
-/// Whether these lines speak of the way itself: a link, a port, an interrupt, a transfer. A disk
-/// that is reset, offline or given up may as well have failed by itself.
+/// Whether these lines are about the path itself: a link, a port, an interrupt, a transfer. A disk
+/// that is reset, offline or failed may itself be faulty.
 fn shows_the_way(reading: &[&LogLine]) -> bool {
     const OF_THE_WAY: [PathEvent; 4] =
         [PathEvent::CardHost, PathEvent::Dma, PathEvent::LostInterrupt, PathEvent::Memory];
@@ -784,13 +781,13 @@ fn shows_the_way(reading: &[&LogLine]) -> bool {
 /// What the kernel reports of link and controller.
 fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBuilder) -> f64 {
     let is = |line: &&&LogLine, what: PathEvent| line.message.log_event() == Some(what);
-    // What is done about a discard that takes too long is not a fault of the way (`load.discard`).
+    // Recovery from a slow discard is not a fault of the path (`load.discard`).
     let discards = |line: &LogLine| line.message.command == Some(CommandKind::Io(Op::Discard));
     let of = |kind: MessageKind| {
         let lines = reading.iter().filter(|line| line.kind == kind && !discards(line));
         lines.copied().collect::<Vec<_>>()
     };
-    // What an array could not read it rewrote, whatever was the reason.
+    // An array rewrites unreadable sectors, whatever the reason.
     let media = of(MessageKind::Medium);
     let media: Vec<f64> = media
         .iter()
@@ -814,7 +811,7 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     };
     let no_device = if is_exchanged { PathEvent::NoDevice } else { PathEvent::Corruption };
     let named = [PathEvent::Corruption, PathEvent::Corrected, PathEvent::LinkDown, no_device];
-    // What the kernel does about a command that got no answer, whoever gave none (`device.stall`).
+    // The kernel's recovery from a command without an answer, whatever the cause (`device.stall`).
     let unanswered =
         reading.iter().any(|line| line.kind == MessageKind::Timeout && !discards(line));
     let recovers = |line: &LogLine| unanswered && line.message.is_of_recovery();
@@ -823,7 +820,7 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         .filter(|l| !named.iter().any(|what| is(l, *what)) && !follows(l) && !recovers(l))
         .copied()
         .collect();
-    // What a guest sees of an NVMe drive is its host: there is no slot and no bridge
+    // In a guest an NVMe drive is emulated by the host: there is no slot and no bridge
     // (`device.stall`).
     let is_guest = analysis.facts.hypervisor(reading).is_some();
     let controllers = of(MessageKind::Controller);
@@ -856,7 +853,7 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     let wakes = of(MessageKind::Phy);
     let cost = [MessageKind::Command, MessageKind::Timeout, MessageKind::IoError];
     let hurt = reading.iter().any(|line| cost.contains(&line.kind));
-    // Pulled by hand it leaves as well, but without a failed command.
+    // Unplugging removes it as well, but without a failed command.
     let (removed, gone): (Vec<&LogLine>, Vec<&LogLine>) =
         gone.into_iter().partition(|line| !hurt && line.message.is_surprise_removal());
     let woke: &[&LogLine] = if hurt && corrupt.is_empty() { &wakes } else { &[] };
@@ -962,20 +959,20 @@ fn lost_its_session(analysis: &Analysis, line: &LogLine) -> bool {
     })
 }
 
-/// Those of the lines that say this of the way to a disk.
+/// The lines with this statement about the path to a disk.
 fn with<'s, 'a>(lines: &[&'s LogLine<'a>], what: PathEvent) -> Vec<&'s LogLine<'a>> {
     lines.iter().filter(|line| line.message.log_event() == Some(what)).copied().collect()
 }
 
-/// Whether so many corrected errors came so fast that their cost adds up.
+/// Whether corrected errors were so frequent that their cost adds up.
 fn is_often(lines: &[&LogLine]) -> bool {
     let times = || lines.iter().filter_map(|line| line.message.at_s);
     let (first, last) = (times().fold(f64::MAX, f64::min), times().fold(f64::MIN, f64::max));
     lines.len() >= OFTEN && (lines.len() - 1) as f64 > OFTEN_PER_S * (last - first)
 }
 
-/// A member that its pool cannot open, no longer sees or gave up, however it came about: the pool
-/// is named first.
+/// A member that its pool cannot open, no longer sees or has failed, for any reason: the pool is
+/// named first.
 fn from_pool(
     analysis: &Analysis,
     candidate: &FaultCandidate,
@@ -984,8 +981,8 @@ fn from_pool(
     let about = candidate.about();
     let state = about.last(key::MEMBER_STATE).filter(|state| NOT_USED.contains(&state.text()));
     let Some((state, (pool, _))) = state.zip(about.array()) else { return 0.0 };
-    // Whose reads alone failed has a surface that cannot be read (`device.media`).
-    // Whoever cleared the counters meanwhile did not mend it.
+    // If only reads failed, the surface is unreadable (`device.media`). Clearing the counters
+    // meanwhile did not repair it.
     let count = |kind| {
         let all = about.all(key::MEMBER_ERRORS.of(kind)).filter_map(|reading| reading.number());
         all.fold(0.0, f64::max)
@@ -1042,8 +1039,8 @@ fn from_pool(
     MEMBER_GONE
 }
 
-/// The time between two lines, s, if there are three and more and most follow each other at that:
-/// the time limit of a command that is tried again and again.
+/// The interval of the lines, s, if there are at least three and most are separated by it: the
+/// timeout of a command that is retried repeatedly.
 fn period(lines: &[&LogLine]) -> Option<f64> {
     let times: Vec<f64> = lines.iter().filter_map(|line| line.message.at_s).collect();
     let mut gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -1060,7 +1057,7 @@ fn is_stale(analysis: &Analysis, first: &LogLine, lines: &[&LogLine]) -> bool {
     end.zip(last).is_some_and(|(end, last)| end - last > STALE_S)
 }
 
-/// A message cut to what a sentence bears.
+/// A message shortened for a sentence.
 fn short(message: &str) -> String {
     message.chars().take(60).collect()
 }
@@ -1087,9 +1084,9 @@ fn from_counter(
         None,
     );
     let Some(rise) = grew else {
-        // A count since the drive was made shows nothing; beside a twin that has none it does,
-        // unless the disk was measured: then its latencies speak, and an old count stands beside
-        // many a healthy disk.
+        // A lifetime count proves nothing alone; beside a drive of the same model with a count of 0
+        // it does, unless the disk was measured: then its latencies decide, because many healthy
+        // disks have an old count.
         let counts = value >= MANY_CRC && candidate.listing.is_none();
         let Some(twin) = clean_twin(analysis, candidate).filter(|_| counts) else {
             return 0.0;
@@ -1174,7 +1171,7 @@ fn from_paths(
     builder: &mut EvidenceBuilder,
 ) -> f64 {
     let Some(reading) = candidate.about().last(key::PATH_STATE) else { return 0.0 };
-    // Where no path is left the volume is gone, or what all of them lead through (`layer.remote`).
+    // If no path is left, the volume or a component shared by all paths is gone (`layer.remote`).
     if lost.covers(&candidate.disk, analysis.input(reading.listing)) {
         return 0.0;
     }
@@ -1185,7 +1182,7 @@ fn from_paths(
     FAILED
 }
 
-/// Requests whose link was gone.
+/// Requests that failed because the link was gone.
 fn from_failures(
     analysis: &Analysis,
     candidate: &FaultCandidate,
@@ -1208,7 +1205,7 @@ fn from_failures(
     FAILED
 }
 
-/// A member of an array of which requests of every kind failed, flushes too: it was gone for a
+/// An array member with failed requests of every kind, including flushes: it was unreachable for a
 /// time.
 fn from_member(
     analysis: &Analysis,
@@ -1235,8 +1232,8 @@ fn from_member(
     TWIN
 }
 
-/// A member that alone of its pool fails writes, or reads and checksums as well, many of them: the
-/// drive or its path.
+/// The only member of its pool with many failed writes, or failed reads and checksums: the drive or
+/// its path.
 fn failed_in_its_pool(
     analysis: &Analysis,
     candidate: &FaultCandidate,
@@ -1272,8 +1269,8 @@ fn failed_in_its_pool(
     TWIN
 }
 
-/// Commands that never came back, as the system counts them since it attached the disk: by the
-/// cable, the controller, or a disk that hangs, so they make a suspicion.
+/// Commands that never returned, counted by the system since it attached the disk: the cable, the
+/// controller or a hanging disk, so only a suspicion.
 fn from_transport(
     analysis: &Analysis,
     candidate: &FaultCandidate,

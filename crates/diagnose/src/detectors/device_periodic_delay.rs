@@ -67,15 +67,15 @@ const STEP_PATTERN: f64 = 8.0;
 /// Slow services needed: below ten recall and precision of step patterns fall (docs/METHOD.md, 4
 /// Ladder).
 const SLOW: usize = 10;
-/// Of the slow services, the share that must stand on a step: by chance three in ten do.
+/// Minimum share of the slow services on a step: by chance three in ten are.
 const ON_STEP: f64 = 0.6;
-/// Steps that must be stood on: a period that is free meets any two heaps of delays, such as two
-/// kinds of freeze. And the lowest of them: a clock that ticks is met after one tick or two.
+/// Minimum number of occupied steps: a free period fits any two clusters of delays, such as two
+/// kinds of freeze. And the lowest of them: a timer fires after one tick or two.
 const FILLED: usize = 3;
 const LOWEST: i64 = 2;
 /// In latencies a queue's first step is a whole step; a clock's is the service without one.
 const FIRST_STEP: f64 = 0.6;
-/// A ladder of a platter this likely is the better reading.
+/// A ladder of revolutions with this confidence is the better explanation.
 const LADDER: f64 = 0.15;
 /// Clocks that are known to tick so, ms: kernel timers at HZ 1000, 300, 250 and 100, and the
 /// firmware quantum of 250 us with its multiples (Fail-Slow at Scale, FAST 2018).
@@ -85,8 +85,8 @@ const SAME: f64 = 0.01;
 /// Shorter steps than any platter's must be whole quanta of firmware: a bus that several large
 /// requests share deals them out in even steps too.
 const SAME_QUANTA: f64 = 0.02;
-/// Share of the wait that is the request's own service, below which a queue is kept full: what a
-/// limit deals out then ends in even steps.
+/// Share of the wait that is the request's own service; below it a queue is full, and a limit then
+/// produces even steps.
 const MOSTLY_OWN: f64 = 0.1;
 /// The longest time slice for which a task waits for a processor, ms: a tick at 250 Hz, and what a
 /// guest adds to it (sched(7): slices of 0.7 to 3 ms, which end with a tick).
@@ -116,13 +116,13 @@ fn of_group(analysis: &Analysis, trace: &DeviceTrace, group: &Group) -> Option<F
     let places = group.members.iter();
     let services_ms: Vec<f64> =
         places.filter_map(|place| trace.services_ns.get(*place)).map(|ns| ns / 1e6).collect();
-    // A random read on a platter carries its own rotation: no shape of it is a clock's.
+    // A random read on a platter includes its rotation, so its pattern is not a timer's.
     let may_rotate = analysis.may_rotate(trace.device);
     let seeks = analysis.rotates(trace.device) || !too_quick_to_seek(&services_ms);
     if may_rotate && group.sequential == Some(false) && seeks {
         return None;
     }
-    // And who reads anywhere so quickly has none, whatever its name.
+    // And a device that reads random sectors this fast has no platter, whatever its name.
     let no_seeks = group.op == Op::Read && group.sequential == Some(false) && !seeks;
     let may_rotate = may_rotate && !no_seeks;
     let shortest_ms =
@@ -134,8 +134,8 @@ fn of_group(analysis: &Analysis, trace: &DeviceTrace, group: &Group) -> Option<F
     let is_serial = serial.as_ref().map(explains) >= parallel.as_ref().map(|(_, p)| explains(p));
     let (services_ms, found) =
         if is_serial { serial.map(|found| (services_ms, found))? } else { parallel? };
-    // Only who says that no platter turns may have the period of one: behind a virtual disk there
-    // may be one.
+    // Only a device stated to be non-rotational may have the period of a revolution: a virtual disk
+    // may be on a platter.
     let rules_out = no_seeks || analysis.medium(trace.device).is_some() && !may_rotate;
     if !rules_out && found.near_rpm.is_some() {
         return None;
@@ -162,8 +162,8 @@ fn is_step_pattern(found: &Steps) -> bool {
     found.without_best > STEP_PATTERN && found.slow >= SLOW && found.on_step >= ON_STEP && ticks
 }
 
-/// The same in latencies, as if nothing waited for anything: flash serves several requests at once.
-/// A queue would draw a step pattern too, but with its first step one step up.
+/// The same for latencies, as if nothing waited: flash serves several requests at once. A queue
+/// would show a step pattern too, but its first step would be one higher.
 fn side_by_side(
     trace: &DeviceTrace,
     group: &Group,
@@ -232,12 +232,12 @@ fn finding(
     let mut clauses = vec![confidence::above("late requests", slow as f64, SLOW as f64)];
     clauses.extend(clock.map(|_| Clause::fixed("step of a known clock", KNOWN_CLOCK)));
     confidence::believe(&mut finding, PRIOR, clauses);
-    // A provider that lets requests pass at a rate deals them out by a clock of its own.
+    // A provider's rate limiter releases requests by its own clock.
     let (own, all) = (spread::mean(&trace.services_ns), trace.mean_ns());
     let waits = own.is_some_and(|own| own < MOSTLY_OWN * all);
     let is_dealt =
         analysis.network_odds(trace.device) > 0.5 || waits && analysis.may_be_limited(trace.device);
-    // Nor is it told from the time slices of a processor that is short, where the device is
+    // Nor can it be distinguished from time slices on a CPU-starved host, if the device is
     // software.
     let input = analysis.input(trace.listing);
     let is_slice = found.period_ms < SLICE_MS
@@ -249,8 +249,8 @@ fn finding(
         && matches!(group.op, Op::Read | Op::Write)
         && !analysis.rotates(trace.device)
         && writes as f64 > BESIDE_WRITES * trace.spans.len() as f64;
-    // What takes so little of anybody's time is not a reason to accuse the device: two steps in a
-    // thousand reads of a fast one are also what a busy host does now and then.
+    // Such a small loss is no reason to accuse the device: a busy host also causes two steps in a
+    // thousand reads of a fast device.
     let lost_per_s = found.explained_share * trace.lost_ns() / trace.span_ns();
     let is_unfelt = lost_per_s < FELT_PER_S;
     for (stands, why) in [
@@ -289,8 +289,8 @@ fn known_clock(period_ms: f64) -> Option<String> {
     (few && same(quanta * QUANTUM_MS)).then(|| format!("{quanta:.0} quanta of 250 µs"))
 }
 
-/// The steps taken away again, and from a device that does one thing after the other what was
-/// waited after them.
+/// The latencies without the steps, and, for a device that serves one request at a time, without
+/// the waits behind them.
 fn forecast(
     trace: &DeviceTrace,
     group: &Group,

@@ -81,7 +81,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .collect()
 }
 
-/// A limit, how late it may be noticed, where it was stated, and in whose name.
+/// A time limit, how late it may be noticed, where it was stated, and its owner.
 type Limit<'a> = (f64, f64, Option<(FactReading<'a>, &'static str)>);
 
 fn limits<'a>(candidate: &FaultCandidate<'_, 'a>) -> Vec<Limit<'a>> {

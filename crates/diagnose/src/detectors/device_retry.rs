@@ -74,16 +74,16 @@ const COARSEST_MS: f64 = 1.4;
 /// Confidence once the speed is known and the test fires: false alarms at known speed are at most
 /// 0.2 % on same-size requests (docs/METHOD.md, 4 Ladder).
 const KNOWN_SPEED: f64 = 0.96;
-/// And if the device is known to turn, timers are no rival.
+/// And if the device is known to be a spinning disk, timers are no rival.
 const KNOWN_PLATTER: f64 = 0.999;
-/// A speed is lent to other listings of the disk from this confidence on.
+/// From this confidence a speed is also used for other listings of the disk.
 const LENDS: f64 = 0.6;
 /// The speeds of nearly all disks sold since 2005 (vendors' data sheets): only these are tried as
-/// if known, for each more speed tried doubles the false alarms of the test.
+/// known speeds, because each additional speed doubles the false alarms.
 const USUAL_RPM: [f64; 2] = [5400.0, 7200.0];
-/// Retries needed to tell a longer step: by chance six all lose an even number once in 64.
+/// Retries needed to detect a longer step: by chance all of six lose an even number once in 64.
 const STEPS: usize = 6;
-/// What is left of the belief then.
+/// The factor on the confidence then.
 const EVERY_OTHER: f64 = 0.2;
 /// One request in so many begins a batch, at most (a choice).
 const FIRSTS_ARE_FEW: usize = 5;
@@ -93,8 +93,8 @@ const SAME_SPEED: f64 = 0.02;
 const MENTION: f64 = 0.15;
 
 /// A tenth of what a sequential read costs a healthy disk (0.2 ms, `baseline/classes.rs`; six times
-/// its spread below): what answers half of its requests sooner has no platter, and the steps of 4
-/// ms are those of a scheduler's clock (CONFIG_HZ=250) on the machine that watched.
+/// its spread below): a device that answers half of its requests sooner has no platter, and the
+/// steps of 4 ms are those of a scheduler's clock (CONFIG_HZ=250) on the machine that watched.
 const QUICKEST_MS: f64 = 0.02;
 
 /// How near to a step the base of such a step pattern is, in revolutions (choice).
@@ -161,8 +161,8 @@ fn cases<'a>(analysis: &'a Analysis) -> Vec<Case<'a>> {
     cases
 }
 
-/// Whether the base is a step itself: services of two and three times the base are what a log shows
-/// that lacks one line or two, whatever the base is.
+/// Whether the base is a step itself: a log that lacks one or two lines shows services of two and
+/// three times the base, whatever the base is.
 fn through_zero(ladder: &Ladder) -> bool {
     let steps = ladder.base_ms / ladder.revolution_ms;
     steps.round() >= 1.0 && (steps - steps.round()).abs() < THROUGH_ZERO
@@ -173,8 +173,8 @@ fn quicker_than_platters(services_ms: &[f64]) -> bool {
     2 * quick > services_ms.len()
 }
 
-/// The ladder at any speed; if it points to one of the two speeds most disks turn at, but too few
-/// I/Os prove the speed as well, what the test of a known speed reports of it.
+/// The ladder at any speed; if it indicates one of the two most common speeds, but with too few
+/// I/Os to prove the speed, the result of the test for a known speed.
 fn at_a_usual_speed(services_ms: &[f64], resolution_ms: f64) -> Option<Ladder> {
     let free = ladder::fit(services_ms, resolution_ms)?;
     if free.confidence >= LENDS || !USUAL_RPM.contains(&free.standard_rpm) {
@@ -187,8 +187,8 @@ fn at_a_usual_speed(services_ms: &[f64], resolution_ms: f64) -> Option<Ladder> {
     }
 }
 
-/// The speed that one listing of a disk has found is known in its other listings; one that shows
-/// the same ladder makes the first one surer.
+/// A speed found in one listing of a disk is known for its other listings; the same ladder in
+/// another one raises the confidence.
 fn share_speed(analysis: &Analysis, cases: &mut [Case]) {
     let same = |a: &DeviceTrace, b: &DeviceTrace| {
         a.disk == b.disk && analysis.input(a.listing) == analysis.input(b.listing)
@@ -340,8 +340,8 @@ fn only_every_other(ladder: &Ladder) -> bool {
         && [2, 3].iter().any(|step| lost.iter().all(|revolutions| revolutions % step == 0))
 }
 
-/// Whether most of what lost revolutions was the first of a batch, of a device that mostly has the
-/// next request waiting: the arm came from elsewhere, and the platter had to come round.
+/// Whether most requests with lost revolutions were the first of a batch, on a device that mostly
+/// has the next request waiting: a seek and rotation explain them.
 fn begins_batches(case: &Case, ladder: &Ladder) -> bool {
     let spans = &case.trace.spans;
     let begins = |place: usize| {
@@ -361,9 +361,8 @@ fn begins_batches(case: &Case, ladder: &Ladder) -> bool {
     FIRSTS_ARE_FEW * firsts < case.places.len() && 3 * of_firsts > 2 * retried.len()
 }
 
-/// The revolutions it lost, taken away from each service; who waited after them waits no more.
-/// What turns has one arm: it does one thing after the other, however the class in question is
-/// served.
+/// The services without the lost revolutions, and without the waits behind them. A spinning disk
+/// has one arm and serves one request after the other, whatever its assumed class.
 fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
     if case.op != Op::Read {
         return None;
@@ -374,8 +373,8 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
     };
     let base_ns = spread::half_sample_mode(&of(case.places))?.min(ladder.base_ms * 1e6);
     let revolution_ns = ladder.revolution_ms * 1e6;
-    // Reads of the same size whose neighbours the log does not show count as random, and are none
-    // if most of them take no half a revolution more.
+    // Reads of equal size without neighbours in the log count as random, unless most of them take
+    // less than half a revolution more.
     let alike = |group: &Group| {
         let same = (group.op, group.bytes) == (case.op, case.bytes);
         let middle = || spread::median(&of(&group.members));

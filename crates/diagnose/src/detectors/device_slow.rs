@@ -84,64 +84,63 @@ pub const DETECTOR: Detector = Detector {
 
 /// Effective service time over S0 (docs/METHOD.md, 1 Replay).
 const SLOWDOWN: f64 = 2.0;
-/// Healthy services at once from which on a device gives what a healthy one gives: slow is who
-/// answers late and gives little (Heimdall, EuroSys 2025). Eight is more than a disk's platter or a
-/// SATA drive's share of its 32 tags needs.
+/// Concurrent healthy services from which a device has the throughput of a healthy one: a slow
+/// device has high latency and low throughput (Heimdall, EuroSys 2025). Eight is more than a disk's
+/// platter or a SATA drive's share of its 32 tags needs.
 const GIVES_MUCH: f64 = 8.0;
-/// Times the rate of the row that speaks, at which another row is healthy, so that the places may
-/// be what was slow (a choice).
+/// If another row is healthy at this multiple of the worst row's rate, the sectors may be what was
+/// slow (a choice).
 const TOUCHED: f64 = 2.0;
-/// Odds of a network volume from which on places may be fetched when they are first read: those of
-/// a volume that answers as NVMe.
+/// Odds of a network volume from which blocks may be fetched at first read: those of a volume
+/// attached as NVMe.
 const MAY_BE_FETCHED: f64 = 0.3;
-/// Odds of a network volume from which on a queue may be its provider's, and the share of the wait
-/// that must be queueing for that.
+/// Odds of a network volume from which a queue may be the provider's, and the minimum share of
+/// queueing in the wait for that.
 const HELD_BACK: f64 = 0.5;
 const MOSTLY_QUEUED: f64 = 0.5;
 /// The share from which on a limit is as likely wherever there may be one: such a queue grows
 /// without end.
 const NEARLY_ALL: f64 = 0.9;
-/// Half of the least rate that providers sell, requests per second: what passes less is not held
-/// back by one (AWS EBS gp2: 100, of any size; Azure managed disks: 120 and more; a factor of two
-/// for small volumes that are sold by their size).
+/// Half of the least rate that providers sell, requests per second: a lower rate is not limited by
+/// one (AWS EBS gp2: 100, of any size; Azure managed disks: 120 and more; a factor of two for small
+/// volumes that are sold by their size).
 const LEAST_SOLD: f64 = 50.0;
 /// Slow requests needed (docs/METHOD.md, 10 Rules: fewer than three decide nothing), and when a
 /// service counts as slow (docs/METHOD.md, 1 Replay: above 2.5 S0).
 const SLOW_NEEDED: usize = 3;
 const SLOW_FROM: f64 = 2.5;
-/// How late a completion may be seen where the processors are all wanted, ns: the slice of the fair
-/// scheduler, 0.7 ms times 1 + log2 of at most eight processors (kernel/sched/fair.c).
+/// How late a completion may be seen on saturated CPUs, ns: the slice of the fair scheduler, 0.7 ms
+/// times 1 + log2 of at most eight processors (kernel/sched/fair.c).
 const SLICE_NS: f64 = 2.8e6;
-/// Slices that a wake-up may wait for: two wakers and whoever else is there.
+/// Time slices that a wake-up may wait for: two wakers and another task.
 const SLICES: f64 = 3.0;
-/// The same where the kernel shows that tasks wait for a processor most of the time: a queue of
-/// runnable tasks is before it (39 ms was seen of a loop device beside two suites of tests on two
-/// CPUs).
+/// The same if the kernel shows that tasks wait for a CPU most of the time: a queue of runnable
+/// tasks is before it (39 ms was seen of a loop device beside two suites of tests on two CPUs).
 const SLICES_OF_A_QUEUE: f64 = 36.0;
-/// The share of fast requests from which on a device behind such a queue may be healthy: half of
-/// the reads of that loop device took above 0.47 ms.
+/// The share of fast requests from which a device behind such a queue may be healthy: half of the
+/// reads of that loop device took above 0.47 ms.
 const QUICK_BEFORE_A_QUEUE: f64 = 0.25;
 /// The longest a healthy device takes for a durable write, ns: a seek and a revolution of 5400 rpm,
 /// and flash without a protected cache empties it in less.
 const DURABLE_NS: f64 = 25e6;
-/// From the first quartile of services to the third, over their median, below which random requests
-/// of one arm are sums of several: of one it is 0.5 (a revolution and a seek), of three in a row
-/// 0.3 (choice).
+/// Relative interquartile range of services below which random requests of one arm are sums of
+/// several: 0.5 for one (a revolution and a seek), 0.3 for three in a row (choice).
 const EVEN_SEEKS: f64 = 0.3;
-/// The same of sequential requests, if one at least took less than half: it met nobody (choices).
+/// The same for sequential requests, if at least one took less than half: it did not wait for
+/// others (choices).
 const EVEN_TRANSFERS: f64 = 0.05;
 const ALONE: f64 = 0.5;
-/// Kernel threads that send discards, and how large a read one of them hardly sends, bytes:
-/// read-ahead ends at 128 KiB unless somebody raised it.
+/// Kernel threads that send discards, and a size that their reads rarely have, bytes: read-ahead
+/// ends at 128 KiB unless raised.
 const KERNEL: [&str; 3] = ["kworker", "jbd2", "xfsaild"];
 const LARGE_TRIM: u32 = 524_288;
-/// Share of the loss, at most, that requests of an undisturbed stream may have where the arm's ways
-/// between streams are the reason (a choice), and bytes of a sector.
+/// Maximum share of the loss in sequential requests if seeks between streams are the cause (a
+/// choice), and bytes of a sector.
 const OF_THE_STREAM: f64 = 0.1;
 const SECTOR: u64 = 512;
-/// Other disks of a log from which on it counts how many of them are slow.
+/// Minimum number of other disks in a log for counting how many of them are slow.
 const OTHERS: usize = 3;
-/// Requests below which averages are those of one event or two (docs/METHOD.md, 10 Rules: ten
+/// Below this number of requests averages reflect one or two events (docs/METHOD.md, 10 Rules: ten
 /// events).
 const FEWEST: f64 = 10.0;
 /// Share of the busy time that discards take (docs/METHOD.md, 10 Rules, `load.discard`).
@@ -156,22 +155,21 @@ const SEEN_LATE: &str = "the CPUs were busy: completions may have been recorded 
 const RESETS: &str = "waits of a second or more are resets and timeouts of the drive or its path";
 const FILLED: &str = "the load alone saturates the device: the latency is queueing delay";
 const DISCARDS: &str = "the requests waited behind discards";
-/// Share of the rows that must be slow for full belief.
+/// Minimum share of slow rows for full confidence.
 const MOST_ROWS: f64 = 0.5;
-/// Share of the wait spent behind others from which on it is reported: a tenth, one digit of the
-/// mean.
+/// Minimum share of the wait behind others that is reported: a tenth, one digit of the mean.
 const WORTH_SAYING: f64 = 0.1;
-/// From here on a wait is one of error handling: a SATA link takes a second and more to come back,
-/// a drive's own recovery seven (libata's and the SCSI layer's limits begin there).
+/// Longer waits are error handling: a SATA link takes at least a second to come back, a drive's own
+/// recovery seven (libata's and the SCSI layer's limits begin there).
 const RESETS_NS: f64 = 1e9;
-/// Share of all time that slow ones apart from the others must hold, at least (a choice: as
-/// `healthy` has it for the tail of a histogram).
+/// Minimum share of all time in the separate slow mode (a choice, as in `healthy` for the tail of a
+/// histogram).
 const HOLDS: f64 = 1.0 / 3.0;
-/// What it is worth at most that next to nothing lies between the fast ones and the slow, in nats:
-/// as every clause. Of the histograms of 480 scenarios without a fault of the device none shows it,
-/// of 320 with one 75 do (`lab weak --blame --each 400`, 27 November 2026), which would be 4.7.
+/// Maximum weight of a gap between the fast and the slow mode, in nats: that of any clause. Of the
+/// histograms of 480 scenarios without a fault of the device none shows it, of 320 with one 75 do
+/// (`lab weak --blame --each 400`, 27 November 2026), which would be 4.7.
 const NOTHING_BETWEEN: f64 = 3.0;
-/// What is left of the belief if a histogram beside it denies it.
+/// The factor on the confidence if a histogram contradicts it.
 const CONTRADICTED: f64 = 0.5;
 /// What batches leave in a histogram.
 const BATCHES: &str = "the latency distribution looks like draining batches: each request waits \
@@ -207,16 +205,15 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     traced.chain(averaged).chain(counted).chain(streams).chain(staged).collect()
 }
 
-/// Whether one disk is slow like another: by itself, or in the same latencies half as often.
+/// How often one disk is as slow as another: in the same latencies, or half as often.
 fn is_as_slow(other: &CountedDisk, than: &CountedDisk) -> bool {
     let Some(Slow::Some(mode)) = than.slow else { return other.slow.is_some() };
     let beyond = || other.histogram.count_from(mode.from_ns as u64) as f64;
     other.slow.is_some() || beyond() >= AS_OFTEN * mode.of_requests * other.count() as f64
 }
 
-/// From histograms: all requests were slow though hardly one was in flight beside another, or some
-/// were slow apart from the others. Of the listing's disks so many are counted, and so many are
-/// slow.
+/// From histograms: all requests were slow although few were in flight, or a separate mode was
+/// slow. Of the listing's disks this many have counts, and this many are slow.
 fn from_counts(
     analysis: &Analysis,
     counted: &CountedDisk,
@@ -228,7 +225,7 @@ fn from_counts(
     match counted.slow? {
         Slow::All(bound_ns) => {
             let least_ms = bound_ns / 1e6;
-            // Who waits for nobody is served for as long as it waits.
+            // A request that waits for no other is in service all the time.
             let served =
                 counted.pace_ms().map_or(counted.mean_ms, |pace| pace.min(counted.mean_ms));
             let (votes, believed) = s0.votes(|s0| served > SLOWDOWN * s0);
@@ -266,7 +263,7 @@ fn from_counts(
     Some(finding)
 }
 
-/// What two modes say, and how sure that makes.
+/// The evidence of two modes, and its confidence.
 fn believe_mode(finding: &mut Finding, disk: &str, mode: SlowMode, count: u64) {
     finding.sentence = format!(
         "{} completes {} of {count} requests within {} and {} in {} to {}, with almost none in \
@@ -317,14 +314,14 @@ fn counted_evidence(analysis: &Analysis, counted: &CountedDisk) -> Vec<Evidence>
     evidence
 }
 
-/// From single I/Os: what the replay says, or that the device's own times fall in two; the surer
-/// one.
+/// From single I/Os: the replay, or two modes of the device's own times, whichever has the higher
+/// confidence.
 fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let found = [by_replay(analysis, trace), by_modes(analysis, trace)].into_iter().flatten();
     found.max_by(|a, b| a.confidence().total_cmp(&b.confidence()))
 }
 
-/// Some requests were served late, apart from all others. Times in the queue are left out.
+/// A separate mode of slow services. Queue time is excluded.
 fn by_modes(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     if trace.paused || disk_names::is_stacked(&trace.disk) {
         return None;
@@ -419,8 +416,8 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether most of the other disks in the log lose time as well: what several share is at fault
-/// more often than each of them.
+/// Whether most of the other disks in the log lose time as well: a shared cause is more likely than
+/// each of them.
 fn are_slow_together(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     let others: Vec<&DeviceTrace> = analysis
         .traces
@@ -432,7 +429,7 @@ fn are_slow_together(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     others.len() >= OTHERS && 2 * others.iter().filter(slow).count() >= others.len()
 }
 
-/// How much of the mean wait is queueing: what is not the request's own service.
+/// How much of the mean wait is queueing rather than service.
 fn behind_others(trace: &DeviceTrace, mean_ns: f64) -> String {
     let share = queued(trace, mean_ns);
     if share < WORTH_SAYING {
@@ -447,9 +444,9 @@ fn queued(trace: &DeviceTrace, mean_ns: f64) -> f64 {
     1.0 - spread::mean(services).unwrap_or(mean_ns) / mean_ns.max(1.0)
 }
 
-/// Whether a host that sees completions late explains it: most requests are fast, the mean excess
-/// is below a slice, and no few requests make up half of it that took far longer than one. Where
-/// tasks wait for a processor most of the time, it may be later.
+/// Whether late completions on the host explain it: most requests are fast, the mean excess is
+/// below a time slice, and not half of it comes from a few requests that took much longer than one.
+/// If tasks wait for a CPU most of the time, it may be later.
 fn host_may_be_late(analysis: &Analysis, trace: &DeviceTrace, excess_ns: f64) -> bool {
     let input = analysis.input(trace.listing);
     let (excess_slices, slices, quick_share) =
@@ -467,8 +464,8 @@ fn host_may_be_late(analysis: &Analysis, trace: &DeviceTrace, excess_ns: f64) ->
     quick && excess_ns < excess_slices * SLICE_NS && far < 0.5 * all
 }
 
-/// Whether most of what was lost was lost by writes that take no longer than durable ones may,
-/// where no flags tell which are durable.
+/// Whether most of the time was lost by writes that are no slower than durable ones, if flags are
+/// unknown.
 fn may_be_durable(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     if analysis.source(trace.listing).level > Level::C {
         return false;
@@ -482,11 +479,11 @@ fn may_be_durable(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     lost(&may_be) > 0.5 * lost(&|_| true)
 }
 
-/// Whether each request looks like the sum of several: no fault of a platter is so even, and the
-/// requests of another program, which this log does not list, may have been served in between. Only
-/// of a log that lists one program and one request at a time: where others are listed, all are.
+/// Whether each request looks like the sum of several: no fault of a platter is that regular, and
+/// unlisted requests of another program may have been served in between. Only for a log with one
+/// program and one request at a time: a log with several programs lists all.
 fn is_a_sum(analysis: &Analysis, trace: &DeviceTrace) -> bool {
-    // Whoever shows what is healthy knows whether others use the disk.
+    // A user who states the baseline knows whether others use the disk.
     let options = analysis.options;
     let stated = options.healthy_ms.is_some() || options.healthy_origin != HealthyOrigin::Class;
     let whole = analysis.source(trace.listing).level > Level::C;
@@ -511,7 +508,7 @@ fn is_a_sum(analysis: &Analysis, trace: &DeviceTrace) -> bool {
         |share: f64| sorted.get((share * sorted.len() as f64) as usize).copied().unwrap_or(0.0);
     let enough = services.len() >= EVENTS_NEEDED;
     let within = |share: f64| at(0.75) - at(0.25) < share * at(0.5);
-    // A disk that is slow by itself is so from the first; who shares it met it alone at some time.
+    // A slow disk is slow from the first request; on a shared one some request is served alone.
     let once_alone = at(0.0) < ALONE * at(0.5);
     match group.sequential {
         Some(true) => enough && once_alone && within(EVEN_TRANSFERS),
@@ -548,8 +545,8 @@ fn waits_for_discards(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     covered > 0.5 * all
 }
 
-/// Whether an arm that several streams share explains it: requests that go on where the one before
-/// them ended are fast, and nearly all was lost by those that had to come back from elsewhere.
+/// Whether an arm shared by several streams explains it: contiguous requests are fast, and nearly
+/// all time was lost by those after a seek.
 fn seeks_for_others(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     if !analysis.may_rotate(trace.device) {
         return false;
@@ -574,7 +571,7 @@ fn seeks_for_others(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     several && quick && own < OF_THE_STREAM * all
 }
 
-/// The same of averages, which know no flags: most was lost by writes, each no longer than a
+/// The same for averages, which have no flags: most time was lost by writes, each no longer than a
 /// durable one.
 fn writes_may_be_durable(row: &IntervalSample) -> bool {
     let lost = |op: Op| {
@@ -598,8 +595,8 @@ fn hangs_beside(analysis: &Analysis, row: &IntervalSample) -> bool {
     })
 }
 
-/// Whether the queue may be the provider's, who lets so many pass per second: a slow volume and a
-/// limited one look alike then.
+/// Whether the queue may be the provider's rate limit: a slow volume and a limited one then look
+/// the same.
 fn is_held_back(analysis: &Analysis, device: DeviceId, queued: f64, passed_per_s: f64) -> bool {
     let limited = analysis.network_odds(device) >= HELD_BACK
         || queued > NEARLY_ALL && analysis.may_be_limited(device);
@@ -607,7 +604,7 @@ fn is_held_back(analysis: &Analysis, device: DeviceId, queued: f64, passed_per_s
 }
 
 fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
-    // The row that lost most time speaks; the others only have to be no worse than silent.
+    // The row with most lost time is the evidence; the others must only not contradict it.
     let row = rows.iter().filter(|row| usable(row)).max_by(|a, b| a.lost().total_cmp(&b.lost()))?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let (votes, believed) = row.s0.votes(|s0| effective > SLOWDOWN * s0);
@@ -660,7 +657,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     if is_contradicted(analysis, row, wait) {
         finding.scale("another value in the same row contradicts it", CONTRADICTED);
     }
-    // What is left once each request costs S0: the wait shrinks with the service it waits for.
+    // The latency if each request takes S0: the wait shrinks with the services it consists of.
     finding.explained_share = ((effective - s0) / effective).clamp(0.0, 1.0);
     finding.evidence = row_evidence(analysis, row, effective, wait, votes);
     finding.evidence.extend(spread_of_rows(analysis, rows));
@@ -668,8 +665,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether discards take as much of the time as `load.discard` needs: what was slow beside them may
-/// have waited.
+/// Whether discards take as much of the time as `load.discard` requires: slow requests beside them
+/// may have waited.
 fn behind_discards(row: &IntervalSample) -> bool {
     let of = row.interval.of(Op::Discard);
     let share = of.and_then(|rates| Some(rates.ios_per_s * rates.await_ns? / 1e9));
@@ -686,8 +683,8 @@ fn is_touched_first(analysis: &Analysis, row: &IntervalSample, rows: &[&Interval
     analysis.network_odds(row.device) >= MAY_BE_FETCHED && rows.iter().any(|other| healthy(&other))
 }
 
-/// Requests behind the rows in which it was slow; a row of unknown length is one of many seconds
-/// most likely.
+/// Number of requests in the rows in which it was slow; a row of unknown length probably covers
+/// many seconds.
 fn completed(rows: &[&IntervalSample]) -> f64 {
     let of = |row: &&IntervalSample| {
         row.interval.length.map_or(f64::MAX, |length| row.per_s() * length.seconds())
@@ -699,8 +696,8 @@ fn is_device(side: Side) -> bool {
     side == Side::Device
 }
 
-/// Whether a histogram beside the averages shows that the disk was much faster: one of the two is
-/// of another time.
+/// Whether a histogram beside the averages shows a much faster disk: one of the two is from another
+/// time.
 fn is_contradicted(analysis: &Analysis, row: &IntervalSample, wait_ms: f64) -> bool {
     analysis.histograms.iter().any(|sample| {
         sample.disk == row.disk
@@ -710,7 +707,7 @@ fn is_contradicted(analysis: &Analysis, row: &IntervalSample, wait_ms: f64) -> b
     })
 }
 
-/// A slow disk is slow in most rows: what is left of the belief if it is so in few. One bad row
+/// A slow disk is slow in most rows: the factor on the confidence if it is slow in few. One bad row
 /// among many is an event, not a slow disk.
 fn persistence(rows: &[&IntervalSample]) -> f64 {
     let usable: Vec<&&IntervalSample> = rows.iter().filter(|row| usable(row)).collect();
@@ -797,8 +794,8 @@ fn spread_of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Evidence
     ]
 }
 
-/// Why await is a multiple of the busy time per completion though nothing is wrong with the load:
-/// requests wait for each other, and await counts the wait.
+/// Why await is a multiple of the busy time per completion although the load is normal: requests
+/// wait for each other, and await includes that.
 fn second_in_queue(wait: f64, effective: f64, row: &IntervalSample) -> String {
     let ratio = wait / effective;
     match row.interval.queue_len {

@@ -76,8 +76,8 @@ const BEYOND_A_SEEK_NS: f64 = 40e6;
 /// take away, nats.
 const LISTED: f64 = 3.0;
 const ALL_SLOW: f64 = -3.0;
-/// A listed model that ran out of time, or whose tasks hung, without a measured shape
-/// (docs/METHOD.md, 17 Faults).
+/// A listed model with timeouts or hung tasks, without a measured pattern (docs/METHOD.md, 17
+/// Faults).
 const RAN_OUT: f64 = 1.5;
 const REBUILT: f64 = 1.5;
 
@@ -164,8 +164,8 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     Some(finding)
 }
 
-/// A listed model whose requests ran out of time, or whose array or pool is being rebuilt: no
-/// latency has to be measured for that.
+/// A listed model with timeouts, or in an array or pool that is being rebuilt: this needs no
+/// measured latency.
 fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let about = candidate.about();
     let mut builder = EvidenceBuilder::default();
@@ -177,7 +177,7 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
         .chain(about.logged(MessageKind::Link))
         .chain(reset)
         .collect();
-    // Tasks that hang name no disk: they count where this is the only disk of its kind.
+    // Hung tasks name no disk: they count if this is the only disk of its kind.
     let hung: Vec<_> = match is_only_shingled(analysis, candidate) {
         true => analysis.facts.hung_beside(&candidate.disk, candidate.input).collect(),
         false => Vec::new(),
@@ -278,7 +278,7 @@ fn sequential_rise(trace: &DeviceTrace, writes: &Windows, found: &Decline) -> Op
     rose.is_finite().then_some((rose, during.len() + before.len()))
 }
 
-/// What the model or the queue says.
+/// Evidence from the model or the queue.
 fn by_name(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
     let about = candidate.about();
     if let Some(reading) = about.last(key::QUEUE_ZONED).filter(|reading| reading.text() != "none") {

@@ -71,13 +71,13 @@ pub const DETECTOR: Detector = Detector {
 const PRIOR: f64 = 0.20;
 /// What one line about a command that got no answer is worth, nats: with the prior 0.58.
 const TIMED_OUT: f64 = 1.7;
-/// What a second such command adds, and the whole record that libata prints of one: it froze the
-/// port, names the command and shows how it ended. With the prior 0.79.
+/// Weight of a second such command, and of libata's full record of one: it froze the port, names
+/// the command and its result. 0.79 with the prior.
 const IS_SURE: f64 = 1.0;
-/// A command that failed is handed back to the SCSI layer, which reads its sense data, within this
-/// time, s (drivers/ata/libata-eh.c: a reset may come before; the number is a choice).
+/// A failed command returns to the SCSI layer, which reads its sense data, within this time, s
+/// (drivers/ata/libata-eh.c: a reset may come before; the number is a choice).
 const HANDED_BACK_S: f64 = 5.0;
-/// Odds of a volume by name from which on the host after it comes first (`vd`: 0.7).
+/// Odds of a volume by name from which its host is checked first (`vd`: 0.7).
 const VOLUME: f64 = 0.5;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
@@ -116,7 +116,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         // A guest has no way to its drives that it could see: a controller that does not answer is
         // its host's.
         let guest = analysis.facts.hypervisor(&logged);
-        // A command that the drive refused got its answer, whatever libata reports of it beside.
+        // A refused command got an answer, whatever else libata reports.
         let refused = of(&[MessageKind::Refused, MessageKind::Denied]);
         let answered = |line: &LogLine| {
             refused.iter().any(|known| {
@@ -136,8 +136,8 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             return None;
         }
         let others = of(&[MessageKind::Medium, MessageKind::Link, MessageKind::Phy]);
-        // A reset of the link is how libata gets hold of a port again after any command it gave
-        // up, and what the hardware of a link corrected cost no command.
+        // libata resets the link after any command that timed out, and corrected link errors cost
+        // no command.
         let corrected = |line: &LogLine| line.message.log_event() == Some(PathEvent::Corrected);
         let speak = others.iter().any(|line| !corrected(line) && !line.message.is_of_recovery());
         if given_up.is_empty() || speak || may_be_remote(analysis, device) {
@@ -241,7 +241,7 @@ enum Bus {
 }
 
 impl Bus {
-    /// By its name, or by who speaks of its commands.
+    /// By its name, or by the driver that logs its commands.
     fn of(name: &str, lines: &[&LogLine]) -> Bus {
         if disk_names::is_nvme(name) {
             Bus::Nvme
@@ -318,7 +318,7 @@ impl Bus {
     }
 }
 
-/// What a command that failed was to do, if its lines tell.
+/// The purpose of a failed command, if its lines show it.
 fn op_of(line: &LogLine) -> Option<Op> {
     match line.message.command? {
         CommandKind::Io(op) => Some(op),
@@ -326,7 +326,7 @@ fn op_of(line: &LogLine) -> Option<Op> {
     }
 }
 
-/// What all of these commands were, to be counted.
+/// The purposes of these commands, with counts.
 fn what_failed(given_up: &[&LogLine]) -> &'static str {
     let first = given_up.first().and_then(|line| op_of(line));
     match first.filter(|op| given_up.iter().all(|line| op_of(line) == Some(*op))) {
@@ -348,8 +348,7 @@ fn hung_behind<'s, 'a>(analysis: &'s Analysis<'a>, given_up: &[&LogLine]) -> Vec
     analysis.facts.log().filter(same).collect()
 }
 
-/// Whether the device is a volume behind the host rather than a drive: then its host is asked
-/// first.
+/// Whether the device is a virtual volume rather than a drive: then its host is checked first.
 fn may_be_remote(analysis: &Analysis, device: DeviceId) -> bool {
     analysis.network_odds(device) > VOLUME
 }
@@ -401,7 +400,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
         ));
     }
     confidence::believe(&mut finding, PRIOR, clauses);
-    // What is made of others freezes for reasons of its own: a full pool, a suspended mapping.
+    // Stacked devices freeze for other reasons: a full pool, a suspended mapping.
     let made_of_others = disk_names::is_stacked(&trace.disk);
     let why = "it is stacked on other devices: a full pool or a suspended mapping also stops it";
     finding.doubt_if(made_of_others, why, SHAPE_ALONE);

@@ -62,7 +62,8 @@ pub const DETECTOR: Detector = Detector {
 
 /// Prior of a throttle when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.12;
-/// Counters of the NVMe health log that only heat moves (NVM Express base specification).
+/// Counters of the NVMe health log that only overheating increases (NVM Express base
+/// specification).
 const COUNTERS: [(FactKey, &str); 4] = [
     (
         key::SMART_NVME.of("thermal_temp1_transition_count"),
@@ -94,9 +95,9 @@ const TOO_WARM: u64 = 2;
 /// Correlation and samples needed for it (docs/METHOD.md, 17 Faults).
 const R: f64 = 0.5;
 const SAMPLES: usize = 10;
-/// How near the length of a series of SMART records must be to the capture's (choice).
+/// How close the length of a series of SMART records must be to that of the capture (choice).
 const AS_LONG: f64 = 0.20;
-/// Steps smaller than the cuts of a trace are none.
+/// Smaller steps than those that divide a trace do not count.
 const STEP: f64 = 1.5;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
@@ -167,7 +168,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     Some(finding)
 }
 
-/// What the drive reports of its temperature; the strongest sign counts.
+/// What the drive reports about its temperature; the strongest sign counts.
 fn signs_of_heat(
     analysis: &Analysis,
     candidate: &FaultCandidate,

@@ -58,10 +58,11 @@ pub const DETECTOR: Detector = Detector {
 const RECURS: f64 = 0.20;
 /// Falls needed for that.
 const FALLS: usize = 2;
-/// A slower slow state is not a cache's end: 3 to 20 times are measured (Yoo and Shin, HotStorage
-/// 2020), twice that leaves room.
+/// A still slower state is not the end of a cache: 3 to 20 times are measured (Yoo and Shin,
+/// HotStorage 2020), twice that leaves room.
 const SLOWEST: f64 = 40.0;
-/// Less than this is not a write cache: the smallest are some gigabytes, DRAM buffers end at 64 MB.
+/// A smaller amount is not a write cache: the smallest are some gigabytes, DRAM buffers end at 64
+/// MB.
 const SMALLEST_BYTES: f64 = 64e6;
 /// What an unstated medium costs, nats: a volume's burst credits look alike.
 const UNSTATED: f64 = -1.0;

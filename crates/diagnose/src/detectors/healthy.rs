@@ -88,47 +88,46 @@ const WITHIN: f64 = 3.0;
 const WITHIN_SLOWEST: f64 = 2.0;
 /// The tail may be this much longer than S0 (docs/METHOD.md, 10 Rules: p99 < 10 S0).
 const TAIL: f64 = 10.0;
-/// Share of requests that may stand beyond it, and standard deviations of a normal variable that
-/// chance exceeds once in twenty.
+/// Maximum share of requests beyond it, and the standard normal deviate exceeded by chance once in
+/// twenty.
 const TAIL_SHARE: f64 = 0.01;
 const BY_CHANCE: f64 = 1.645;
 /// Requests of a deep queue that may wait (published bar of a database's operators: sustained queue
 /// above 5).
 const QUEUE: f64 = 5.0;
-/// A histogram has no queue and no pattern to excuse a body that spreads: one in twenty beyond
+/// A histogram has no queue and no pattern that could explain a wide body: one in twenty beyond
 /// three healthy times (the bound of health) of the slowest class forbids a HEALTHY verdict.
 const NEAR_TAIL: f64 = 3.0;
 const NEAR_SHARE: f64 = 0.05;
-/// Share of the time that requests beyond three healthy times of the slowest class may take, where
-/// they are counted: the mean is then theirs and the median another's (a choice). Where single I/Os
-/// are known, the same beyond ten healthy times.
+/// Maximum share of the time in requests beyond three healthy times of the slowest class, if
+/// counted: above it they make the mean (a choice). With single I/Os, the same beyond ten healthy
+/// times.
 const TAIL_HOLDS: f64 = 1.0 / 3.0;
 const TAIL_HOLDS_MOST: f64 = 0.5;
-/// A suspicion of the device from this on forbids a HEALTHY verdict: five of nine baseline variants
-/// that call it slow come to that, once calibrated.
+/// A suspicion of the device with at least this confidence forbids a HEALTHY verdict: that of five
+/// of nine baseline variants that call it slow, once calibrated.
 const SUSPECTED: f64 = 0.30;
 /// What each listing's clean verdict must be worth before the input's richness is counted (six
 /// votes of nine).
 const CLEARS: f64 = 0.6;
 /// Rows that must be as good.
 const ALL_BUT: f64 = 0.95;
-/// Requests of a program that pings, where the slowest of them is as a healthy device's; and what
-/// memory answers within, ns.
+/// Requests of a ping program, for comparing the slowest one with a healthy device; and the time in
+/// which memory answers, ns.
 const FEWEST: u64 = 3;
 const MEMORY_NS: f64 = 20_000.0;
 /// Below so many ns a write whose program did not pass the page cache by ended there: a copy, a
 /// lock, and now and then a page that must be found (a choice; a flush after each, which fio lists
 /// apart, then has the device's time).
 const COPIED_NS: f64 = 100_000.0;
-/// Inputs that are compared with each other: what somebody pasted, not a day of a recorder.
+/// Maximum inputs that are compared with each other: a few pasted ones, not a recorder's day.
 const MOST_INPUTS: usize = 32;
-/// Disks of which all evidence is shown.
+/// Maximum disks with all evidence shown.
 const FEW: usize = 3;
 /// What a clean verdict by the slowest class in question is worth: the class is a guess.
 const BY_CLASS: f64 = 0.85;
 
-/// Share of the excess from which on a remark has explained all of it (docs/METHOD.md, 12
-/// Explaining away).
+/// Share of the excess from which a note explains all of it (docs/METHOD.md, 12 Explaining away).
 const EXPLAINS_ALL: f64 = 0.7;
 
 /// Probability that a device is healthy, and what it rests on.
@@ -139,7 +138,7 @@ struct Worth {
 }
 
 impl Worth {
-    /// What speaks against it.
+    /// Evidence against it.
     const NOTHING: Worth = Worth { sure: 0.0, why: "" };
 
     fn max(self, other: Worth) -> Worth {
@@ -147,14 +146,14 @@ impl Worth {
     }
 }
 
-/// What one listing says in favour of a device.
+/// One listing's evidence in favour of a device.
 struct Clearance {
     listing: usize,
     worth: Worth,
     evidence: Vec<Evidence>,
-    /// How fast it was, beside what a healthy device needs.
+    /// Its latency and that of a healthy device.
     reported: String,
-    /// What the device was taken for.
+    /// The assumed class.
     assumption: String,
     /// What else it may be, and would then not be healthy.
     readings: Option<Readings>,
@@ -166,7 +165,7 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     let denied = denied(analysis, (&rows, &narrowest));
     let waiting = stages::waiting_before(analysis);
     for (input, disks) in unaccused::unaccused(analysis, ranked.findings) {
-        // Who has not read all of it clears nobody.
+        // An input that was not read completely clears no disk.
         if unaccused::unread(analysis, input).is_some() || unseen_wait::is_unseen(analysis, input) {
             continue;
         }
@@ -190,14 +189,14 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
                 healthy.push((disk, clearances));
             }
         }
-        // What has no name may be any of the others, and what is made of disks is no better than
-        // they are: where one of these is not cleared, neither is.
+        // An unnamed disk may be any of the others, and a stacked device is no better than its
+        // disks: if one of these is not cleared, neither is it.
         let all = healthy.len() == known;
         healthy.retain(|(disk, _)| {
             let own = !disk.is_empty() && !disk_names::is_stacked(disk);
             (own || all) && !denied.contains(disk)
         });
-        // A job of fio is not a disk beside the one that it used.
+        // An fio job is not another disk beside the one that it used.
         let below =
             if healthy.len() > 1 { below_programs(analysis, input) } else { HashSet::new() };
         if healthy.iter().any(|(disk, _)| below.contains(disk.as_str())) {
@@ -209,7 +208,7 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     findings
 }
 
-/// The disks whose I/O an input saw below the programs that asked for it.
+/// The disks whose block-layer I/O an input has.
 fn below_programs<'a>(analysis: &'a Analysis, input: &str) -> HashSet<&'a str> {
     let below = |layer: Layer| layer != Layer::Application;
     let traced = analysis.traces.iter().map(|trace| (trace.listing, &trace.disk));
@@ -223,8 +222,7 @@ fn below_programs<'a>(analysis: &'a Analysis, input: &str) -> HashSet<&'a str> {
         .collect()
 }
 
-/// Disks that a listing of any input speaks against: another input that was given beside it does
-/// not clear them.
+/// Disks with evidence against them in any input: another input does not clear them.
 fn denied(
     analysis: &Analysis,
     known: (&[Vec<&IntervalSample>], &HashMap<HistogramCount, f64>),
@@ -253,8 +251,8 @@ fn denied(
     denied
 }
 
-/// Whether something about the device itself is suspected, if only faintly; what a program names,
-/// a folder or a job, may be on any disk of its input.
+/// Whether the device itself is suspected, even weakly; a program's folder or job may be on any
+/// disk of its input.
 fn suspected(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &str) -> bool {
     let may_be_on_any = !disk.is_empty() && !disk_names::is_of_a_disk(disk);
     ranked.findings.iter().any(|known| {
@@ -266,8 +264,8 @@ fn suspected(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &s
     })
 }
 
-/// Whether all that was found of a disk is explained by what nobody feels and no fault is: it is
-/// well, with a remark.
+/// Whether all findings on a disk are explained by unnoticed, harmless causes: it is healthy, with
+/// a note.
 fn is_remark(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &str) -> bool {
     let of_it = |known: &&Finding| {
         known.subject.device.is_some_and(|device| analysis.disk(device) == disk)
@@ -281,8 +279,8 @@ fn is_remark(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &s
     ranked.findings.iter().filter(of_it).any(|known| unfelt(known) && harmless(known))
 }
 
-/// What every listing of the input reports of a disk; a listing that speaks against it has
-/// confidence 0, one that cannot tell shows nothing.
+/// The evidence of each listing of the input about a disk; one against it has confidence 0, an
+/// inconclusive one is left out.
 fn clearances(
     analysis: &Analysis,
     (rows, narrowest): (&[Vec<&IntervalSample>], &HashMap<HistogramCount, f64>),
@@ -295,7 +293,7 @@ fn clearances(
         rows.iter().filter(|rows| rows.first().is_some_and(|row| here(row.listing, &row.disk)));
     let histograms = analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk));
     let histograms = histograms.filter(|sample| !has_a_narrower(narrowest, sample));
-    // What came before the device shows nothing of it.
+    // Time before the device says nothing about it.
     let on_device =
         |sample: &&HistogramSample| matches!(sample.known.stage, Stage::Device | Stage::Total);
     let histograms = histograms.filter(on_device);
@@ -306,17 +304,17 @@ fn clearances(
         .collect()
 }
 
-/// Whether the same requests are reported of without the time their program took to send them:
-/// fio's `clat` beside its `lat`.
+/// Whether the same requests are also listed without their submission time: fio's `clat` beside its
+/// `lat`.
 fn has_a_narrower(narrowest: &HashMap<HistogramCount, f64>, sample: &HistogramSample) -> bool {
     let Some((counted, mean)) = counted(sample) else { return false };
     narrowest.get(&counted).is_some_and(|least| *least < mean)
 }
 
-/// Where, of what and how many a program's histogram counts.
+/// Listing, operation and count of a program's histogram.
 type HistogramCount = (usize, DeviceId, Option<Op>, u64);
 
-/// Of a histogram of whole times that a program waited, with their mean, ns.
+/// For a histogram of a program's total waits, with their mean, ns.
 fn counted(sample: &HistogramSample) -> Option<(HistogramCount, f64)> {
     let known = &sample.known;
     let is_one = known.layer == Layer::Application && known.stage == Stage::Total;
@@ -324,7 +322,7 @@ fn counted(sample: &HistogramSample) -> Option<(HistogramCount, f64)> {
     Some(((sample.listing, known.device, known.op, known.histogram.count()), mean))
 }
 
-/// The least mean of those that count the same requests.
+/// The smallest mean of histograms of the same requests.
 fn narrowest(analysis: &Analysis) -> HashMap<HistogramCount, f64> {
     let mut least = HashMap::new();
     for (counted, mean) in analysis.histograms.iter().filter_map(counted) {
@@ -368,8 +366,8 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     Some(Clearance { listing: trace.listing, worth, evidence, reported, assumption, readings })
 }
 
-/// Who waits no longer than a healthy device would let him, by the replay: below three healthy
-/// service times, or behind requests of the load's own that it would have served no sooner.
+/// Whether waits are no longer than on a healthy device, by the replay: below three healthy service
+/// times, or behind requests of the same load that it would have served no sooner.
 fn of_replay(trace: &DeviceTrace) -> Worth {
     let Some(vote) = trace.vote.as_ref() else { return Worth::NOTHING };
     if trace.mean_ns() / 1e6 > WITHIN * trace.s0.slowest_ms() {
@@ -379,7 +377,7 @@ fn of_replay(trace: &DeviceTrace) -> Worth {
     Worth { sure: Vote::sure(vote.healthy + vote.workload), why }
 }
 
-/// The row that all but one in twenty are better than speaks for its listing.
+/// The 95th percentile of rows represents a listing.
 fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let mut waits: Vec<(f64, &IntervalSample)> = rows
         .iter()
@@ -404,16 +402,16 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let worth = judged.max(Worth { sure: allowed, why });
     // One write per revolution may be a healthy disk that is made to wait.
     let turning = waits.iter().filter(|(_, row)| row.revolution_per_write().is_some()).count();
-    // And a disk that one writer keeps busy all the time is waited for, however well it does.
+    // And a disk that one writer keeps busy all the time is waited for, even if it is healthy.
     let serial = waits.iter().filter(|(_, row)| row.is_waited_for_by_a_writer()).count();
     let waits_revolutions =
         2 * turning.max(serial) >= waits.len() && analysis.may_rotate(row.device);
-    // Nor is one well of which more is asked than it does, however alike its rows are.
+    // Nor is a saturated one cleared, however uniform its rows are.
     let full = waits.iter().filter(|(_, row)| fullness::is_full(analysis, row)).count();
     let queue = row.interval.queue_len.unwrap_or(row.per_s() * wait / 1e3);
     let queued = is_queue(queue / row.interval.busy.unwrap_or(1.0).clamp(0.01, 1.0), wait, &row.s0);
     let one_way = waits.iter().filter(|(_, row)| waits_one_way(row)).count();
-    // What is in flight and does not complete has no latency yet: its rows show nothing good.
+    // Requests in flight that do not complete have no latency yet: such rows clear nothing.
     let stands = rows.iter().any(|row| {
         row.outstanding().is_some() && row.interval.busy >= Some(samples::WITHOUT_PAUSE)
     });
@@ -435,8 +433,8 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     Some(Clearance { listing: row.listing, worth, evidence, reported, assumption, readings })
 }
 
-/// Whether reads hold a third of all time beyond three healthy times of the slowest class: quick
-/// writes hide them in the mean. Slow writes may have had to be durable.
+/// Whether reads beyond three healthy times of the slowest class take a third of all time: fast
+/// writes hide them in the mean. Slow writes may have been durable.
 fn reads_wait(trace: &DeviceTrace) -> bool {
     let of_reads = trace.spans.iter().filter(|span| span.op == Op::Read);
     let reads: Vec<f64> = of_reads.map(ServiceSpan::latency_ns).collect();
@@ -445,7 +443,7 @@ fn reads_wait(trace: &DeviceTrace) -> bool {
     sum > TAIL_HOLDS * all && mean_ms > NEAR_TAIL * trace.s0.slowest_ms()
 }
 
-/// The same of averages, reads or writes: what may have had to be durable is another question.
+/// The same for averages, reads or writes, except writes that may be durable.
 fn waits_one_way(row: &IntervalSample) -> bool {
     let spent = |op: Op| {
         let rates = row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0)?;
@@ -463,22 +461,22 @@ fn waits_one_way(row: &IntervalSample) -> bool {
 fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearance> {
     let histogram = &sample.known.histogram;
     let n = histogram.count();
-    // What a program waited for is not the device's alone: where even that is short the device is
-    // well, unless memory answered.
+    // A program's wait includes more than the device: if even that is short, the device is healthy,
+    // unless memory answered.
     let by_program = sample.known.layer == Layer::Application && sample.known.stage == Stage::Total;
     let at_once = analysis.at_once(sample.listing, sample.known.device);
     let alone = by_program && at_once == Some(1.0);
     let largest_ms = histogram.max_ns.map_or(f64::INFINITY, |ns| ns as f64 / 1e6);
     let few = n >= FEWEST && largest_ms < WITHIN_SLOWEST * sample.s0.slowest_ms();
     let many = n >= EVENTS_NEEDED as u64;
-    // Few slow ones accuse nobody, but they clear nobody either.
+    // A few slow requests neither accuse nor clear a disk.
     let slow = alone && n >= FEWEST && !many && !few;
-    // A stage before the issue is a part of the wait, however short it is.
+    // A stage before the issue is part of the wait, however short it is.
     let whole = matches!(sample.known.stage, Stage::Device | Stage::Total);
     let tells =
         (sample.known.layer == Layer::Block && whole && many) || (alone && (many || few || slow));
     let listing = analysis.listing(sample.listing);
-    // What was counted since long ago shows nothing of now.
+    // Counts since boot say nothing about the present.
     if listing.facts.iter().any(|fact| fact.key == key::COUNTERS_SINCE) {
         return None;
     }
@@ -528,10 +526,9 @@ fn tail_of_chance(n: u64) -> f64 {
     (expected + BY_CHANCE * expected.sqrt() + skew).ceil() / (n as f64).max(1.0)
 }
 
-/// Whether most of a deep queue waits: so many in flight, at so long a mean latency, that more than
-/// a sustained queue wait behind those that a healthy device of the class would have under way at
-/// this rate (Little's law). A device whose requests are all served at once answers each as if it
-/// were alone.
+/// Whether most of a deep queue waits: by Little's law more than a sustained queue waits behind the
+/// requests that a healthy device of the class would have in service at this rate. A device that
+/// serves all requests at once answers each as if it were alone.
 fn is_queue(in_flight: f64, mean_ms: f64, s0: &HealthyServiceTime) -> bool {
     let served = in_flight * (s0.median_ms() / mean_ms.max(f64::MIN_POSITIVE)).min(1.0);
     in_flight >= fullness::DEEP && in_flight - served > QUEUE && mean_ms > WITHIN * s0.median_ms()
@@ -581,7 +578,7 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
             if !listings.contains(&clearance.listing) {
                 listings.push(clearance.listing);
             }
-            // Of many disks only the first number each: nobody reads three times sixteen.
+            // With many disks only the first number of each is shown.
             let kept = if disks.len() > FEW { 1 } else { clearance.evidence.len() };
             let kept = clearance.evidence.into_iter().take(kept);
             finding.evidence.extend(kept.map(|evidence| of_disk(evidence, &disk)));

@@ -49,21 +49,20 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Conclude(conclude),
 };
 
-/// Seconds of capture if no suspicion names its own: thirty reads per second give the 300 I/Os of
-/// a 99th percentile within ten, and a quiet device needs more.
+/// Seconds of capture unless a suspicion names its own: thirty reads per second give the 300 I/Os
+/// of a 99th percentile within ten, and a quiet device needs more.
 const SECONDS: u32 = 30;
-/// Where Linux shows what a device is made of (lsblk(8)): no capture of I/Os does.
+/// The command that shows the medium of a device (lsblk(8)), which no capture of I/Os contains.
 const MADE_OF: &str = "`lsblk -d -o NAME,ROTA,TRAN,MODEL`: the medium of the device is not known, \
                        and the healthy service time depends on it; \
                        if you know it, state it with `--class` (`hdd`, `ssd`, `nvme`, `card`, \
                        `network`)";
-/// Of so many I/Os seen one by one it is not said that too little is known: ten beyond a 99th
-/// percentile.
+/// From this many single I/Os "too few data" is not a reason: ten are beyond the 99th percentile.
 const PLENTY: f64 = 1000.0;
-/// I/Os of a probe from which on it is not for want of them that nothing is accused: a 99th
+/// From this many I/Os of a probe their number is not the reason that nothing is accused: a 99th
 /// percentile needs as many.
 const ENOUGH: u64 = 100;
-/// What is read off as it stands needs no weighing.
+/// A reported number needs no weight.
 const CERTAIN: f64 = 0.95;
 
 fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
@@ -106,8 +105,8 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     findings
 }
 
-/// Rebuilds at the pace that Linux keeps up beside all other I/O, or slower: they are held there,
-/// or wait for a member, and slow nobody.
+/// Rebuilds at the minimum rate that Linux keeps beside other I/O, or slower: they are throttled to
+/// it or wait for a member, and slow nothing down.
 fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
     let starved = |name: &str| {
         let about = analysis.facts.about(None, name);
@@ -158,11 +157,11 @@ fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
     analysis.facts.disks().filter_map(starved).collect()
 }
 
-/// Share of the time in which tasks wait for I/O that is a finding of its own where no device was
-/// seen (a choice: a busy build host shows a tenth).
+/// Share of the time in which tasks wait for I/O that is a finding of its own without any device (a
+/// choice: a busy build host shows a tenth).
 const PRESSED: f64 = 0.2;
 
-/// Tasks wait for I/O, and nothing says for which device.
+/// Tasks wait for I/O, for an unknown device.
 fn waited_for_io(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding> {
     let places = 0..analysis.recording.listings.len();
     let pressed = places.filter_map(|place| {
@@ -205,8 +204,8 @@ fn is_last(analysis: &Analysis, row: &IntervalSample) -> bool {
     last.is_some_and(|last| std::ptr::eq(last, row))
 }
 
-/// A probe leaves nothing that accuses or clears the device: the queue was the probe's own, or the
-/// machine's CPUs made the latencies. That is a finding too, with what would decide.
+/// A probe neither accuses nor clears the device: the queue was the probe's own, or the CPUs caused
+/// the latencies. That is a finding too, with the measurement that would decide.
 fn after_a_probe(analysis: &Analysis, probed: &ProbeListing) -> Finding {
     let source = analysis.source(probed.listing);
     let disk = analysis.disk(probed.device);
@@ -238,7 +237,7 @@ fn after_a_probe(analysis: &Analysis, probed: &ProbeListing) -> Finding {
     finding
 }
 
-/// Whether single I/Os of the disk were watched beside it: then they tell.
+/// Whether single I/Os of the disk were watched beside it: then they decide.
 fn is_traced(analysis: &Analysis, row: &IntervalSample) -> bool {
     analysis.traces.iter().any(|trace| {
         trace.disk == row.disk && analysis.input(trace.listing) == analysis.input(row.listing)
@@ -278,7 +277,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
     let mut finding = new_finding(DETECTOR.verdict, None, vec![0]);
     let rows = analysis.recording.listings.iter().flat_map(|listing| &listing.intervals);
     let mut rows = rows.filter(|row| row.layer == Layer::Block).peekable();
-    // What was active has been judged or is open: rows that are left are of idle disks.
+    // Active disks have been judged or are open: the remaining rows are of idle disks.
     let useless = if rows.peek().is_some() && !analysis.intervals.is_empty() {
         Some("disks without completions while they were watched")
     } else if rows.any(|row| row.since_boot) {
@@ -314,7 +313,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
         finding.next_step.insert(0, Readings::step(""));
         return Some(finding);
     }
-    // Where there is I/O of no use, that comes first.
+    // Unusable I/O comes first.
     if let Some(pointer) = pointer.filter(|_| useless.is_none()) {
         finding.sentence = pointer.sentence;
         finding.evidence = vec![pointer.evidence];
@@ -323,8 +322,8 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
     Some(finding)
 }
 
-/// What a suspicion of slowness comes to on each medium that the disk may be made of, where that
-/// decides: the row that lost most.
+/// The slowness on each possible medium of the disk, if that decides: from the row with most lost
+/// time.
 fn by_class(analysis: &Analysis, suspicion: &Finding) -> Option<String> {
     let device = suspicion.subject.device.filter(|_| class_decides(suspicion))?;
     let rows = analysis.intervals.iter().filter(|row| row.device == device);
@@ -342,13 +341,13 @@ fn by_class(analysis: &Analysis, suspicion: &Finding) -> Option<String> {
     ))
 }
 
-/// Whether the class of the disk tells one answer from the other.
+/// Whether the class of the disk decides between the answers.
 fn class_decides(suspicion: &Finding) -> bool {
     matches!(suspicion.verdict, Verdict::DeviceSlow | Verdict::LoadSaturated)
 }
 
-/// How many times slower than its class a disk is suspected from (`device.slow`: docs/METHOD.md, 10
-/// Rules).
+/// How many times slower than its class a disk must be to be suspected (`device.slow`:
+/// docs/METHOD.md, 10 Rules).
 const SUSPECTED: f64 = 2.0;
 /// Requests in flight from which on those that wait are worth naming (a choice).
 const SEVERAL: f64 = 4.0;
@@ -432,7 +431,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
             known.verdict,
             phrase::percent((known.confidence() * 100.0).round() / 100.0),
             phrase::percent(STANDS),
-            // Of a share that nobody measured none is reported.
+            // An unmeasured share is not reported.
             match known.share_is_assumed {
                 true => String::new(),
                 false => format!(
@@ -514,7 +513,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     // A device that loses no time need not be judged: it then explains nothing either.
     finding.explained_share = lost.unwrap_or(0.0).min(1.0);
     finding.refuted_by = lines(&["the capture below gives no clearer result"]);
-    // An input as rich as needed lacks the medium, if nobody stated it, or time.
+    // A sufficiently detailed input lacks the medium, if it is not stated, or time.
     let rich = needs.map_or(plenty, |needs| analysis.level(&listings) >= needs.sure_from);
     let what = if rich { "a longer capture" } else { what };
     let meanwhile = if by_program { " while it runs" } else { "" };
@@ -565,19 +564,19 @@ fn has_any(analysis: &Analysis, place: usize, disks: &[String]) -> bool {
 }
 
 struct Amounts {
-    /// I/Os seen one by one.
+    /// Number of single I/Os.
     seen: f64,
     /// What histograms count.
     counted: f64,
     /// These, and the rows of averages and what histograms count.
     records: f64,
-    /// The most time that any of the disks loses per time watched, if any was measured over time.
+    /// The maximum lost time per time watched of any disk, if measured over time.
     lost: Option<f64>,
-    /// Whether all of it is what a program reports of its own I/Os.
+    /// Whether everything is a program's report on its own I/Os.
     by_program: bool,
 }
 
-/// What is known of these disks.
+/// Facts about these disks.
 fn amounts(analysis: &Analysis, input: &str, disks: &[String]) -> Amounts {
     let here =
         |listing: usize, disk: &String| analysis.input(listing) == input && disks.contains(disk);

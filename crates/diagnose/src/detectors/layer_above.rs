@@ -86,28 +86,28 @@ const TIMES: f64 = 3.0;
 const HEALTHY: f64 = 3.0;
 /// Calls or block I/Os that decide (docs/METHOD.md, 10 Rules: ten events).
 const FEWEST: f64 = 10.0;
-/// Disks that are busy for less have room for what waits above them: half, so that a request finds
-/// them idle more often than not.
+/// Disks below this busy share have room for the requests waiting above: half, so that a request
+/// finds them idle more often than not.
 const IDLE: f64 = 0.5;
 /// Two captures of one time differ in length by less than this.
 const SAME_TIME: f64 = 1.5;
-/// Above 20 % of the time somebody waits for memory or for I/O (as in `cap.cgroup`).
+/// Above 20 % of the time tasks wait for memory or I/O (as in `cap.cgroup`).
 const PRESSURE: f64 = 0.2;
 
-/// What to ask of a device that is made of others.
+/// What to check on a stacked device.
 const TO_DO: [&str; 2] = [
     "`dmsetup table` and `dmsetup status` show its type: delay, crypt, thin, cache, snapshot",
     "`cat /proc/mdstat`: a resync or a slow member slows down a whole array",
 ];
 
-/// Requests are merged on their way down, so that many above wait for one below: only what is far
-/// longer tells (choices; ten times, and what people feel).
+/// Requests are merged on their way down, so many above wait for one below: only a far longer wait
+/// is significant (choices: ten times, and noticeable).
 const TIMES_OF_AVERAGES: f64 = 10.0;
 const FELT_NS: f64 = 1e8;
-/// A disk whose own waiting is a smaller share of all that above cannot be what is waited for, even
-/// where a hundred requests are merged into one.
+/// A disk with a smaller share of the time waited above cannot be what is waited for, even if a
+/// hundred requests are merged into one.
 const HOLDS: f64 = 0.01;
-/// Least share of its bytes that the disks must have moved: numbers are rounded.
+/// Minimum share of its bytes that the disks must have transferred: numbers are rounded.
 const MOVED: f64 = 0.9;
 
 /// What was measured in one layer.
@@ -131,11 +131,11 @@ impl LayerTime {
 
 /// From this share on a pool is full: `lvs` rounds to a hundredth of a percent.
 const FULL: f64 = 0.9999;
-/// What a pool that is said to be full is worth: somebody may have made room since.
+/// Weight of a pool reported as full: space may have been freed since.
 const STATED: f64 = 0.85;
 
-/// What it is worth that a drive refuses writes out of the order of its zones, or places that it
-/// does not have: firmware that forgot its zones or its size shows the same (choices).
+/// Weight of a drive refusing out-of-order writes to its zones, or addresses beyond its end:
+/// firmware that lost its zones or its size looks the same (choices).
 const REFUSED_ORDER: f64 = 0.8;
 const REFUSED_PLACE: f64 = 0.7;
 
@@ -148,7 +148,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .iter()
         .filter_map(|place| Some((*place, seen(analysis, *place, |layer| layer != Layer::Block)?)))
         .collect();
-    // Whichever waited longest in all speaks.
+    // The one with the longest total wait is the evidence.
     let most = above.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns));
     let above = most.and_then(|(place, above)| finding(analysis, *place, above));
     let between = between(analysis).into_iter().chain(above_idle_disks(analysis));
@@ -167,8 +167,7 @@ fn full(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {
         let about = candidate.about();
-        // A log goes back for weeks. Of a machine that is watched only what fails meanwhile is of
-        // now.
+        // A log goes back for weeks. On a live machine only failures during the watch count.
         let is_old = is_watched && candidate.failed.is_empty();
         let logged: Vec<&LogLine> =
             about.logged(MessageKind::NoSpace).filter(|_| !is_old).collect();
@@ -266,8 +265,8 @@ fn without_a_chunk(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Fi
     Some(finding)
 }
 
-/// Drives that refuse what was asked of them: writes out of the order of a zone, or places that
-/// they do not have. They answer at once, and whatever is written above them has to change.
+/// Drives that refuse requests: out-of-order writes to a zone, or addresses beyond their end. They
+/// answer at once, and the layer above must change.
 fn refused(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {
@@ -340,7 +339,7 @@ fn refused(analysis: &Analysis) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Devices made of others that answer far later than those below them.
+/// Stacked devices that answer far later than those below them.
 fn between(analysis: &Analysis) -> Vec<Finding> {
     let devices = analysis.recording.devices().iter();
     if !devices.clone().any(|device| disk_names::is_stacked(&device.name)) {
@@ -435,7 +434,7 @@ fn charge_between(
     Some(finding)
 }
 
-/// What is waited above comes down to what is needed below; how that spreads is not known.
+/// The wait above falls to the time needed below; its distribution is unknown.
 fn without_waiting(above: &LayerTime, needed_ns: f64, assuming: &str) -> Forecast {
     Forecast {
         now_mean: Nanos(above.mean_ns() as i64),
@@ -543,7 +542,7 @@ fn seen(analysis: &Analysis, place: usize, is: impl Fn(Layer) -> bool) -> Option
         seen.span_ns = Some((last - first) as f64);
     }
     let histograms = listing.histograms().filter(|known| is(known.layer));
-    // Each I/O once: its total, or what comes nearest to it.
+    // Each I/O once: its total latency, or the closest to it.
     for known in histograms.filter(|known| matches!(known.stage, Stage::Total | Stage::Device)) {
         if let Some((mean, _)) = known.histogram.mean_ns() {
             let count = known.histogram.count() as f64;
@@ -560,13 +559,13 @@ fn seen(analysis: &Analysis, place: usize, is: impl Fn(Layer) -> bool) -> Option
     (seen.count > 0.0).then_some(seen)
 }
 
-/// I/Os of a row, and its length in ns; of one second where that is unknown.
+/// I/Os of a row, and its length in ns; one second if unknown.
 fn counted(row: &Interval) -> (f64, f64) {
     let length = row.length.map_or(1e9, |length| length.ns() as f64);
     (row.ios_per_s() * length / 1e9, length)
 }
 
-/// Whether no disk of the block layer is unwell.
+/// Whether all disks of the block layer are healthy.
 fn all_well(analysis: &Analysis) -> bool {
     let traces = analysis.traces.iter().all(|trace| {
         let quick = trace.mean_ns() < HEALTHY * trace.slow_end_ns();
@@ -586,7 +585,7 @@ fn all_well(analysis: &Analysis) -> bool {
     traces && rows && histograms
 }
 
-/// What the rows of one device in one listing come to.
+/// Totals over the rows of one device in one listing.
 #[derive(Default)]
 struct DeviceRows {
     time: LayerTime,
@@ -604,9 +603,9 @@ struct DeviceRows {
     has_room: bool,
 }
 
-/// Devices made of others that answer far later than any disk of the listing, while all of these
-/// are idle. Which disks one is made of is mostly not reported beside `iostat`, so all must be
-/// fast and idle, and must have moved its bytes.
+/// Stacked devices that answer far later than any disk of the listing, while all of these are idle.
+/// `iostat` does not report the stacking, so all disks must be fast and idle, and must have
+/// transferred its bytes.
 fn above_idle_disks(analysis: &Analysis) -> Vec<Finding> {
     if !analysis.intervals.iter().any(|row| disk_names::is_stacked(&row.disk)) {
         return Vec::new();
@@ -640,7 +639,7 @@ fn averages_of_listing(
         let crowded = below().filter(|disk| !disk.has_room);
         let busiest = crowded.map(|disk| disk.in_flight).fold(0.0, f64::max);
         let times = mean_ns / slowest_ns.max(1.0);
-        // Those that still wait at the end of a row are seen as well as those that completed in it.
+        // Requests still waiting at the end of a row count, as do those that completed in it.
         let few = upper.time.count.max(upper.in_flight) < FEWEST;
         let seen = moved >= MOVED * upper.bytes;
         if !seen

@@ -51,12 +51,11 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Share of the time in which somebody waits for memory, and swap traffic in bytes per second
+/// Share of the time in which tasks wait for memory, and swap traffic in bytes per second
 /// (choices).
 const PRESSURE: f64 = 0.1;
 const SWAPPED: f64 = 1e6;
-/// Share of a processor that kswapd takes: it sleeps where memory is free (mm/vmscan.c,
-/// kswapd_try_to_sleep).
+/// CPU share of kswapd: it sleeps if memory is free (mm/vmscan.c, kswapd_try_to_sleep).
 const RECLAIM: f64 = 0.5;
 /// Tasks that hung while memory was freed: what they wait for is a disk in the end, so one alone is
 /// a suspicion (a choice).
@@ -130,9 +129,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// Share of all memory that programs may still have, of all swap that is in use, and of the time in
-/// which processors idle for I/O, that are a machine which reads its own pages again and again
-/// (choices: a page cache of a few per cent contains no program's working set).
+/// Shares of available memory, of used swap, and of iowait, on a machine that repeatedly rereads
+/// its own pages (choices: a page cache of a few per cent contains no program's working set).
 const LITTLE: f64 = 0.08;
 const SWAPPED_OUT: f64 = 0.1;
 const WAITS: f64 = 0.5;
@@ -174,8 +172,7 @@ fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
     Some(finding)
 }
 
-/// At most what share of the waits for I/O are waits for memory: who waits for a page to come back
-/// counts as both.
+/// Maximum share of I/O waits that are memory waits: a wait for a page counts as both.
 fn share_of_io_waits(analysis: &Analysis, finding: &Finding) -> f64 {
     let Some(place) = finding.subject.listings.first() else { return 1.0 };
     let about = analysis.about(*place, "");

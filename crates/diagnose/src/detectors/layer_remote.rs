@@ -86,8 +86,8 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a path or a neighbour when someone complains (docs/METHOD.md, 11 Confidence), and what
-/// a model that shows it adds, in nats; a name alone says less.
+/// Prior of a path or a neighbour when someone complains (docs/METHOD.md, 11 Confidence), and the
+/// weight of a model that shows it, in nats; a name alone weighs less.
 const PRIOR: f64 = 0.08;
 const VIRTUAL_MODEL: f64 = 3.0;
 const VIRTUAL_NAME: f64 = 1.5;
@@ -101,7 +101,7 @@ const OF_A_TARGET: f64 = 0.75;
 const TIMES: f64 = 3.0;
 const EACH: usize = 10;
 const CHANCE: f64 = 0.01;
-/// What the shape is worth where nothing shows that the device is virtual: a suspicion.
+/// Weight of the pattern if nothing shows that the device is virtual: a suspicion.
 const BY_SHAPE: f64 = SHAPE_ALONE;
 /// Odds of a volume by its name from which on the name counts (`nvme`: 0.4, `vd`: 0.7, `sd`: 0.1).
 const BY_NAME: f64 = 0.3;
@@ -125,13 +125,13 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .collect()
 }
 
-/// What a cluster's own word is worth that it does not serve a part of its data.
+/// Weight of a cluster's own report that it does not serve part of its data.
 const OF_A_CLUSTER: f64 = 0.85;
 /// A request that is blocked for this long, s, waits for something that does not answer (Ceph's own
 /// bound for a log event, `osd_op_complaint_time`).
 const BLOCKED_S: f64 = 30.0;
 
-/// A cluster that shows that it does not serve a part of its data: who asks for that part waits.
+/// A cluster that reports that it does not serve part of its data: requests for that part wait.
 fn inactive(analysis: &Analysis) -> Vec<Finding> {
     let places = 0..analysis.recording.listings.len();
     let found = places.filter_map(|place| {
@@ -166,8 +166,7 @@ fn inactive(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-/// A server that waited for others of its replicas many times, and for its own disks far less
-/// often.
+/// A server that often waited for its replicas, and far less often for its own disks.
 fn replicas(analysis: &Analysis) -> Vec<Finding> {
     let found = (0..analysis.recording.listings.len()).filter_map(|place| {
         let listing = analysis.listing(place);
@@ -211,7 +210,7 @@ fn replicas(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-/// Replicated volumes of which far more is open at the peer than at the local disk.
+/// Replicated volumes with far more open requests at the peer than at the local disk.
 fn peers(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let found = candidates.iter().filter_map(|candidate| {
@@ -239,11 +238,11 @@ fn peers(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-/// Services of a cluster that hold requests up, where it names a few: they wait for a disk, a host
-/// or a network that only these have.
+/// Services of a cluster that delay requests, if it names a few: they share a disk, a host or a
+/// network.
 const FEW_SERVICES: usize = 3;
 
-/// Of all inputs together: a part of the list names few of many.
+/// Over all inputs: part of a list names few of many.
 fn blocked(analysis: &Analysis) -> Option<Finding> {
     let listings = || analysis.recording.listings.iter().enumerate();
     let line_text = |key: FactKey| {
@@ -257,7 +256,7 @@ fn blocked(analysis: &Analysis) -> Option<Finding> {
     let named: BTreeSet<DeviceId> = line_text(key::CEPH_BLOCKED).map(|(_, osd, _)| osd).collect();
     let place = line_text(key::CEPH_BLOCKED).map(|(place, ..)| place).next()?;
     let (count, longest) = (most(key::CEPH_BLOCKED), most(key::CEPH_BLOCKED_TIME));
-    // Who serves a part of its data no more holds requests up: that is reported of the cluster.
+    // A cluster with unavailable data delays requests: that is reported for the cluster.
     let serves_all = listings()
         .flat_map(|(_, listing)| &listing.facts)
         .all(|fact| fact.key != key::CLUSTER_INACTIVE || fact.value.number() == Some(0.0));
@@ -297,7 +296,7 @@ fn blocked(analysis: &Analysis) -> Option<Finding> {
     Some(finding)
 }
 
-/// A server or a peer of which the kernel shows that it did not answer.
+/// A server or a peer that did not answer, by the kernel's log.
 fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {
@@ -325,7 +324,7 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
     findings.chain(down).chain(lost).chain(hung).chain(lost_paths(analysis)).collect()
 }
 
-/// Services of a Ceph cluster that keep its data, as the kernel names them (`osd56`).
+/// OSDs of a Ceph cluster, as named by the kernel (`osd56`).
 const OSD: &str = "osd";
 
 /// Services of a cluster that went down: one fault, of their host, their network or themselves.
@@ -364,19 +363,19 @@ fn services_down(analysis: &Analysis, input: &str) -> Option<Finding> {
     Some(finding)
 }
 
-/// Devices whose data another machine keeps, by their names (Ceph, network block devices).
+/// Devices with data on another machine, by their names (Ceph, network block devices).
 const ELSEWHERE: [&str; 3] = ["rbd", "nbd", "rnbd"];
 
-/// Mean latency, ms, of a device of another machine that no load of a few requests explains, and
-/// requests in flight up to which they are few (as of round trips, and of a queue).
+/// Mean latency, ms, of a remote device that a few requests do not explain, and the maximum
+/// requests in flight for that.
 const SLOW_MS: f64 = 100.0;
 const FEW_IN_FLIGHT: f64 = 5.0;
-/// Rows with I/O from which on it is not a single moment, and what it is worth.
+/// Minimum rows with I/O, so that it is not a single moment, and the weight.
 const ROWS: usize = 3;
 const SLOW_ALONE: f64 = 0.90;
 
-/// Devices of another machine that are slow with next to nothing in flight: the way or what keeps
-/// the data, never a disk of this machine.
+/// Remote devices that are slow with almost nothing in flight: the path or the server, never a disk
+/// of this machine.
 fn slow_alone(analysis: &Analysis) -> Vec<Finding> {
     let found = analysis.rows_by_listing().into_iter().filter_map(|rows| {
         let first = rows.first()?;
@@ -533,7 +532,7 @@ fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
         phrase::count(sessions.len() as f64, "connection(s) or session(s)"),
         phrase::list(&names)
     );
-    // The disk, where one alone hangs on it; else the session; else all of them.
+    // The disk, if the session has only one; else the session; else all of them.
     let disk = behind.first().and_then(|disk| analysis.recording.find_device(disk));
     let device = match (behind.len(), sessions.len()) {
         (1, _) => disk,
@@ -554,8 +553,8 @@ fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
     Some(finding)
 }
 
-/// Volumes of which several paths were lost within a minute, and paths of which an array shows that
-/// their port does not serve them: the array, or the network of storage.
+/// Volumes that lost several paths within a minute, and paths whose array reports that the port
+/// does not serve them: the array or the storage network.
 fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
     let log = || analysis.facts.log();
     let refused: Vec<&LogLine> = log()
@@ -680,8 +679,8 @@ fn devices<'s, 'a: 's>(lines: impl Iterator<Item = &'s LogLine<'a>>) -> Vec<Devi
     found
 }
 
-/// A virtual disk on which requests stay in flight and none completes to the end of the listing:
-/// the host or the network after it does not answer.
+/// A virtual disk with requests in flight and no completions until the end of the listing: its host
+/// or network does not answer.
 fn stuck(analysis: &Analysis) -> Vec<Finding> {
     let findings = analysis.rows_by_listing().into_iter().filter_map(|rows| {
         let row = rows.last().filter(|row| analysis.network_odds(row.device) >= VOLUME)?;
@@ -721,10 +720,10 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Medium errors that a target reports in its own name. Two things tell it from a drive: it is a
-/// logical unit other than 0 of an adapter that was not there first (a session of iSCSI; units of
-/// adapter 0 are volumes of a RAID controller of the machine itself), or it answers a write with a
-/// read error.
+/// Medium errors that a target reports in its own name. Two signs distinguish it from a drive: it
+/// is a logical unit other than 0 of an adapter that was not there first (a session of iSCSI; units
+/// of adapter 0 are volumes of a RAID controller of the machine itself), or it answers a write with
+/// a read error.
 fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {
@@ -772,8 +771,8 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Why the device is taken for virtual, in words, and what that is worth; nothing for a name that
-/// shows nothing.
+/// Why the device is assumed to be virtual, as text, and the weight; none if the name shows
+/// nothing.
 fn virtual_by(analysis: &Analysis, requests: &Requests) -> Option<(String, f64)> {
     let about = analysis.about(requests.listing, &requests.disk);
     let stated = analysis.recording.device_of(requests.device).medium;
@@ -861,7 +860,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let all = trace.map_or(0.0, |trace| trace.lost_ns());
     let times: Vec<f64> = reads.iter().map(|read| read.ns).collect();
     let mean = spread::mean(&times);
-    // What waits behind a first read would not wait either, if all took what later reads take.
+    // Requests behind a first read would not wait either, if all reads were as fast as later ones.
     let spared = |ns: f64| (ns - found.spared_ns).max(0.0);
     let behind = trace
         .map_or(0.0, |trace| trace.spans.iter().map(|span| spared(span.latency_ns())).sum::<f64>());

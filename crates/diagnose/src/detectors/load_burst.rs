@@ -20,10 +20,10 @@
 //! is less than 0.8 of the rate in batches, and for a fifth of the time less than half a batch is
 //! in flight. A device whose queue is refilled as it drains has no pause over which the requests
 //! could be spread, and is saturated. With averages: reads are not known to be most, at least five
-//! requests wait on average though the device is busy for less than half of the time, and it serves each in
-//! at most 2.5 healthy service times: writes that came one by one would not meet so many others.
-//! Readers wait for what they asked for: where reads queue before a device that rests, its busy
-//! time may be wrong.
+//! requests wait on average though the device is busy for less than half of the time, and it serves
+//! each in at most 2.5 healthy service times: writes that came one by one would not meet so many
+//! others. Readers wait for what they asked for: where reads queue before a device that rests, its
+//! busy time may be wrong.
 //!
 //! ## Wrong if
 //! The spacing itself is slow: then a slow disk is the cause.
@@ -55,8 +55,8 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "issue and completion of each I/O",
     },
-    // Peers are a baseline under the same load, and batches are its own.
-    // Steps, too: within a batch that is served at an even pace none took a revolution longer.
+    // Peers are a baseline under the same load, which has batches too. Steps are explained as well:
+    // in a batch with an even pace no request took a revolution longer.
     explains: &[
         Verdict::DevicePeriodicDelay,
         Verdict::DeviceRetry,
@@ -69,17 +69,17 @@ pub const DETECTOR: Detector = Detector {
 
 /// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.55;
-/// Share of the lost time that ramps must hold to be worth a word.
+/// Minimum share of the lost time in ramps.
 const HOLDS: f64 = 0.2;
 /// Bounds of the rule (docs/METHOD.md, 6 Ramps and stalls).
 const SLOPE: (f64, f64) = (0.8, 1.2);
 const VARIATION: f64 = 0.5;
 const SPACING: f64 = 2.5;
-/// Share of the pace within batches that the device keeps over all the time, beyond which they
-/// cannot be spread (choice: what a queue of random arrivals waits for four services at, M/M/1).
+/// Maximum ratio of the mean rate to the rate within batches, beyond which batches cannot be spread
+/// (choice: an M/M/1 queue waits four services there).
 const NO_ROOM: f64 = 0.8;
-/// Share of the time with less than half a batch in flight, below which the queue is refilled as it
-/// drains (choice: as much as that leaves).
+/// Minimum share of the time with less than half a batch in flight; below it the queue is refilled
+/// as it drains (choice).
 const RESTS: f64 = 0.2;
 /// Requests in ramps, two batches of five.
 const REQUESTS: usize = 10;

@@ -76,17 +76,16 @@ const TIMES: f64 = 2.0;
 const CHANCE: f64 = 0.01;
 const EACH: usize = 5;
 const BUSY_SHARE: f64 = 0.2;
-/// What must remain of the factor at the same number in flight: half of its excess over one.
+/// Minimum factor at equal depth: half of its excess over one.
 const MATCHED: f64 = 1.5;
 /// Windows of a trace, at least 10 ms each (a discard takes that long), at most 1 s.
 const WINDOWS: i64 = 100;
 const SHORTEST_NS: i64 = 10_000_000;
 const LONGEST_NS: i64 = 1_000_000_000;
-/// What it is worth that discards and nothing else got no answer in time, nats: with the prior
-/// 0.73. The drive is the other reading (`device.stall`, at 0.55 at most).
+/// Weight of timeouts of discards only, nats: 0.73 with the prior. The drive is the other reading
+/// (`device.stall`, at 0.55 at most).
 const GIVEN_UP: f64 = 0.8;
-/// What it is worth that a task was seen in a discard for minutes, or kept the machine from its
-/// sleep: with the prior 0.77.
+/// Weight of a task in a discard for minutes, or one that blocked a suspend: 0.77 with the prior.
 const IN_STACK: f64 = 1.0;
 /// The function of the kernel that waits for a discard (block/blk-lib.c).
 const DISCARDS: &str = "blkdev_issue_discard";
@@ -97,8 +96,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     traced.chain(rows).chain(from_log(analysis)).chain(from_stacks(analysis)).collect()
 }
 
-/// Tasks whose stacks stand in a discard, as the kernel's log shows them: they wait for one that a
-/// drive takes long for, and whoever needs a lock they hold waits for them.
+/// Tasks with a discard in their stacks, from the kernel's log: they wait for a slow discard, and
+/// tasks that need their locks wait for them.
 fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
     let places = 0..analysis.recording.listings.len();
     let found = places.filter_map(|place| {
@@ -178,7 +177,7 @@ fn from_log(analysis: &Analysis) -> Vec<Finding> {
                  but no read, write or flush did; all other I/O waits meanwhile"
             ),
         };
-        // Who sends them does so because he was told that the drive knows them.
+        // Discards are sent because the drive advertises them.
         finding.blame = refused.then_some(Blame::Configuration);
         finding.explained_share = 1.0;
         finding.evidence = builder.evidence;
@@ -202,7 +201,7 @@ fn from_log(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-/// What discards do to requests of one operation.
+/// The effect of discards on requests of one operation.
 struct Effect {
     op: Op,
     windows: Option<Exposure>,
@@ -355,7 +354,7 @@ fn effect(requests: &Requests, op: Op, under_way: &Spans) -> Option<Effect> {
     Some(Effect { op, windows, single })
 }
 
-/// The same requests, those that met a discard taking what the others take at the median.
+/// The same requests, with those beside a discard taking the median of the others.
 fn forecast(requests: &Requests, effect: &Effect) -> Option<Forecast> {
     let all: Vec<f64> =
         requests.of(effect.op).filter_map(requests::stretch).map(requests::length_ns).collect();

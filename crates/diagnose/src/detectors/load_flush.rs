@@ -69,10 +69,10 @@ const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules): share of the busy time, and times a plain write.
 const BUSY_SHARE: f64 = 0.3;
 const TIMES_PLAIN: f64 = 3.0;
-/// Slower than everything else by this, or the device as a whole is slow: half of the bound above
-/// and a little, so that a flush that waits for one slow write is not blamed.
+/// Flushes must be slower than everything else by this, or the whole device is slow: slightly above
+/// half of the bound above, so that a flush that waits for one slow write is not blamed.
 const TIMES_OTHERS: f64 = 2.0;
-/// Which of the nine guesses of a write's time is one of a cache that is on: the third from below.
+/// Which of the nine write times assumes an enabled cache: the third lowest.
 const CACHED: usize = 2;
 /// Flushes that decide (docs/METHOD.md, 10 Rules: ten events).
 const FEWEST: usize = 10;
@@ -99,7 +99,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let found = durability::flushing(&served).filter(|found| found.n >= FEWEST)?;
     let s0_ns = plain_s0_ms(analysis, requests.device) * 1e6;
     let durable = |one: &&ServedRequest| matches!(one.kind, Kind::Flush | Kind::Durable);
-    // Who meets one under way waits for it too: a plain write is one that met none.
+    // Writes during a flush wait for it too: a plain write is one without a flush in progress.
     let spans = Spans::of(served.iter().filter(durable).map(|one| (one.start_ns, one.end_ns)));
     let met_none = served
         .iter()
@@ -198,8 +198,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     Some(finding)
 }
 
-/// One of two numbers of which either is enough: compared with its bound where it is the one that
-/// holds.
+/// One of two sufficient numbers, compared with its bound if it is the one that satisfies it.
 fn if_held(evidence: Evidence, bound: Bound) -> Evidence {
     if bound.holds(evidence.amount.value) { evidence.held(bound) } else { evidence }
 }
@@ -213,15 +212,15 @@ fn kind(op: Op, flags: Flags) -> Kind {
     }
 }
 
-/// What a plain write of 4 KB takes, cached, on a device of the class: flushes are sent only to a
-/// cache that is on, so the slower guesses, without one, are out of question.
+/// What a plain write of 4 KB takes, cached, on a device of the class: flushes are sent only if the
+/// cache is on, so the slower times, without one, are excluded.
 fn plain_s0_ms(analysis: &Analysis, device: iowhy_model::DeviceId) -> f64 {
     let request = healthy_time::Request { op: Op::Write, bytes: 4096.0, sequential: Some(true) };
     analysis.healthy_time(device, request, None).votes_ms[CACHED]
 }
 
-/// Whether reads or plain writes are nearly as slow, and slower than they should be, beside what
-/// they waited for durable ones under way.
+/// Whether reads or plain writes are nearly as slow, and slower than healthy, apart from waiting
+/// for durable ones.
 fn all_slow(analysis: &Analysis, requests: &Requests, spans: &Spans, found: &FlushCost) -> bool {
     [Op::Read, Op::Write].into_iter().any(|op| {
         let others: Vec<f64> = requests

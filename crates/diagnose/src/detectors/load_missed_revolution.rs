@@ -73,8 +73,8 @@ const WRITES: u64 = 20;
 /// Confidence when all clauses hold: that MCC, and the 0.99 reached at 100 events.
 const AT_20: f64 = 0.95;
 const AT_100: f64 = 0.99;
-/// Share that must stand on a whole revolution, and how near the revolution must be to a standard
-/// one (docs/METHOD.md, 5 Missed revolution).
+/// Minimum share at whole revolutions, and how close the revolution must be to a standard one
+/// (docs/METHOD.md, 5 Missed revolution).
 const ON_REVOLUTION: f64 = 0.85;
 const NEAR_STANDARD: f64 = 0.006;
 /// How near a whole number of revolutions counts as one (docs/METHOD.md, 5 Missed revolution), in
@@ -82,7 +82,7 @@ const NEAR_STANDARD: f64 = 0.006;
 const NEAR_REVOLUTION: f64 = 0.03;
 /// Share of the time in which a write waits, if the next one follows at once.
 const MOSTLY_WAITS: f64 = 0.7;
-/// A completion that comes this many usual beats after the last one ends a rest of the program.
+/// A completion this many usual intervals after the last one ends a pause of the program.
 const RESTS: f64 = 4.0;
 /// A write needs its own time under the head besides the revolution: what a disk of 60 MB/s (the
 /// slow end of its class) needs is not counted as lost.
@@ -108,9 +108,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     found
 }
 
-/// Of a trace it is asked besides that no write is faster than half a revolution. On a busy
-/// machine some are: a completion that is seen late leaves the next write less to wait for. A probe
-/// knows that its writes were in sequence and one at a time, and that is what that is asked for.
+/// In a trace no write may be faster than half a revolution, which shows that writes are sequential
+/// and one at a time. On a busy machine some are faster: after a late completion the next write
+/// waits less. A probe knows that its writes were sequential and one at a time, so it is exempt.
 fn from_probe(
     analysis: &Analysis,
     probed: &ProbeListing,
@@ -140,7 +140,7 @@ fn from_probe(
     finding(subject, &missed, revolutions.mean_ms, bytes, evidence)
 }
 
-/// Averages in which each write takes about a revolution: a suspicion and no more, for a mean is no
+/// Averages in which each write takes about a revolution: only a suspicion, because a mean is no
 /// step pattern.
 fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let usable: Vec<&&IntervalSample> = rows.iter().filter(|row| row.per_s() >= 1.0).collect();
@@ -258,9 +258,9 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
         .collect()
 }
 
-/// Moments of completion, ms, of writes that follow each other at once; rests of the program are
-/// cut to nothing. A program that thinks a little before its next write finds its sector that much
-/// nearer: the wait is then shorter than a revolution, and only the beat of completions is a whole
+/// Moments of completion, ms, of writes that follow each other at once; pauses of the program are
+/// removed. If the program pauses briefly before its next write, the sector is that much closer:
+/// the wait is then shorter than a revolution, and only the interval between completions is a whole
 /// one.
 fn completions(trace: &DeviceTrace, group: &Group) -> Option<Vec<f64>> {
     let members = group.members.iter().filter_map(|place| trace.spans.get(*place));
@@ -282,7 +282,7 @@ fn completions(trace: &DeviceTrace, group: &Group) -> Option<Vec<f64>> {
 
 fn facts_of(missed: &MissedRevolution, advance_ms: f64, source: &Source) -> Vec<Evidence> {
     let near = missed.standard_rpm * NEAR_STANDARD;
-    // A beat contains the block's own time under the head as well.
+    // The interval includes the block's own transfer time.
     let advance = missed.standard_rpm * advance_ms / missed.revolution_ms;
     let (low, high) = (missed.standard_rpm - near - advance, missed.standard_rpm + near);
     vec![
@@ -347,8 +347,8 @@ fn finding(
     ]);
     finding.forecast = bytes.map(|bytes| Forecast {
         now_mean: Nanos::from_ms(mean_ms),
-        // Back to back, a write costs its share of a streaming disk, and a revolution per command
-        // is gone.
+        // In larger requests a write takes only its transfer time, without a revolution per
+        // command.
         mean: Nanos::from_ms(f64::from(bytes) / BYTES_PER_MS + 0.2),
         range: None,
         p99: None,

@@ -80,12 +80,12 @@ const DOUBT: f64 = 0.5;
 const GIVES_LESS: f64 = 1.5;
 /// What a queue is worth that is there in batches at most (a choice: below an even chance).
 const IN_BATCHES: f64 = 0.35;
-/// Below this busy share a disk rests for most of the time: what waits came at once, such as
-/// write-back, and is served before more comes (a choice).
+/// Below this busy share a disk is idle most of the time: its queue arrived in one batch, such as
+/// write-back, and is served before the next one arrives (a choice).
 const RESTS: f64 = 0.5;
-/// What it adds that a disk works without a pause, and that another waits as long for as much, in
-/// nats (choices: a third and half of a clause that is met twice over); and how near to another "as
-/// much" is.
+/// Weights of a disk without pauses, and of another disk with the same load that waits as long, in
+/// nats (choices: a third and half of a clause exceeded twofold); and the tolerance for the same
+/// load.
 const WITHOUT_PAUSE: f64 = 1.0;
 const ALIKE: f64 = 1.5;
 const AS_MUCH: f64 = 1.25;
@@ -113,7 +113,7 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
         return None;
     }
     let wait = counted.mean_ms;
-    // Of a device that rests the pace is that of its load.
+    // The rate of a device with idle time is that of its load.
     let served_well = |s0: f64| known.is_none_or(|(_, pace)| !queued || pace <= SERVED_WELL * s0);
     let (votes, believed) = s0.votes(|s0| wait > WAITS * s0 && served_well(s0));
     if votes == 0 {
@@ -170,7 +170,7 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
     Some(finding)
 }
 
-/// What the replay says, or what the throughput does: the surer one.
+/// The replay or the throughput, whichever has the higher confidence.
 fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let lost = trace.lost_ns() / trace.span_ns();
     if trace.spans.len() < EVENTS_NEEDED || lost < confidence::COMPLAINED_OF {
@@ -258,7 +258,8 @@ fn by_throughput(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
 }
 
 fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
-    // Who was away and came back is not full: what waited meanwhile is not demand.
+    // A device that was away and came back is not saturated: requests that waited meanwhile are not
+    // demand.
     let gone = samples::after_silence(rows);
     let row = rows
         .iter()
@@ -335,8 +336,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether another disk waits as long for as much: two that fail alike are less likely than two
-/// that are asked too much.
+/// Whether another disk with the same load waits as long: two equal faults are less likely than two
+/// overloaded disks.
 fn another_waits_alike(analysis: &Analysis, row: &IntervalSample) -> bool {
     let near = |a: f64, b: f64| a > 0.0 && b > 0.0 && (a / b).max(b / a) < AS_MUCH;
     analysis.intervals.iter().any(|other| {

@@ -60,7 +60,7 @@ const IN_FLIGHT: f64 = 1.5;
 const BUSY: f64 = 0.6;
 const MERGES: f64 = 0.02;
 const CONTIGUOUS: f64 = 0.7;
-/// Under a tenth busy nobody waits for this disk; and these few requests per second are no stream.
+/// Below a tenth busy nothing waits for this disk; and this few requests per second are no stream.
 const BUSY_AT_ALL: f64 = 0.1;
 const PER_S: f64 = 10.0;
 /// From averages alone it stays a suspicion: small requests are the rule on many healthy disks.
@@ -262,7 +262,7 @@ fn each_takes(analysis: &Analysis, bad: &WriteStream, rows: &[&IntervalSample]) 
     })
 }
 
-/// How many times fewer requests of the size a page cache sends move the same bytes.
+/// How many times fewer page-cache-sized requests would transfer the same bytes.
 fn gain(bytes: f64) -> f64 {
     CLUSTERED / bytes.max(512.0)
 }
@@ -298,7 +298,7 @@ fn size_evidence(analysis: &Analysis, stream: &WriteStream, what: &str) -> Vec<E
         .collect()
 }
 
-/// What the busiest row of each disk says; the others would only say it again.
+/// The busiest row of each disk; the others would repeat it.
 fn rows_evidence(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Evidence> {
     let mut busiest: Vec<&IntervalSample> = Vec::new();
     for row in rows {
@@ -361,7 +361,7 @@ fn contrast<'t>(bad: &WriteStream, streams: &'t [WriteStream]) -> Option<&'t Wri
         .max_by(|a, b| a.mean_bytes.total_cmp(&b.mean_bytes))
 }
 
-/// Adds a direct or synchronous mount option to the evidence; what it is worth, in nats.
+/// Adds a direct or synchronous mount option to the evidence; returns its weight in nats.
 fn add_option(analysis: &Analysis, finding: &mut Finding) -> f64 {
     let Some((reading, options)) = mounts::option(analysis) else { return 0.0 };
     let what = format!("direct or synchronous mount options: {}", options.join(" and "));

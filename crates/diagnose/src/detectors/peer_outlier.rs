@@ -57,7 +57,7 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "the latencies of at least four disks that share a load",
     },
-    // Peers under the same load are a better baseline than a class that is guessed.
+    // Peers under the same load are a better baseline than an assumed class.
     explains: &[Verdict::DeviceSlow],
     rule: Rule::Detect(detect),
 };
@@ -67,8 +67,8 @@ const RATIO: f64 = 1.3;
 /// The ratio up to which another model of disk explains it: 5400 rpm for 7200 is 1.33, and seeks of
 /// the same year's models differ by a fifth (data sheets).
 const ANOTHER_MODEL: f64 = 1.6;
-/// Peers beyond three healthy times are not well themselves (the bound of health, docs/METHOD.md, 1
-/// Replay); and what is five times slower than such is slow all the same (a choice).
+/// Peers beyond three healthy times are not healthy themselves (the bound of health,
+/// docs/METHOD.md, 1 Replay); a disk five times slower than those is slow anyway (a choice).
 const NOT_HEALTHY: f64 = 3.0;
 const FAR_BEYOND: f64 = 5.0;
 /// Odds that a disk flagged by z and ratio is faulty before either is weighed: precision at 20
@@ -214,7 +214,7 @@ fn finding(
     );
     finding.evidence = evidence(analysis, listing, member, &others, standing);
     let (histograms, mut places) = beside_a_good_peer(analysis, listing, member, family);
-    // Right behind the factor: they show what the mean hides.
+    // Directly after the factor: they show what the mean hides.
     finding.evidence.splice(1..1, histograms);
     finding.subject.listings.append(&mut places);
     let clauses = [
@@ -224,7 +224,7 @@ fn finding(
     confidence::believe(&mut finding, PRIOR, clauses);
     // Rotations of 5400 and 7200 per minute and the seeks of two models differ by as much.
     let may_be_model = standing.ratio < ANOTHER_MODEL;
-    // Where the others are slow as well, and it is not far beyond them, they share what is slow.
+    // If the others are slow as well, and it is not far beyond them, the cause is shared.
     let far = standing.ratio >= FAR_BEYOND && member.mean_ns >= FAR_BEYOND * typical;
     let all_slow = !far && peers_are_slow(analysis, listing, &others);
     let may_be_well = may_be_well(analysis, listing, member);
@@ -252,8 +252,8 @@ fn finding(
     finding
 }
 
-/// Whether all that is known of a disk is one row of averages, and a healthy disk of a class it may
-/// be of takes as long: then its peers may be of another class.
+/// Whether a disk has only one row of averages, and a healthy disk of a possible class takes as
+/// long: then its peers may be of another class.
 fn may_be_well(analysis: &Analysis, listing: usize, member: &Member) -> bool {
     if analysis.level(&[listing]) != Level::A {
         return false;
@@ -278,8 +278,7 @@ fn peers_are_slow(analysis: &Analysis, listing: usize, others: &[&Member]) -> bo
     middle(slower) > NOT_HEALTHY
 }
 
-/// What it would take if it were one of its peers: their middle, within the fastest and the
-/// slowest.
+/// Its latency if it were like its peers: their median, between the fastest and the slowest.
 fn like_its_peers(member: &Member, others: &[&Member], typical: f64) -> Option<Forecast> {
     let means = || others.iter().map(|other| other.mean_ns);
     let (low, high) = (means().fold(typical, f64::min), means().fold(typical, f64::max));
@@ -406,8 +405,8 @@ fn sorted_by_mean<'m>(members: impl Iterator<Item = &'m Member>) -> Vec<&'m Memb
     members
 }
 
-/// Where the tail begins: the suspect's first filled bucket beyond all of the peer's, or the
-/// peer's end if there is none. An open bucket ends where it begins: nobody knows how far it goes.
+/// Where the tail begins: the suspect's first filled bucket beyond all of the peer's, or the peer's
+/// end if there is none. An open bucket counts as its lower edge, because its upper end is unknown.
 fn beyond(own: &Histogram, good: &Histogram) -> u64 {
     let ends = good.filled().map(|(low, high, _)| if high == u64::MAX { low } else { high });
     let body_ends = ends.max().unwrap_or(0);

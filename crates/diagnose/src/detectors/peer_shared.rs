@@ -68,8 +68,8 @@ const PRIOR: f64 = 0.08;
 const SHARE: f64 = 0.60;
 const DISKS: usize = 3;
 const TOGETHER: f64 = 0.5;
-/// Votes of nine that must blame the device, if it is known what the disks are made of and if it is
-/// not: all of them share the guess of their class.
+/// Votes of nine that must blame the device, with a known and with an assumed medium: all disks
+/// share the assumption.
 const VOTES: u32 = 3;
 const VOTES_OF_A_GUESS: u32 = 6;
 /// Seconds, or rows, in which all have to have worked.
@@ -77,8 +77,8 @@ const BINS: usize = 8;
 const BIN_NS: i64 = 1_000_000_000;
 /// Mean latency, of rows busy time per completion, over the healthy service time.
 const SLOW: f64 = 2.0;
-/// What a disk may lose over the median of the slow ones by what they share: twice, as far as a
-/// healthy one may be from its class.
+/// Maximum loss of a disk, relative to the median of the slow ones, that counts as shared: twice,
+/// as far as a healthy one may be from its class.
 const EVENLY: f64 = 2.0;
 /// Steal of the processor from which on the host is to blame, % (vmstat(8); peers of a busy host
 /// stay below), and what it and log lines of an adapter add, nats.
@@ -146,7 +146,7 @@ fn of_rows(rows: &[&IntervalSample]) -> Option<Member> {
     let s0_ms = first.s0.median_ms();
     let excess =
         |row: &&&IntervalSample| Some((row.await_ms()? - row.s0.median_ms()).max(0.0) * 1e6);
-    // Of all requests together: what is shared is slow at times, and the median row may be well.
+    // Over all requests: a shared cause is slow at times, and the median row may be healthy.
     let (busy_ms, requests) = rows
         .iter()
         .filter_map(|row| Some((row.effective_ms()? * row.requests(), row.requests())))
@@ -163,8 +163,8 @@ fn of_rows(rows: &[&IntervalSample]) -> Option<Member> {
     })
 }
 
-/// By parent, if every member's is stated; else all together. Devices built on others are not peers
-/// of these.
+/// By parent, if stated for every member; else all together. Stacked devices are not peers of
+/// disks.
 fn families(analysis: &Analysis, members: Vec<Member>) -> Vec<(Option<String>, Vec<Member>)> {
     let members: Vec<Member> = members
         .into_iter()
@@ -254,8 +254,8 @@ fn finding(
     Some(finding)
 }
 
-/// Share of the lost time that can be shared: no disk loses far more by what all suffer than the
-/// others do. What one loses beyond that is its own.
+/// Share of the lost time that can be shared: a shared cause costs no disk far more than the
+/// others. Any excess is the disk's own.
 fn shared_of(slow: &[&Member], family: &[Member]) -> f64 {
     let lost: Vec<f64> = slow.iter().map(|member| member.lost_ns).collect();
     let most = EVENLY * spread::median(&lost).unwrap_or(0.0);
@@ -263,14 +263,13 @@ fn shared_of(slow: &[&Member], family: &[Member]) -> f64 {
     shared / family.iter().map(|member| member.lost_ns).sum::<f64>().max(1.0)
 }
 
-/// What a request of these disks waited beyond the healthy time, on average over disks and seconds,
-/// ns.
+/// Mean excess wait of a request of these disks, over disks and seconds, ns.
 fn mean_excess_ns(slow: &[&Member]) -> f64 {
     let all: Vec<f64> = slow.iter().flat_map(|member| member.excess.values().copied()).collect();
     spread::mean(&all).unwrap_or(0.0)
 }
 
-/// How far the slow disks' excess per request moves together, over the seconds in which all worked.
+/// Correlation of the slow disks' excess per request, over the seconds in which all worked.
 fn together(slow: &[&Member]) -> Option<(f64, usize)> {
     let first = slow.first()?;
     let bins: Vec<i64> = first
@@ -289,7 +288,7 @@ fn together(slow: &[&Member]) -> Option<(f64, usize)> {
     Some((r, bins.len()))
 }
 
-/// Who it is, if the host's processors were stolen or an adapter complains.
+/// The shared cause, if CPU time was stolen or an adapter reports errors.
 fn culprit(
     analysis: &Analysis,
     listing: usize,

@@ -79,32 +79,30 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Arithmetic is certain; what is left is that the listing was read in another sense than meant.
+/// Arithmetic is certain; the remaining doubt is that the listing was misread.
 const CERTAIN: f64 = 0.95;
 /// Lines that are no accident of copying, and what a listing without one usable line is worth.
 const FEW_LINES: u64 = 3;
 const UNUSABLE: f64 = 0.75;
-/// Requests in flight that none of those that completed were: flushes, which old kernels do not
-/// list, may be they.
+/// Requests in flight beyond the completed ones may be flushes, which old kernels do not list.
 const PHANTOM: f64 = 0.85;
 /// Share of impossible lines from which on the others are in doubt too (a choice).
 const MANY_IMPOSSIBLE: f64 = 0.1;
-/// Requests in flight below which a contradiction is a remark, and what it is worth then: below the
-/// bar of a verdict.
+/// Below this number in flight a contradiction is a note, with this confidence, below the bar of a
+/// verdict.
 const MATTERS: f64 = 1.0;
 const FAINT: f64 = 0.55;
 /// Up to this factor one row of a kernel before 5.0, which has svctm, may be cut at its edges (a
 /// choice).
 const CUT: f64 = 2.0;
-/// A program that had nothing to write was away for an hour: the machine was suspended, or somebody
-/// stopped the program.
+/// A program that wrote nothing for an hour: the machine was suspended or the program was stopped.
 const AWAY: f64 = 0.85;
 /// Two listings of one document may have watched different times.
 const TWO_WINDOWS: f64 = 0.85;
 /// How far a histogram's mean and the averages of the same device may be apart (docs/METHOD.md, 9
 /// Elasticity and averages).
 const MEANS_APART: f64 = 2.0;
-/// Of two listings of different times one at most is of the log event: half of the numbers cannot
+/// Of two listings from different times at most one covers the problem: half of the numbers cannot
 /// be trusted.
 const SIDE_NOTE: f64 = 0.5;
 
@@ -163,7 +161,7 @@ fn suspended(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Listings of which not one line could be used: the tool does not fit the kernel it ran on, or the
-/// copy is damaged. Whatever it prints must be thrown away.
+/// copy is damaged. Its output must be discarded.
 fn unusable(analysis: &Analysis) -> Vec<Finding> {
     let all = analysis.recording.listings.iter().enumerate();
     let dead = all.filter(|(_, listing)| {
@@ -208,8 +206,7 @@ fn unusable(analysis: &Analysis) -> Vec<Finding> {
     .collect()
 }
 
-/// The size that is printed is not throughput over rate, though all three come of the same
-/// counters.
+/// The printed size is not throughput over rate, although all three come from the same counters.
 fn size_denied(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
     for candidate in candidates::candidates(analysis) {
@@ -267,9 +264,9 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                 computed("deviation from Little's law", deviation.abs(), Unit::Share, 1, source)
                     .above(LITTLE_TOLERANCE),
             ];
-            // Less than one request in flight either way: true, and of no consequence.
-            // So it is of one row where a wait is counted when it ends and the queue as time
-            // passes: its edges cut.
+            // Less than one request in flight either way: true, but harmless. The same holds for a
+            // single row if waits are counted when they end and the queue continuously: its edges
+            // explain it.
             let rows = &analysis.listing(inconsistency.listing).intervals;
             let one = || rows.iter().filter(|row| row.device == known.device).take(2).count() == 1;
             let cut = known.svctm_ns.is_some()
@@ -278,7 +275,7 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
             let faint = cut || product.max(queue_len) < MATTERS;
             let worth = if faint { FAINT } else { CERTAIN };
             finding.assume(worth, "a contradiction within the report");
-            // The share of the larger figure that the other denies.
+            // The share of the larger value that the other contradicts.
             finding.explained_share = (product - queue_len).abs() / product.max(queue_len);
             advise(&mut finding, &disk);
             Some(finding)
@@ -286,7 +283,7 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
         Contradiction::Wrapped { interval, value } => {
             let listing = analysis.listing(inconsistency.listing);
             let known = listing.intervals.get(interval)?;
-            // One row speaks for all that are so.
+            // One row represents all of the kind.
             let so = |other: &&Inconsistency| {
                 let Contradiction::Wrapped { interval, .. } = other.kind else { return false };
                 let row = listing.intervals.get(interval);
@@ -472,7 +469,7 @@ struct Throughput {
     clause: String,
 }
 
-/// What size, count and time make of the throughput, and what the listing printed beside it.
+/// The throughput computed from size, count and time, and the printed one.
 fn throughput(
     analysis: &Analysis,
     listing: usize,

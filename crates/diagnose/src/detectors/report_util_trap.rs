@@ -84,7 +84,7 @@ fn is_full(row: &IntervalSample) -> bool {
         && row.interval.queue_len.is_some_and(|queue| queue > 1.0)
         && row.per_s() > 0.0
         && row.agrees
-        // Who waits for so long has more to complain of than a number.
+        // With waits this long the problem is more than a misleading number.
         && row.await_ms().is_none_or(|ms| ms <= FAR * row.s0.slowest_ms())
 }
 
@@ -141,7 +141,7 @@ fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         Clause::fixed("svctm falls meanwhile", if falls { 1.5 } else { 0.0 }),
     ];
     confidence::believe(&mut finding, 0.5, clauses);
-    // What the number hid: the share of the proven throughput that was idle at "full".
+    // The hidden capacity: the share of the proven throughput that was idle at "100 %".
     finding.explained_share = 1.0 - 1.0 / growth;
     finding.refuted_by = lines(&[
         "more requests in flight bring no more throughput at the first load",

@@ -1,6 +1,6 @@
 //! Disks of one host adapter that stop answering together, and links of one host that are lost
-//! together: what they share is at fault before each of them is; and links of adapters that went
-//! down before their disks did.
+//! together: a shared cause is more likely than each of them; and adapter links that went down
+//! before their disks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::analysis::Analysis;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 
-/// An adapter several of whose disks got no command answered.
+/// An adapter with several disks that did not answer.
 pub struct NotAnswering<'s, 'a> {
     /// Its number in SCSI addresses.
     pub number: u32,
@@ -45,12 +45,12 @@ impl LostTogether<'_, '_> {
     }
 }
 
-/// What was lost together with others shares an input, and an adapter or the ports.
+/// Links lost together are of one input, and of one adapter or its ports.
 type Parent<'a> = (&'a str, Option<u32>);
 
-/// All links of a host, or disks of one adapter, that were lost within so many seconds of each
-/// other. Ports that are merely slow or empty, as at a start and after a sleep, are not lost: a
-/// frame was corrupted on each, or a disk went offline.
+/// All links of a host, or disks of one adapter, that were lost within this time of each other.
+/// Ports that are merely slow or empty, as at a start and after a sleep, are not lost: a frame was
+/// corrupted on each, or a disk went offline.
 pub fn lost_together<'s, 'a>(
     analysis: &'s Analysis<'a>,
     within_s: f64,
@@ -125,8 +125,8 @@ fn of_burst<'s, 'a>(
 /// two disks may share a fault by chance).
 const SHARED_S: f64 = 60.0;
 
-/// All adapters of which at least so many disks did not answer within that time, beside no error of
-/// a medium.
+/// All adapters with at least this many disks that did not answer within that time, without medium
+/// errors.
 pub fn not_answering<'s, 'a>(
     analysis: &'s Analysis<'a>,
     disks: usize,
@@ -144,7 +144,7 @@ pub fn not_answering<'s, 'a>(
         let times = || lines.iter().filter_map(|line| line.message.at_s);
         let (first, last) = (times().fold(f64::MAX, f64::min), times().fold(f64::MIN, f64::max));
         let together = devices.len() >= disks && last >= first && last - first <= SHARED_S;
-        // A port or controller, and no disk, that complains in the same time.
+        // A port or controller, not a disk, with errors in the same time.
         let controller = analysis.facts.unnamed().find(|line| {
             let near = line
                 .message
@@ -165,8 +165,7 @@ pub fn not_answering<'s, 'a>(
 /// choice).
 const GIVEN_UP_S: f64 = 300.0;
 
-/// What the log reports of a link that went down on the adapter of a disk that went offline after
-/// it.
+/// The log line of an adapter link that went down before a disk of it went offline.
 pub fn lost_links<'s, 'a>(
     analysis: &'s Analysis<'a>,
     offline: &[&LogLine],
@@ -204,12 +203,11 @@ impl StoppedTogether<'_, '_> {
 }
 
 const HOUR_S: f64 = 3600.0;
-/// Times that always fall into this part of an hour, and how many times tell that from chance: six
-/// of them fall into one of its sixths with a chance of one in a thousand (choices).
+/// The part of an hour for recurring times, and the number that rules out chance: six of them fall
+/// into the same sixth with a chance of one in a thousand (choices).
 const WINDOW_S: f64 = 600.0;
 const TIMES: usize = 6;
-/// A drive that stopped without the others more often than this share of its times has a fault of
-/// its own.
+/// A drive that more often than this share stopped alone has a fault of its own.
 const ALONE: f64 = 0.5;
 
 /// All drives on ports of their own, ATA or IDE, that stopped answering within that time of each
@@ -269,7 +267,7 @@ fn minutes(times: &[f64]) -> Option<f64> {
     let mut within: Vec<f64> = times.iter().map(|at| at.rem_euclid(HOUR_S)).collect();
     within.sort_by(f64::total_cmp);
     let first = *within.first().filter(|_| hours.len() >= TIMES)?;
-    // The longest gap of the circle is what is free of them.
+    // The longest gap on the circle is the free part.
     let around = within.last().map(|last| first + HOUR_S - last)?;
     let free = within.windows(2).map(|pair| pair[1] - pair[0]).fold(around, f64::max);
     (HOUR_S - free <= WINDOW_S).then_some(HOUR_S - free)

@@ -10,29 +10,29 @@ use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 use crate::facts::{About, is_partition};
 
-/// Linux keeps up so many bytes per second of a rebuild whatever else its members do, if they can
-/// do both (`speed_limit_min`, 1,000 KiB/s by default; drivers/md/md.c).
+/// The minimum rebuild rate that Linux keeps, bytes per second, whatever other I/O its members
+/// have, if they can do both (`speed_limit_min`, 1,000 KiB/s by default; drivers/md/md.c).
 pub const FLOOR_BYTES_PER_S: f64 = 1000.0 * 1024.0;
 
-/// Its pace is reported over half a minute, in which it hurries and waits: one that is held at the
-/// floor is reported up to so many times as fast (`sync_speed` of drivers/md/md.c; the number is a
+/// The rate is averaged over half a minute of bursts and pauses: a rebuild at the minimum is
+/// reported as up to this many times faster (`sync_speed` of drivers/md/md.c; the number is a
 /// choice).
 pub const NEAR_FLOOR: f64 = 1.5;
 
-/// How an array stands: what it lacks, and the background work that it does.
+/// The state of an array: missing members and background work.
 pub struct ArrayState<'a> {
-    /// Members that it lacks; at least one where its state only shows it.
+    /// Number of missing members; at least one if only its state shows it.
     pub missing: Option<(f64, FactReading<'a>)>,
-    /// What it does, in its own words.
+    /// Its background work, in its own words.
     pub action: Option<String>,
     /// Share of that which is done, 0 to 1.
     pub done: Option<f64>,
-    /// Its speed where that is at Linux' floor or below it: held there, or the members do not even
-    /// give that.
+    /// Its rate if it is at or below the minimum of Linux: throttled to it, or the members are even
+    /// slower.
     pub at_floor: Option<(f64, FactReading<'a>)>,
 }
 
-/// The state of an array that facts speak of.
+/// The state of an array, from facts.
 pub fn state_of<'a>(about: About<'_, 'a>, name: &str) -> ArrayState<'a> {
     let counted = about.number(key::ARRAY_DEGRADED).filter(|(missing, _)| *missing > 0.0);
     let reported =
@@ -129,7 +129,7 @@ pub struct LostParts<'a> {
     pub parts: Vec<(String, &'a str)>,
 }
 
-/// What else of the disk of a partition was given up with it, by other arrays.
+/// Other partitions of the same disk that failed in other arrays.
 pub fn lost_parts<'a>(analysis: &Analysis<'a>, part: &str) -> Option<LostParts<'a>> {
     let disk = disk_names::without_partition(part).to_string();
     let is_part = |name: &&str| is_partition(name, &disk);

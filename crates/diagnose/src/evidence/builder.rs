@@ -11,12 +11,12 @@ use crate::evidence::confidence;
 use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
 
-/// An empty finding to be filled: sure of nothing, explaining nothing.
+/// An empty finding: no confidence, nothing explained.
 pub fn new_finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usize>) -> Finding {
     Finding::new(verdict, Subject { device, listings, group: None, devices: Vec::new() })
 }
 
-/// A number that was read off a source as it stands there.
+/// A number printed by a source.
 pub fn read_off(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source) -> Evidence {
     let how = match source.sampling {
         Sampling::Traced | Sampling::Thinned => How::Traced,
@@ -64,7 +64,7 @@ pub fn look_elsewhere() -> Vec<String> {
     ])
 }
 
-/// A number read off a fact, as evidence: where it was read is reported.
+/// The number of a fact as evidence, with its origin.
 pub fn cited(
     recording: &Recording,
     reading: &FactReading,
@@ -90,7 +90,7 @@ pub fn cited(
 pub struct EvidenceBuilder {
     /// The evidence, in the order it was found.
     pub evidence: Vec<Evidence>,
-    /// Where it was found.
+    /// Its subject.
     pub listings: Vec<usize>,
     /// The clauses of the rule.
     pub clauses: Vec<Clause>,
@@ -163,7 +163,7 @@ impl EvidenceBuilder {
         confidence::believe(finding, prior, self.clauses.iter().cloned());
     }
 
-    /// The candidate's listing first, then where the evidence stands.
+    /// The candidate's listing first, then those of the evidence.
     pub fn listings(&self, candidate: &FaultCandidate) -> Vec<usize> {
         let mut all: Vec<usize> = candidate.listing.into_iter().collect();
         all.extend(self.listings.iter().filter(|place| Some(**place) != candidate.listing));

@@ -1,8 +1,8 @@
 //! Runs of a load generator whose own threads need all the time of a CPU.
 //!
-//! A thread that is always on a CPU issues its next request as late as that CPU lets it, so what it
-//! reaches is the host's figure: the copying, encryption or checksums of the calls, or the program.
-//! An engine that polls burns a CPU by design, and shows nothing by it.
+//! A thread that is always on a CPU is limited by that CPU, so its result is the host's: copying,
+//! encryption or checksums in the calls, or the program. A polling engine uses a whole CPU by
+//! design, which proves nothing.
 
 use iowhy_model::{Bound, Finding, Listing, Unit, Verdict, key};
 
@@ -11,10 +11,9 @@ use crate::evidence::builder::{cited, lines, new_finding, read_off};
 use crate::evidence::runs::{self, Run};
 use crate::phrase;
 
-/// Share of its time that such a thread is on a CPU at least: the rest is what starting and
-/// ending a run takes (a choice).
+/// Minimum CPU share of such a thread: the rest is the start and end of a run (a choice).
 const ALL_OF_IT: f64 = 0.9;
-/// What it is worth: the run reports it of itself.
+/// The weight: the run itself reports it.
 const STATED: f64 = 0.93;
 /// Options of fio (`fio --enghelp=io_uring`, `=pvsync2`), and engines, that poll.
 const POLLS: [&str; 3] = ["hipri", "hipri_percentage", "sqthread_poll"];

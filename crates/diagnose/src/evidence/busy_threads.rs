@@ -1,8 +1,8 @@
 //! Threads of the kernel that need all of a CPU for their part of the I/O.
 //!
 //! Write-back of a device, parity of an array, encryption and checksums each run in threads that
-//! can use one CPU and no more. Where such a thread is always on its CPU, the disks below get what
-//! it gets done, and wait for it.
+//! can use one CPU and no more. If such a thread is always on its CPU, it limits the disks below,
+//! which wait for it.
 
 use iowhy_model::{Bound, Finding, Interval, Layer, Unit, Verdict, key};
 
@@ -14,13 +14,13 @@ use crate::evidence::shortage;
 use crate::facts::kernel_threads;
 use crate::phrase;
 
-/// Share of a CPU that a thread takes at least: the rest is the rounding of a screen (a choice).
+/// Minimum CPU share of a thread: the rest is rounding of the screen (a choice).
 const ALL_OF_IT: f64 = 0.9;
-/// What it is worth where the disks of the input are not busy, and where none was measured.
+/// The weight if the disks of the input are not busy, and if none was measured.
 const BESIDE_IDLE: f64 = 0.78;
 const ALONE: f64 = 0.68;
-/// Busy share from which on a disk itself may be what is waited for, and requests per second that
-/// no disk is busy with (choices).
+/// Busy share from which a disk itself may be the bottleneck, and requests per second that keep no
+/// disk busy (choices).
 const BUSY: f64 = 0.8;
 const FEW_PER_S: f64 = 20.0;
 
@@ -30,7 +30,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     places.filter_map(|place| of_listing(analysis, place, verdict)).collect()
 }
 
-/// What rows of averages say of the disks of an input.
+/// Rows of averages of the disks of an input.
 enum Disks {
     Busy,
     Quiet,

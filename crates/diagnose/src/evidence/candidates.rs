@@ -1,4 +1,4 @@
-//! Every disk of the input, measured or only spoken of, with what a fault on it rests on.
+//! Every disk of the input, measured or only mentioned, with the evidence for a fault on it.
 
 use iowhy_model::{DeviceId, Event, Layer};
 
@@ -25,13 +25,13 @@ pub struct FaultCandidate<'s, 'a> {
 }
 
 impl<'s, 'a> FaultCandidate<'s, 'a> {
-    /// A disk of which nothing was measured.
+    /// A disk without measurements.
     fn new(analysis: &'s Analysis<'a>, disk: String, device: DeviceId) -> FaultCandidate<'s, 'a> {
         let (input, listing, trace) = (None, None, None);
         FaultCandidate { input, disk, device, listing, trace, failed: Vec::new(), analysis }
     }
 
-    /// What is reported of it beside latencies.
+    /// Facts about it.
     pub fn about(&'s self) -> About<'s, 'a> {
         self.analysis.facts.about(self.input, &self.disk)
     }

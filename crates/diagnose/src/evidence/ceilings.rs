@@ -1,9 +1,8 @@
 //! Throughput of all disks together that stands at a ceiling while tasks wait.
 //!
-//! A load that asks for less than the disks give moves with the programs. One that never rises
-//! above its mean, interval after interval, with tasks blocked and processors idle, is held by a
-//! limit: of a disk, of the bus or network to it, or one that somebody set. Which of them is not in
-//! it.
+//! A load below the capacity of the disks varies with the programs. One that never rises above its
+//! mean, interval after interval, with blocked tasks and idle CPUs, is held by a limit: of a disk,
+//! of its bus or network, or a configured one. Which one is not in this input.
 
 use iowhy_model::{Observation, Unit, Verdict, key};
 
@@ -16,12 +15,11 @@ use crate::phrase;
 const INTERVALS: f64 = 8.0;
 const CEILING: f64 = 1.1;
 const FLOWS: f64 = 1e6;
-/// Tasks blocked, and share of the processors' time in which one idles for I/O, that show that
-/// somebody waits.
+/// Blocked tasks and iowait that show that something waits.
 const BLOCKED: f64 = 1.0;
 const WAITED: f64 = 0.2;
 
-/// The ceiling at which all disks of an input stand.
+/// The throughput ceiling of all disks of an input.
 pub fn seen(analysis: &Analysis, input: &str, any: &str) -> Option<Observation> {
     let about = analysis.facts.about(Some(input), any);
     let mean = |column: &'static str| about.machine_number(key::VMSTAT_MEAN.of(column));

@@ -1,8 +1,8 @@
-//! Small reads that a program made one at a time, and the class of disk that needs as long.
+//! Small reads of a program, one at a time, and the device class with that latency.
 //!
-//! Alone a read waits for no other, so what it took is the disk's, the file system's and, where it
-//! was fast, the page cache's. Of which class that would be healthy, and how slow it would be for
-//! the others, is reported where the class is not known (docs/METHOD.md, 3 Healthy service times).
+//! A single read waits for no other, so its latency is that of the disk, the file system and, if it
+//! was fast, the page cache. If the class is unknown, the class for which that is healthy is
+//! reported, and how slow it would be for the others (docs/METHOD.md, 3 Healthy service times).
 
 use iowhy_model::{DeviceId, Interval, Layer, Medium, Op, Stage};
 
@@ -11,7 +11,7 @@ use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::evidence::medium_readings::Readings;
 use crate::phrase;
 
-/// Bytes up to which a read takes no time worth a word beside the access.
+/// Maximum bytes of a read whose transfer time is negligible.
 const SMALL: f64 = 16_384.0;
 /// Requests in flight up to which a read is alone.
 const ALONE: f64 = 1.05;
@@ -22,7 +22,7 @@ const BY_MEMORY_MS: f64 = 0.06;
 const OF_IT: std::ops::RangeInclusive<f64> = 0.4..=2.5;
 /// Classes that a disk may be of, the fastest first.
 const CLASSES: [Medium; 4] = [Medium::Nvme, Medium::Flash, Medium::Card, Medium::Rotational];
-/// Reads without which a mean is none.
+/// Minimum reads for a mean.
 const FEWEST: u64 = 20;
 
 /// A mean over small reads that were alone.

@@ -1,5 +1,4 @@
-//! What speaks for storage that is well where no I/O was timed: a machine in which nobody waits for
-//! I/O.
+//! Evidence for healthy storage without timed I/O: a machine in which nothing waits for I/O.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +26,7 @@ const SWAPPED: f64 = 4096.0;
 /// Bytes per second read or written from which on somebody may wait for asynchronous I/O, which
 /// blocks no task (a choice).
 const MOVED: f64 = 20e6;
-/// What that is worth: an idle moment looks the same.
+/// The weight: an idle moment looks the same.
 const NOBODY_WAITS: f64 = 0.70;
 /// What it is worth that disks had nothing to do, and a wait that somebody notices, ms (Nielsen,
 /// Usability Engineering, 1993).
@@ -47,7 +46,7 @@ pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     inputs.retain(|input| unaccused::unread(analysis, input).is_none());
     let mut bills: Vec<Finding> =
         inputs.iter().filter_map(|input| nobody_waits(analysis, input)).collect();
-    // What was given together is one story: a fast part of it clears nobody while another is slow.
+    // Inputs given together are one case: a fast part clears nothing while another is slow.
     let timed = analysis.inputs().into_iter().filter(|input| {
         places(analysis, input).any(|place| {
             let listing = analysis.listing(place);
@@ -145,7 +144,7 @@ fn is_timed(analysis: &Analysis, place: usize) -> bool {
         || listing.distributions.iter().any(|one| one.layer == Layer::Block)
 }
 
-/// Whether a cause must be looked at first; the queue that a test makes for itself is none.
+/// Whether another cause comes first; a test's own queue is none.
 fn accuses(known: &Finding) -> bool {
     let own_queue = matches!(known.verdict, Verdict::LoadSaturated | Verdict::LoadLargeIo);
     !known.verdict.accuses_nobody() && !own_queue && known.confidence() > SUSPECTED

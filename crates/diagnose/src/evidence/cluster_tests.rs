@@ -1,7 +1,7 @@
 //! Tests of a cluster's objects (`rados bench`) that hardly go on.
 //!
-//! A test makes its own queue, so each object waits for those before it. Where the cluster
-//! completes next to nothing, no queue explains it: requests to some of its services get stuck.
+//! A test makes its own queue, so each object waits for those before it. If the cluster completes
+//! almost nothing, no queue explains it: requests to some of its services hang.
 
 use iowhy_model::{Distribution, Finding, Unit, Verdict};
 

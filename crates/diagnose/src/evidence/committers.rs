@@ -1,8 +1,8 @@
 //! Threads that commit a file system and wait for I/O most of their time.
 //!
-//! `iotop` and `pidstat` name the task that waits longest. Where that is the thread which writes a
-//! journal or a transaction, programs wait after it: with each fsync for the journal, with each
-//! change for a transaction. How long a commit takes, and on which disk, is not in it.
+//! `iotop` and `pidstat` name the task that waits longest. If that is the thread which writes a
+//! journal or a transaction, programs wait for it: each fsync for the journal, each change for a
+//! transaction. The time of a commit and its disk are not in this input.
 
 use iowhy_model::{Bound, Finding, Unit, Verdict, key};
 

@@ -1,4 +1,5 @@
-//! How sure a finding is: a prior, moved by each clause of a rule (docs/METHOD.md, 11 Confidence).
+//! The confidence of a finding: a prior, moved by each clause of a rule (docs/METHOD.md, 11
+//! Confidence).
 
 use std::borrow::Cow;
 
@@ -9,18 +10,18 @@ pub const PRIOR: f64 = 0.20;
 /// What a shape of latencies alone is worth at most, where log, SMART or a failed request have to
 /// confirm it: a suspicion, never an accusation.
 pub const SHAPE_ALONE: f64 = 0.55;
-/// Share of the time lost below which nobody complains (docs/METHOD.md, 10 Rules).
+/// Share of the time lost below which nobody notices (docs/METHOD.md, 10 Rules).
 pub const COMPLAINED_OF: f64 = 0.05;
 
-/// Starts a finding from a prior and adds the log-likelihood ratio of each clause: of the evidence
-/// that is one, then of what no number states.
+/// Starts a finding from a prior and adds the log-likelihood ratio of each clause: first of the
+/// evidence, then of clauses without a number.
 pub fn believe(finding: &mut Finding, prior: f64, clauses: impl IntoIterator<Item = Clause>) {
     finding.assume(prior, "prior of this verdict");
     weigh_evidence(finding);
     finding.weigh(clauses);
 }
 
-/// Adds what the evidence that is a clause of the rule is worth.
+/// Adds the weight of evidence that is a clause of the rule.
 pub fn weigh_evidence(finding: &mut Finding) {
     let clauses: Vec<Clause> = finding.evidence.iter().filter_map(clause).collect();
     finding.weigh(clauses);

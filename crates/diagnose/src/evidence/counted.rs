@@ -1,5 +1,5 @@
-//! What the block layer's histograms of a disk say together: how many requests were in flight,
-//! where the time they were counted in is known, and whether all of them or a part apart were slow.
+//! Conclusions from all block-layer histograms of a disk: how many requests were in flight, if the
+//! counting time is known, and whether all of them or a separate mode were slow.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -86,8 +86,8 @@ fn slow(histogram: &Histogram, slowest_ms: f64) -> Option<Slow> {
     modes::slow_mode(histogram, bound_ns).map(Slow::Some)
 }
 
-/// The disks of which histograms count enough, each listing by itself. What a table counts of disks
-/// that are made of others is not theirs, and of one that was traced single I/Os tell more.
+/// The disks of which histograms count enough, each listing by itself. Counts of stacked devices
+/// are not those of disks, and for a traced disk single I/Os are better.
 pub fn disks<'s>(analysis: &'s Analysis) -> Vec<CountedDisk> {
     let mut by_disk: BTreeMap<(usize, &str), Vec<&HistogramSample>> = BTreeMap::new();
     let traced: HashSet<(&str, &str)> = analysis
@@ -130,7 +130,7 @@ fn is_of_a_disk(sample: &HistogramSample) -> bool {
 
 fn of(analysis: &Analysis, samples: &[&HistogramSample]) -> Option<CountedDisk> {
     let most = samples.iter().max_by_key(|sample| sample.known.histogram.count())?;
-    // One stage, and one way of telling operations apart: the others count the same requests again.
+    // One stage and one grouping by operation: the others count the same requests again.
     let alike: Vec<&Distribution> = samples
         .iter()
         .map(|sample| &*sample.known)

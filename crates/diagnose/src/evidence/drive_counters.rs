@@ -1,4 +1,4 @@
-//! A drive that counts no defect: what it reports of itself where no I/O was timed.
+//! A drive without counted defects: its own report, if no I/O was timed.
 
 use iowhy_model::{FactKey, Observation, Unit, key};
 
@@ -18,7 +18,7 @@ const OLD_S: f64 = 30.0 * 86_400.0;
 /// From here on a drive is hotter than any maker rates it for (60 degrees Celsius; data sheets).
 const HOT: f64 = 60.0;
 
-/// What is reported of each drive of an input whose counters of defects are all 0.
+/// Each drive of an input whose defect counters are all 0.
 pub fn seen(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observation> {
     let unnamed = disks.iter().all(|disk| !disk.is_empty()).then_some("");
     let all = disks.iter().map(String::as_str).chain(unnamed);

@@ -1,4 +1,4 @@
-//! What a replay says, as the evidence and the forecast of a finding.
+//! The result of a replay as evidence and forecast of a finding.
 
 use std::ops::Range;
 
@@ -51,14 +51,14 @@ pub fn vote_evidence(
 /// Latencies from which on their mean has an interval (docs/METHOD.md, 10 Rules: at least thirty
 /// each); of fewer, it is somewhere between the least and the most.
 const FEWEST: usize = 30;
-/// Stretches whose means give the interval: neighbours resemble each other, far stretches do not
-/// (batch means; Law and Carson, Operations Research 27, 1979). And the quantile of Student's t for
-/// nine in ten at nine degrees of freedom.
+/// Number of intervals whose means give the range: adjacent requests are correlated, distant
+/// intervals are not (batch means; Law and Carson, Operations Research 27, 1979). And the quantile
+/// of Student's t for nine in ten at nine degrees of freedom.
 const STRETCHES: usize = 10;
 const STUDENT: f64 = 1.833;
 
-/// What a forecast errs by besides the chance of its sample: worlds that were cured came within
-/// this share of what was foretold nine times in ten (docs/METHOD.md, 18 Forecast).
+/// Error of a forecast beside sampling error: after a cure the result was within this share of the
+/// forecast nine times in ten (docs/METHOD.md, 18 Forecast).
 const ERRS: f64 = 0.15;
 
 /// The latency on a healthy device, as the nine replays give it: the middle one's, within the
@@ -168,8 +168,8 @@ pub fn from_latencies(now_ns: &[f64], after_ns: &[f64], assuming: String) -> Opt
     })
 }
 
-/// The same load on the same device with these services, so many served at once: the trace's own,
-/// with what an fault took taken away.
+/// The same load on the same device with these services, with this many servers: the trace's own
+/// services without the time lost by the fault.
 pub fn with_services(
     trace: &DeviceTrace,
     services_ns: &[f64],

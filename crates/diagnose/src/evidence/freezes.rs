@@ -1,5 +1,4 @@
-//! Freezes of a device that are its own: what `device.stall` accuses as a pattern and `device.hang`
-//! names as an event.
+//! A device's own freezes: a pattern for `device.stall`, an event for `device.hang`.
 
 use iowhy_model::key;
 
@@ -19,8 +18,8 @@ const QUICK: f64 = 3.0;
 /// Episodes that follow each other without a fast request between are one slow stretch: of a
 /// device that freezes most are apart.
 const UNBROKEN: f64 = 0.5;
-/// From this length on nobody takes a freeze for a slow request, ns; and so many such times are a
-/// pattern (choices).
+/// A freeze of at least this length is not a slow request, ns; and this many are a pattern
+/// (choices).
 const UNDOUBTED_NS: f64 = 1e9;
 const APART: usize = 3;
 /// Share of lost events up to which a silence is still the device's: of a stall's many requests
@@ -39,7 +38,7 @@ pub fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
     if seen < EVENTS_NEEDED || lost > LOST * seen as f64 + AT_THE_EDGES {
         return None;
     }
-    // Of a part of what it did the silences are those of what is not listed.
+    // In a partial log, silences may be unlisted requests.
     if trace.part || trace.stalls_with_others || is_stolen(analysis, trace) {
         return None;
     }
@@ -63,7 +62,7 @@ pub fn apart(stalls: &Stalls) -> Option<usize> {
     long.then_some(times.ceil() as usize)
 }
 
-/// The freezes of a device that freezes now and then.
+/// The freezes of a device that freezes occasionally.
 pub fn now_and_then(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
     of_its_own(analysis, trace).filter(recur)
 }

@@ -1,9 +1,7 @@
-//! The class of a medium that nobody stated is a guess, and an answer that hangs on it is worth no
-//! more than a guess.
+//! An unstated medium is an assumption, and an answer that depends on it is no better.
 //!
-//! Reads of 8 ms are what a healthy platter gives and fifty times too slow for flash. Where the
-//! media that a name allows disagree so far, both readings are given (docs/METHOD.md, 3 Healthy
-//! service times).
+//! Reads of 8 ms are healthy for a platter and fifty times too slow for flash. If the possible
+//! media disagree that much, both readings are reported (docs/METHOD.md, 3 Healthy service times).
 
 use iowhy_model::{DeviceId, Finding, Medium, Op, Verdict};
 
@@ -28,7 +26,7 @@ pub struct Readings {
     pub times: f64,
 }
 
-/// So many times slower than its class a healthy device is not (choice: three standard deviations
+/// A healthy device is not this many times slower than its class (choice: three standard deviations
 /// of the widest class, and a queue of two).
 const SLOW: f64 = 8.0;
 /// A device within this many times its class is healthy (docs/METHOD.md, 1 Replay).
@@ -107,7 +105,7 @@ pub fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
         .collect();
     let sorted = spread::sorted(&services);
     let at = |share: f64| sorted.get((share * sorted.len() as f64) as usize).copied();
-    // A cache answers quickly for either: what it costs the others is the mean.
+    // A cache answers fast for either medium: the mean shows the rest.
     let own_ms = if trace.cached { spread::mean(&services)? } else { at(0.5)? };
     let request =
         Request { op: group.op, bytes: f64::from(group.bytes), sequential: group.sequential };
@@ -192,7 +190,7 @@ fn of_finding(analysis: &Analysis, finding: &Finding) -> Option<Readings> {
         .or_else(|| counted.filter_map(|sample| of_counts(analysis, sample)).next())
 }
 
-/// Whether it rests on averages of writes that may be durable, which no flag tells.
+/// Whether it rests on averages of writes that may be durable, because flags are unknown.
 fn may_be_durable(analysis: &Analysis, finding: &Finding) -> bool {
     let about = |row: &&IntervalSample| {
         finding.subject.listings.contains(&row.listing)
@@ -203,14 +201,13 @@ fn may_be_durable(analysis: &Analysis, finding: &Finding) -> bool {
     analysis.intervals.iter().filter(about).any(|row| row.may_be_durable() && slow(row))
 }
 
-/// Whether an answer hangs on a guess: of the class, or of what writes were.
+/// Whether an answer depends on an assumption: about the class, or about the writes.
 pub fn is_open(analysis: &Analysis, finding: &Finding) -> bool {
     of_finding(analysis, finding).is_some() || may_be_durable(analysis, finding)
 }
 
-/// Keeps a finding at most at what the guess of the class is worth that it hangs on: neither a
-/// clean verdict nor an accusation stands then. In the laboratory a clean verdict is worth more:
-/// slow flash is rare there.
+/// Limits a finding that depends on the assumed class: neither a clean verdict nor an accusation
+/// stands then. In the lab a clean verdict would deserve more, because slow flash is rare there.
 pub fn bound(analysis: &Analysis, finding: &mut Finding) {
     let holds = match finding.verdict {
         // What programs waited for rests on no class.

@@ -1,4 +1,4 @@
-//! What the mounts of the input say: options that make I/O direct or synchronous, and the way out.
+//! Mounts of the input with options that make I/O direct or synchronous, and the remedy.
 
 use iowhy_model::{Fact, key};
 

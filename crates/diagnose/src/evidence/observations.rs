@@ -1,7 +1,7 @@
-//! What was seen where nothing can be concluded: each with what it would mean.
+//! Observations without a conclusion, each with what it would mean.
 //!
-//! Nothing here accuses. A number of this list moved no verdict, and whoever reads it knows what to
-//! look at next.
+//! Nothing here accuses. No number of this list moved a verdict; it shows the user what to check
+//! next.
 
 use std::collections::BTreeMap;
 
@@ -25,9 +25,9 @@ use crate::facts::kernel_log::LogLine;
 use crate::measures::tail;
 use crate::phrase;
 
-/// More than so many nobody reads.
+/// Maximum number shown.
 const MOST: usize = 8;
-/// Bytes per second of all disks together that are worth a word (a choice: any disk does more).
+/// Minimum bytes per second of all disks together (a choice: any disk does more).
 const NOTABLE_PER_S: f64 = 1e6;
 /// Pages scanned, and page faults that read, from which on paging is worth a word (choices: a tenth
 /// of what a copy of 4 MB/s through a full page cache scans; a fault is one read of a disk).
@@ -38,7 +38,7 @@ const SCATTERED: f64 = 100.0;
 /// Suspicions below this are noise.
 const SUSPECTED: f64 = 0.1;
 
-/// A number of the machine or of a drive that means something from a bound on.
+/// A number of the machine or of a drive that is significant beyond a bound.
 struct NotableNumber {
     key: FactKey,
     quantity: &'static str,
@@ -71,7 +71,7 @@ fn known(
     NotableNumber { key, quantity, above, would_mean, verdict, unit, decided_by }
 }
 
-/// The same of a share of something.
+/// The same for a share.
 fn share(
     key: FactKey,
     quantity: &'static str,
@@ -676,7 +676,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
     for one in of_machine() {
         let about = analysis.facts.about(Some(input), any);
         let Some((value, reading)) = about.machine_number(one.key.clone()) else { continue };
-        // What makes a suspicion stands there already, with its bound.
+        // Evidence of a suspicion is listed there already, with its bound.
         let reported = seen.iter().any(|known| known.one.evidence.quantity == one.quantity);
         if value > one.above && !reported {
             let evidence = cited(recording, &reading, one.quantity, (value, one.unit));
@@ -724,7 +724,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
             seen.push(Observation { evidence, would_mean, verdict }.into());
         }
     }
-    // Nothing that was read is kept from the screen; what a line above told is reported once.
+    // Nothing that was read is hidden; what an earlier line has is not repeated.
     let reported: Vec<f64> = seen.iter().map(|of| of.one.evidence.amount.value).collect();
     let is_told =
         |value: f64| reported.iter().any(|known| (known - value).abs() <= 1e-3 * value.abs());
@@ -739,7 +739,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
 /// verdict's veto.
 const TAIL_FROM: f64 = 3.0;
 const TAIL_HOLDS: f64 = 1.0 / 3.0;
-/// Of so many the tail is the body.
+/// Beyond this share the tail is the body.
 const FEW_OF_ALL: f64 = 0.25;
 
 /// A histogram of which a few requests hold a great share of the time.
@@ -966,7 +966,7 @@ fn forced_checkpoints(analysis: &Analysis, input: &str, any: &str) -> Option<Obs
     Some(Observation { evidence, would_mean, verdict: None })
 }
 
-/// What the kernel complained of, of these disks or of nobody by name: each kind once, counted.
+/// Kernel errors of these disks or without a device: each kind once, with its count.
 fn log_events(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Seen> {
     let facts = &analysis.facts;
     let mut seen = by_kind(analysis, disks, "kernel messages", facts.log_events(input));
@@ -1192,8 +1192,7 @@ fn waiting_task(analysis: &Analysis, input: &str, disk: &str) -> Option<Observat
 /// From this share on a device is called full by its averages.
 const FULL: f64 = 0.9;
 
-/// What detectors suspect too faintly to say: of each verdict the strongest suspicion, and of how
-/// many disks more.
+/// Suspicions too weak to report: the strongest of each verdict, and the number of further disks.
 fn suspicions(
     analysis: &Analysis,
     ranked: &RankedFindings,

@@ -1,5 +1,5 @@
-//! The disks of a listing as a group of peers: one member per disk, whatever number of rows,
-//! histograms or I/Os told of it.
+//! The disks of a listing as a peer group: one member per disk, whatever its number of rows,
+//! histograms or I/Os.
 
 use iowhy_model::{DeviceId, Histogram, Layer, Op, Rates, Stage, key};
 
@@ -31,7 +31,7 @@ const UNKNOWN_CV: f64 = 1.0;
 const OTHER_WORK: f64 = 0.5;
 const OTHER_SIZE: f64 = 4.0;
 
-/// What was measured of a member: only like is compared with like.
+/// The kind of measurement of a member: only equal kinds are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeerMetric {
     /// Single I/Os.
@@ -60,11 +60,11 @@ pub struct Member {
     pub min_ns: Option<f64>,
     /// Largest latency, ns.
     pub max_ns: Option<f64>,
-    /// What it was asked for, where the input tells.
+    /// Its load, if the input shows it.
     pub work: Option<Work>,
 }
 
-/// What a disk is asked for: only disks with like work are peers.
+/// The load of a disk: only disks with similar load are peers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Work {
     /// Share of reads among reads and writes.
@@ -87,8 +87,8 @@ impl Work {
     }
 }
 
-/// The disks of a listing that can be compared: of one kind, measured alike, four or more; or
-/// fewer, if they are twins.
+/// The comparable disks of a listing: of one kind, measured in the same way, four or more; or two
+/// or three with the very same work.
 pub fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     let mut families = groups(analysis, listing);
     families.retain(|family| is_group(family) || are_twins(family));
@@ -187,10 +187,10 @@ fn groups(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     families
 }
 
-/// Disks of one kind may be peers. What is made of other devices shows their faults, and is
-/// nobody's peer; neither is memory or a file that a device shows, unless it is as large as the
-/// others and, where the files are known, lies on the same disk: one on flash and one on a platter
-/// are as unlike as those.
+/// Disks of one kind may be peers. Stacked devices show the faults of others and are no peers;
+/// neither are devices over memory or a file, unless it is as large as the others and, where the
+/// files are known, lies on the same disk: one on flash and one on a platter are as unlike as
+/// those.
 fn kind_of(analysis: &Analysis, input: &str, disk: &str) -> Option<String> {
     let kind = disk_names::kind(disk);
     if disk_names::is_stacked(disk) {
@@ -269,8 +269,8 @@ pub fn measured(sample: &HistogramSample) -> Option<PeerMetric> {
     Some(of(known.op, known.stage))
 }
 
-/// The disks of a listing that only histograms know, or know better: a table of all I/Os beside
-/// single outliers is the better witness.
+/// The disks of a listing that only histograms know, or know better: a table of all I/Os is better
+/// evidence than single outliers.
 fn from_histograms(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec<Member> {
     let mut disks: Vec<(PeerMetric, Vec<&HistogramSample>)> = Vec::new();
     for sample in analysis.histograms.iter().filter(|sample| sample.listing == listing) {

@@ -1,9 +1,9 @@
 //! What programs waited for, above the block layer: their flushes, peers among services, and what a
 //! limit left of a run.
 //!
-//! A program's wait includes whatever stands below it. It never shows that a disk is faulty; it
-//! does show that a flush is what is waited for, that one service of several equal ones lags far
-//! behind, or that a run went as fast as a limit allows.
+//! A program's wait includes all layers below it. It never shows that a disk is faulty; it can show
+//! that a program waits for flushes, that one of several equal services is far behind, or that a
+//! run is at the rate of a limit.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::phrase;
 const FELT_MS: f64 = 2.0;
 /// A flush costs this many times a plain write, or it is not the flush (docs/METHOD.md, 10 Rules).
 const TIMES_PLAIN: f64 = 3.0;
-/// What such a wait is worth: with a plain write beside it, and alone.
+/// The weight of such a wait: beside a plain write, and alone.
 const BESIDE_WRITES: f64 = 0.90;
 const ALONE: f64 = 0.85;
 /// Flushes below which a mean is one occasion, and what that is worth.
@@ -200,8 +200,8 @@ fn prevailing(
     listing: &Listing,
     verdict: Verdict,
 ) -> Option<Finding> {
-    // A program's own log lists flushes alone; who names tasks watches all that they ask of a file
-    // system.
+    // A program's own log lists only flushes; a source with tasks lists all their file system
+    // operations.
     let above = listing.events.iter().filter(|event| event.layer != Layer::Block);
     let slow: Vec<(Op, f64)> = above
         .filter(|event| event.pid.is_some())
@@ -237,7 +237,7 @@ fn prevailing(
     finding.doubt(unknown, SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (share, true);
     finding.refuted_by = lines(&["the same program without flushes is just as slow"]);
-    // What a flush costs is put to the test first, as of all suspicions.
+    // The cost of a flush is tested first, as for all suspicions.
     finding.next_step = after_flushes();
     Some(finding)
 }
@@ -252,7 +252,7 @@ fn watched_ms(listing: &Listing) -> f64 {
     (last.saturating_sub(first) as f64 / 1e9 + 1.0) * 1e3
 }
 
-/// What tells a device that is slow from one of which much is asked.
+/// How to distinguish a slow device from a heavily loaded one.
 fn after_flushes() -> Vec<String> {
     lines(&[
         "find the device and other I/O queued on it: `iostat -x 1` of the same minute",
@@ -260,7 +260,7 @@ fn after_flushes() -> Vec<String> {
     ])
 }
 
-/// The task of a listing that is in its flushes the greatest share of the time.
+/// The task of a listing with the largest share of its time in flushes.
 fn held_up_in(
     analysis: &Analysis,
     place: usize,

@@ -1,8 +1,8 @@
 //! What programs timed, where none of it is slow.
 //!
-//! A program's wait includes whatever stands below it, so where all that programs timed is as fast
-//! as flash answers, nothing below them was slow while they ran, whatever they ran on. What memory
-//! answered counts too: nobody waited for it.
+//! A program's wait includes all layers below it: if everything that programs timed is as fast as
+//! flash, nothing below them was slow while they ran. Answers from memory count too: nothing waited
+//! for them.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! What was read and moved no verdict: a line for each kind of record, with whose it is.
+//! Records that moved no verdict: a line for each kind of record, with its device.
 //!
-//! Whoever pastes a listing wants to see that its numbers arrived. Nothing here accuses, and
-//! nothing that was read is kept from the screen.
+//! A user who pastes a listing wants to see that it was read. Nothing here accuses, and nothing
+//! that was read is hidden.
 
 use std::collections::BTreeMap;
 

@@ -1,14 +1,13 @@
-//! The reported problem: time that was lost, or numbers that somebody posted because something is
-//! slow.
+//! The reported problem: lost time, or numbers posted because something is slow.
 
 use iowhy_model::{Layer, Listing};
 
 use crate::analysis::Analysis;
 use crate::evidence::confidence::COMPLAINED_OF;
 
-/// What a cause is worth that is stated, where nobody measured that it is what is felt (choice).
+/// Weight of a stated cause without a measured effect (choice).
 pub const STATED: f64 = 0.66;
-/// And the share of the excess that it explains, which nobody measured either (choice).
+/// And its assumed share of the excess (choice).
 pub const UNKNOWN_SHARE: f64 = 0.5;
 
 /// Mean latency over the slowest class in question below which a disk is well (docs/METHOD.md, 1
@@ -41,7 +40,7 @@ pub fn all_answer_well(analysis: &Analysis, input: &str) -> bool {
 }
 
 /// Whether a disk that `is_of` chooses, by its input and its name, lost time worth reporting, or
-/// none of them was measured: whoever posts such numbers complains.
+/// none of them was measured: such numbers are posted because of a problem.
 pub fn is_felt(analysis: &Analysis, is_of: impl Fn(&str, &str) -> bool) -> bool {
     let mut measured =
         analysis.lost.iter().filter(|(input, disk, _)| is_of(input, disk)).peekable();

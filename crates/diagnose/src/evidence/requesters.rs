@@ -7,7 +7,7 @@ use iowhy_model::{DeviceId, Finding, Name, Requester};
 
 use crate::analysis::{Analysis, requests};
 
-/// So many are named: a handful, the rest is a tail.
+/// Maximum number named.
 const MOST: usize = 5;
 
 /// Process id, name and control group.
@@ -40,7 +40,7 @@ pub fn main_program(
     (share >= MOST_OF_IT).then(|| (analysis.recording.text(name).to_string(), share))
 }
 
-/// Names those who waited, in what leads and in whatever stands.
+/// Adds who waited to the first finding and to all firm ones.
 pub fn state(analysis: &Analysis, findings: &mut [Finding]) {
     for (rank, finding) in findings.iter_mut().enumerate() {
         if rank == 0 || finding.stands() {

@@ -245,7 +245,7 @@ mod tests {
         assert!((silent[0].confidence() - UNANSWERED).abs() < 1e-9);
         assert_eq!(silent[0].evidence[0].amount.value, 8.0);
         assert!(mount((0..9).map(|k| (f64::from(k % 2), 2.0, 3))).is_empty());
-        // Nobody asks.
+        // No requests.
         assert!(mount((0..9).map(|_| (0.0, 0.0, 0))).is_empty());
     }
 

@@ -1,4 +1,4 @@
-//! What the machine lacks beside disks: facts of processors and memory, each compared with a bound.
+//! Shortages beside disks: facts about CPUs and memory, each compared with a bound.
 
 use iowhy_model::{Bound, Clause, FactKey, Finding, Unit, Verdict, key};
 
@@ -10,13 +10,12 @@ use crate::evidence::reported_problem::{self, UNKNOWN_SHARE};
 /// Prior of software or host when someone complains: that of a path (docs/METHOD.md, 11
 /// Confidence), for the list had no place for it.
 const PRIOR: f64 = 0.2;
-/// What is left of the belief where a device of the input may be slow by itself.
+/// The factor on the confidence if a device of the input may itself be slow.
 const BESIDE_A_SUSPECT: f64 = 0.5;
 /// Baseline variants, of 9, that make a device a suspect.
 const MOST: u32 = 5;
 
-/// What a shortage is worth where no disk that was measured is waited for: below the bar of a
-/// verdict.
+/// Confidence of a shortage if no measured disk is waited for: below the bar of a verdict.
 const NOTE: f64 = 0.25;
 
 /// A fact of the machine, and from what on it is a shortage.
@@ -97,8 +96,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
         if has_suspect(analysis, input) {
             finding.scale("a disk of the same input is suspected", BESIDE_A_SUSPECT);
         }
-        // Who waits for a processor does not wait for I/O: beside disks that answer well it is a
-        // note.
+        // Waiting for a CPU is not waiting for I/O: beside responsive disks it is a note.
         if reported_problem::all_answer_well(analysis, input) {
             finding.bound("all disks respond well, so no process waits longer for I/O", NOTE);
         }

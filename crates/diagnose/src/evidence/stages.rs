@@ -64,7 +64,7 @@ fn all(analysis: &Analysis) -> Vec<Stages> {
         };
         let (on_it, device_ms, served) = means(Stage::Device)?;
         let whole = means(Stage::Total);
-        // Somebody who pastes the stages may leave out their sum.
+        // A pasted list of stages may lack their sum.
         let arrived = means(Stage::Before).map(|(_, _, n)| n).filter(|_| whole.is_none());
         let n = whole.map(|(_, _, n)| n).or(arrived).unwrap_or(served);
         // Who was merged into another passed a stage with it; where most did not pass one, most did

@@ -1,4 +1,4 @@
-//! Whether an input says by what a disk is attached: a cable, a bus, a network.
+//! Whether an input shows how a disk is attached: cable, bus or network.
 
 use iowhy_model::{MessageKind, key};
 
@@ -6,8 +6,8 @@ use crate::facts::About;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 
-/// Why a disk that went is not proof against its cable (a doubt of all who blame the way to a
-/// disk).
+/// Why a disk that disappeared is no proof against its cable (a doubt for all verdicts on the
+/// path).
 pub const UNKNOWN: &str = "no line shows how the disk is attached: its target, the network or the \
                            host adapter may have failed";
 

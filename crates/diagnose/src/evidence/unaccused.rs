@@ -5,7 +5,7 @@ use iowhy_model::{Finding, Subject, Verdict};
 
 use crate::analysis::Analysis;
 
-/// Per input, the disks that did something and against which no accusation stands.
+/// Per input, the active disks without an accusation.
 pub fn unaccused<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<(&'a str, Vec<String>)> {
     let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
     let traces = analysis.traces.iter().map(|trace| (trace.listing, trace.disk.clone()));
@@ -45,8 +45,8 @@ fn is_about(analysis: &Analysis, known: &Finding, disk: &str) -> bool {
     named.peek().is_none() || named.any(|device| analysis.disk(*device) == disk)
 }
 
-/// What of an input was not read though it speaks of disks: how many lines, and where. Who clears a
-/// disk must have read all of it.
+/// Unread parts of an input about disks: number of lines, and where. A disk is cleared only if
+/// everything was read.
 pub fn unread(analysis: &Analysis, input: &str) -> Option<(f64, String)> {
     let recording = analysis.recording;
     // What was not read of one file may be what accuses the disk of another: they were given

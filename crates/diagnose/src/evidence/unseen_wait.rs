@@ -1,4 +1,4 @@
-//! Whether processors waited for I/O that none of the disks shown did.
+//! Whether CPUs waited for I/O of disks that are not listed.
 //!
 //! iowait is the share of the processors' time in which one had nothing to do while a task that
 //! last ran on it waited for I/O (Documentation/filesystems/proc.rst; kernel/sched/cputime.c). So

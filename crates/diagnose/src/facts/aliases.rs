@@ -1,7 +1,7 @@
-//! One disk under several names: as the kernel calls it, by its id, by nobody.
+//! One disk under several names: the kernel's, its id, or none.
 //!
-//! `smartctl` and `nvme smart-log` do not print which drive they speak of; pools of ZFS name drives
-//! by model and serial number; a partition's name shows the disk.
+//! `smartctl` and `nvme smart-log` do not print which drive they are about; pools of ZFS name
+//! drives by model and serial number; a partition's name shows the disk.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,11 @@
-//! What the model of a disk tells: whether a hypervisor, a provider or an array made it, and
-//! whether its vendor lists it as shingled; and what a controller reports of its cache.
+//! Conclusions from a disk's model: whether it is from a hypervisor, a provider or an array, and
+//! whether its vendor lists it as shingled; and the state of a controller's cache.
 
 /// Words in the models of disks that a hypervisor or a provider makes.
 const VIRTUAL: [&str; 8] =
     ["QEMU", "VMware", "VBOX", "Msft", "Virtual", "Amazon", "PersistentDisk", "nvme_card"];
-/// Words in the model of a device that is none (peers' practice, what each hypervisor reports in
-/// /sys/block/DISK/device/model, and targets as multipath-tools' hwtable.c lists them).
+/// Words in the model of a device that is not a drive (peers' practice, what each hypervisor
+/// reports in /sys/block/DISK/device/model, and targets as multipath-tools' hwtable.c lists them).
 const VOLUME: [&str; 18] = [
     "2145",
     "3par",
@@ -43,7 +43,7 @@ const ACTIONS: [&str; 10] = [
 /// Words of work that does not run.
 const WAITING: [&str; 2] = ["delayed", "pending"];
 
-/// Whether a hypervisor or a provider made it: what it reports of itself is then no drive's word.
+/// Whether it is from a hypervisor or a provider: its own reports are then not those of a drive.
 pub fn is_virtual(model: &str) -> bool {
     VIRTUAL.iter().any(|word| model.contains(word))
 }

@@ -1,4 +1,4 @@
-//! What a device's name tells: which disk it is, and what it may be made of.
+//! Conclusions from a device's name: the disk, and its possible media.
 
 use iowhy_model::Medium;
 
@@ -15,7 +15,7 @@ pub fn without_partition(name: &str) -> &str {
     bare.strip_suffix('p').filter(is_numbered).unwrap_or(bare)
 }
 
-/// The letters a name begins with: disks that share them are of a kind (`sd`, `nvme`, `c`).
+/// The prefix of a name: disks with the same prefix are of a kind (`sd`, `nvme`, `c`).
 pub fn kind(name: &str) -> &str {
     let end = name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len());
     let letters = &name[..end];
@@ -25,8 +25,8 @@ pub fn kind(name: &str) -> &str {
         .unwrap_or(letters)
 }
 
-/// What a disk may be made of by its name, with the odds. The odds are an assumption and are
-/// stated as one wherever they decide.
+/// The possible media of a disk by its name, with odds. The odds are an assumption, and are
+/// reported as such wherever they decide.
 pub fn media(disk: &str) -> Vec<(Medium, f64)> {
     match kind(disk) {
         // Cloud volumes answer by the NVMe protocol too (EBS on Nitro), hence the second half.
@@ -36,7 +36,7 @@ pub fn media(disk: &str) -> Vec<(Medium, f64)> {
             vec![(Medium::Rotational, 0.5), (Medium::Flash, 0.4), (Medium::Network, 0.1)]
         }
         "rbd" | "nbd" => vec![(Medium::Network, 0.7), (Medium::Flash, 0.3)],
-        // Behind them may be a disk of the host as well.
+        // They may also be a disk of the host.
         "xvd" | "vd" => {
             vec![(Medium::Network, 0.6), (Medium::Flash, 0.25), (Medium::Rotational, 0.15)]
         }
@@ -119,7 +119,7 @@ pub fn is_memory(disk: &str) -> bool {
     matches!(kind(disk), "pmem" | "dax" | "ram" | "zram" | "brd" | "nullb" | "nd")
 }
 
-/// Whether the device is made of others, whose faults it shows.
+/// Whether the device is stacked on others, whose faults it shows.
 pub fn is_stacked(disk: &str) -> bool {
     matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd") || disk.starts_with("mapper/")
 }
@@ -150,13 +150,13 @@ pub fn is_behind_a_controller(disk: &str) -> bool {
     })
 }
 
-/// Whether the device shows a file, or memory: what lies behind two of them has nothing in common.
+/// Whether the device is backed by a file or memory: two of them have nothing in common.
 pub fn is_of_a_file(disk: &str) -> bool {
     matches!(kind(disk), "loop" | "ram" | "zram")
 }
 
-/// Whether tasks of this machine serve its requests, and not a drive: where they wait for a
-/// processor, it is slow.
+/// Whether tasks of this machine serve its requests instead of a drive: if they wait for a CPU, it
+/// is slow.
 pub fn is_served_by_tasks(disk: &str) -> bool {
     matches!(kind(disk), "loop" | "nbd" | "ublkb") || is_stacked(disk)
 }

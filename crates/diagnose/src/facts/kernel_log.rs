@@ -12,9 +12,9 @@ use crate::facts::reading::FactReading;
 pub struct LogLine<'a> {
     /// What it is about.
     pub kind: MessageKind,
-    /// The disk, if the message or its neighbours tell.
+    /// The disk, if the message or its neighbours name it.
     pub disk: Option<String>,
-    /// What it says, when, and the sector it names.
+    /// Its text, time and sector.
     pub message: &'a Message,
     /// The fact it was read from.
     pub reading: FactReading<'a>,
@@ -37,16 +37,16 @@ impl LogLine<'_> {
     }
 }
 
-/// A port and a disk that complain within this many seconds are one: libata's error handling and
-/// the SCSI layer's verdict follow each other within one command's timeout, not longer than
+/// Errors of a port and a disk within this many seconds belong together: libata's error handling
+/// and the SCSI layer's verdict follow each other within one command's timeout, not longer than
 /// retries of a read take (`drivers/ata/libata-eh.c` waits 5 s before a second try of a reset).
 const TOGETHER_S: f64 = 5.0;
 
-/// The log goes back for weeks. A log event older than this, s, when this machine began to be
-/// watched shows nothing about what was measured since: retries, error handling and what programs
-/// do about it are over within minutes (a choice).
+/// The log goes back for weeks. A log event older than this at the start of the watch, s, says
+/// nothing about the measurements: retries, error handling and what programs do about it are over
+/// within minutes (a choice).
 const OF_NOW_S: f64 = 600.0;
-/// Where the log of a machine that is watched is read.
+/// The path of the live machine's log.
 const LIVE_LOG: &str = "/dev/kmsg";
 
 /// Since when, by input, this machine was watched on the clock of its log, s.
@@ -71,7 +71,7 @@ fn watched_since(recording: &Recording) -> BTreeMap<&str, f64> {
     since
 }
 
-/// Parts the log events of now from those that are too old to be about what was measured.
+/// Separates current log events from those too old to be about the measurements.
 pub fn of_now<'a>(
     recording: &Recording,
     lines: Vec<LogLine<'a>>,
@@ -114,8 +114,8 @@ pub fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
     found
 }
 
-/// All log events of a recording. A message about a port is given to a disk if the system states
-/// the disk's port (`device.port`), or if exactly one disk complains within seconds of it.
+/// All log events of a recording. A message about a port is assigned to a disk if the system
+/// reports the disk's port (`device.port`), or if exactly one disk has errors within seconds of it.
 pub fn lines<'a>(
     recording: &'a Recording,
     by_disk: &BTreeMap<String, Vec<FactReading<'a>>>,
@@ -184,7 +184,7 @@ pub fn lines<'a>(
         .collect()
 }
 
-/// The one disk of which a message stands near one of these times; `None` if there are two.
+/// The only disk with a message near one of these times; `None` if there are two.
 fn beside(times: &[f64], all: &[(Option<String>, LogLine)]) -> Option<String> {
     let near = |at_s: f64| {
         let first = times.partition_point(|time| at_s - time > TOGETHER_S);

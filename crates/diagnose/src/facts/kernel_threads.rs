@@ -1,4 +1,4 @@
-//! What threads of the kernel do for the disks, by their names.
+//! The I/O work of kernel threads, by their names.
 //!
 //! Each does its part of the I/O on one CPU. Names are those of `/proc/PID/comm`; a worker of the
 //! kernel's pools carries its queue behind its own name (Documentation/core-api/workqueue.rst).
@@ -66,7 +66,7 @@ const COMMITTERS: [(&str, Committer); 5] = [
 pub enum Committer {
     /// The journal of ext3 or ext4.
     Journal,
-    /// The changes of a file system that are due.
+    /// Deferred changes of a file system.
     Transaction,
 }
 

@@ -1,4 +1,4 @@
-//! What mount options say of I/O.
+//! Mount options that affect I/O.
 
 /// Mount options that make I/O direct or synchronous: VxFS mount_vxfs(1M), UFS mount_ufs(1M),
 /// mount(8).

@@ -1,5 +1,4 @@
-//! What a probe stated of itself: its I/Os are its own load, and it knows more of them than they
-//! show.
+//! A probe's own facts: its I/Os are its own load, and it knows more about them than they show.
 
 use iowhy_model::{DeviceId, FactKey, FactValue, LimitKind, Recording, key};
 
@@ -35,7 +34,7 @@ pub struct HeldBy<'a> {
     pub kind: LimitKind,
     /// The file that reports it.
     pub file: &'a str,
-    /// The limit, and what was done of it, per second.
+    /// The limit and the measured rate, per second.
     pub bound: f64,
     /// See `bound`.
     pub done: f64,
@@ -43,7 +42,7 @@ pub struct HeldBy<'a> {
     pub n: u64,
     /// See `n`.
     pub iops: f64,
-    /// What was asked for per second, if starts were due at a rate.
+    /// The requested rate, if I/Os were started at a rate.
     pub asked: Option<f64>,
     /// Mean latency from the moment an I/O was due, ms.
     pub caller_ms: f64,
@@ -65,7 +64,7 @@ impl<'a> ProbeListing<'a> {
         Some(ProbeListing { recording, listing, device: ios.device?, ios: n })
     }
 
-    /// Whether the machine's CPUs, and not the device, made a part of the latencies.
+    /// Whether the CPUs, not the device, caused part of the latencies.
     pub fn was_short_of_cpu(&self) -> bool {
         self.value(key::PROBE_CPU_SHORT) == Some(&FactValue::Flag(true))
     }

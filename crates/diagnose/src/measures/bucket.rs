@@ -1,5 +1,5 @@
-//! A bucket of credits that runs dry: throughput at a higher plateau, then at a lower, flatter one,
-//! though no less was asked.
+//! Burst credits that run out: throughput at a higher plateau, then at a lower, flatter one, at the
+//! same demand.
 
 use super::spread;
 use crate::measures::regimes;
@@ -18,7 +18,7 @@ pub struct PlateauStep {
     pub low: f64,
     /// Coefficient of variation after.
     pub cv: f64,
-    /// Variance of the counts over their mean, after: near nothing where a clock hands them out.
+    /// Dispersion of the counts (variance over mean) after the step: near zero for a clock.
     pub dispersion: f64,
     /// Largest after over the median after.
     pub max_over_median: f64,

@@ -20,8 +20,8 @@ pub struct Plateau {
     pub max_over_median: f64,
     /// Largest over smallest number in flight on the plateau, if known.
     pub in_flight_spread: Option<f64>,
-    /// Variance of the counts over their mean: one for arrivals by chance, near nothing where a
-    /// clock hands them out.
+    /// Dispersion of the counts (variance over mean): one for random arrivals, near zero for a
+    /// clock.
     pub dispersion: f64,
     /// Whether it is pinned: at least 5 samples and 15 %, CV < 1.2 %, max / median < 1.02, and
     /// in-flight spread > 1.3, which must be known.
@@ -103,7 +103,7 @@ pub struct Tier {
     pub limit: Limit,
     /// The limit, per second.
     pub value: f64,
-    /// Whose it is, one clause.
+    /// Its owner, one clause.
     pub known_from: &'static str,
 }
 
@@ -162,7 +162,7 @@ pub fn is_round(limit: Limit, rate: f64) -> bool {
     })
 }
 
-/// How near to a round number a rate must be; the round ones are 5 to 50 % apart.
+/// How close to a round number a rate must be; round numbers are 5 to 50 % apart.
 const ROUND_SLACK: f64 = 0.005;
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
-//! What a circumstance does to latencies: those that met it beside those that did not, at the same
-//! number in flight.
+//! The effect of a condition on latencies: requests with and without it, compared at the same
+//! depth.
 
 use std::collections::BTreeMap;
 
 use super::rank_test;
 use super::spread;
 
-/// One request: how long it took, whether it met the circumstance, and with whom it may fairly be
-/// compared.
+/// One request: its latency, whether it met the condition, and its stratum for a fair comparison.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
     /// Its time, ns.

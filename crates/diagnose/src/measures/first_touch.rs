@@ -1,4 +1,4 @@
-//! What the first visit of a place costs beside a later one.
+//! The cost of the first access to a block, compared with later ones.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ pub struct Read {
 /// pools allocate likewise (AWS, EBS direct APIs: 512 KiB blocks; lvmthin(7)).
 const REGION: u64 = 1024;
 
-/// Reads of places nobody had touched beside reads of regions touched before; `None` without both.
+/// Reads of untouched regions compared with reads of touched ones; `None` without both.
 pub fn first_touch(reads: &[Read]) -> Option<Exposure> {
     let mut seen: HashSet<u64> = HashSet::new();
     let samples: Vec<Sample> = reads

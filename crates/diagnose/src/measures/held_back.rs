@@ -2,7 +2,7 @@
 
 use super::spans::{Depth, Spans};
 
-/// A wait of less than this share of the mean one is none: the way through the code.
+/// A wait below this share of the mean does not count: it is execution time.
 const TRIFLE: f64 = 0.1;
 
 /// The stages of one request, ns: arrival of its bio, its start, its issue, its completion.

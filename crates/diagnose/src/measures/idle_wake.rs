@@ -1,4 +1,4 @@
-//! What the first request after a pause takes, beside all others: waking a device from sleep.
+//! The first request after a pause, compared with all others: waking a device from sleep.
 //!
 //! Power states of flash take milliseconds to leave, platters seconds to spin up, and always the
 //! same time. The pause after which a device sleeps is not known: of several candidates the

@@ -31,7 +31,7 @@ pub struct Ladder {
     pub without_best: f64,
     /// What of it counts as evidence for the speed (a lone heap several revolutions up does not).
     pub evidence: f64,
-    /// The best `without_best` any free period reaches: a rival no platter stands behind.
+    /// The best `without_best` of any free period: a rival without a platter.
     pub rival: f64,
     /// The free period that reaches it, ms.
     pub rival_ms: f64,
@@ -39,7 +39,7 @@ pub struct Ladder {
     pub u: f64,
     /// V-test without the fullest step.
     pub u_prime: f64,
-    /// Share of the events outside the fullest step that stand on a step (1 - epsilon).
+    /// Share of the events outside the fullest step that are on a step (1 - epsilon).
     pub outside: f64,
     /// Slow events: more than half a revolution above the base.
     pub slow: usize,
@@ -176,7 +176,7 @@ impl LadderFit {
         })
     }
 
-    /// What of the confidence depends on the speed alone.
+    /// The part of the confidence that depends only on the speed.
     fn merit(&self) -> f64 {
         0.31 * squashed(self.score.without_best)
             + 1.49 * squashed(self.score.evidence())

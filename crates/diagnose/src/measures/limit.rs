@@ -2,7 +2,7 @@
 
 use super::spread;
 
-/// How a rate stood against a limit.
+/// A rate compared with a limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RateAtLimit {
     /// Samples in which there was anything.
@@ -22,15 +22,15 @@ pub struct RateAtLimit {
 const BELOW: f64 = 0.90;
 /// ... to this far above: a second does not begin with the limit's own slice.
 const ABOVE: f64 = 1.05;
-/// A limit that is exceeded by so much contains nothing: twice the slack above.
+/// A limit that is exceeded by this much does not apply: twice the slack above.
 const FAR_ABOVE: f64 = 1.10;
 
 /// How long the kernel counts I/Os against a limit before it starts anew, s (block/blk-throttle.c,
 /// DFL_THROTL_SLICE_HD).
 const SLICE_S: f64 = 0.1;
 
-/// Rates that the kernel may make of a limit of I/Os per second: the limit, and whole I/Os in each
-/// of its slices, fewer or one more. Of 7 a second it makes 10, of 19 it makes 10 and of 25 it
+/// Rates that the kernel may grant for a limit of I/Os per second: the limit, and whole I/Os in
+/// each of its slices, fewer or one more. Of 7 a second it makes 10, of 19 it makes 10 and of 25 it
 /// makes 20 (measured, Linux 6.18, decision 0093).
 pub fn granted(limit: f64) -> impl Iterator<Item = f64> {
     let in_slice = limit * SLICE_S;

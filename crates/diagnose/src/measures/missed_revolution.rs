@@ -2,7 +2,7 @@
 //!
 //! The sector behind the one just written has passed under the head by the time the next write
 //! arrives, and comes round one revolution later. Every service is then a whole number of
-//! revolutions, at least one. Meant for writes, one at a time; the caller sees to that.
+//! revolutions, at least one. Meant for writes, one at a time; the caller ensures that.
 
 use iowhy_model::Histogram;
 

@@ -1,8 +1,8 @@
 //! Whether a histogram falls in two: a fast body, and slow requests apart from it.
 //!
-//! A queue that fills and drains leaves a smear: who came first waited a little, who came last a
-//! lot, and each octave of a latency holds half of what the next one holds. A device that answers
-//! most requests at once and some late leaves a mode of its own, with next to nothing below it.
+//! A queue that fills and drains leaves a smear: the first requests wait a little, the last ones
+//! long, and each octave of latency has half of the next one's counts. A device that answers most
+//! requests at once and some late leaves a mode of its own, with next to nothing below it.
 
 use iowhy_model::{Edges, Histogram, numbers};
 

@@ -1,9 +1,9 @@
-//! One disk against the others that do the same work: the two-view z-score.
+//! One disk compared with others under the same load: the two-view z-score.
 //!
 //! A plain z-score is blind in a small group: with N values none can exceed sqrt(N - 1), because
 //! the outlier widens the spread it is measured in. Here each disk is compared with the *others*,
-//! in two views (median, and mean without the worst request), in units of a spread that is never
-//! taken from the suspect itself.
+//! in two views (median, and mean without the worst request), in units of a spread that never
+//! includes the suspect.
 
 use super::spread;
 use iowhy_model::Histogram;
@@ -111,7 +111,7 @@ pub enum View {
     TrimmedMean,
 }
 
-/// How one disk stands among its peers.
+/// One disk compared with its peers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PeerRank {
     /// The view in which it stands out most.
@@ -142,9 +142,8 @@ const BUSIER: f64 = 1.4;
 /// ... by this factor on the threshold.
 const BUSIER_FACTOR: f64 = 1.35;
 
-/// Holds each disk against all others; one standing per disk, in their order. Empty with fewer
-/// than two disks; of two and three the spread is the natural one, and who compares them knows
-/// more.
+/// Compares each disk with all others; one result per disk, in their order. Empty with fewer than
+/// two disks; for two and three the spread is the natural one, and the caller knows more.
 pub fn compare(peers: &[Peer]) -> Vec<PeerRank> {
     if peers.len() < 2 {
         return Vec::new();

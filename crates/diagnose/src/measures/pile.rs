@@ -1,8 +1,8 @@
-//! Latencies that pile up at a time limit: the drive or the kernel gave up there.
+//! Latencies that cluster at a time limit: the drive or the kernel gave up there.
 //!
-//! A drive that cannot read a sector tries for as long as it is allowed to (SCT ERC, often 7 s),
-//! the kernel aborts after its own timeout (30 s for SCSI and NVMe). Latencies then heap within a
-//! few per cent of the limit, with little between.
+//! A drive that cannot read a sector retries for as long as its limit allows (SCT ERC, often 7 s),
+//! the kernel aborts after its own timeout (30 s for SCSI and NVMe). Latencies then cluster within
+//! a few per cent of the limit, with few in between.
 
 /// A heap of latencies at a limit.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -2,8 +2,8 @@
 //!
 //! A weak sector is read again and again by the drive itself, so the same place is slow at each
 //! visit. A visit is a run of requests to one 1-MiB range without a request elsewhere between, so
-//! that a freeze of the whole disk counts once and not for every request that met it. What was in
-//! flight beside a slow request and completed after it waited after it: it counts as no visit.
+//! that a freeze of the whole disk counts once and not for every request that met it. Requests in
+//! flight beside a slow one that completed after it waited for it: they are no visits.
 
 use std::collections::HashSet;
 
@@ -79,8 +79,8 @@ pub fn slow_place(spans: &[ServiceSpan]) -> Option<Place> {
     found.min_by(|a, b| a.chance.total_cmp(&b.chance))
 }
 
-/// Slow requests, by their number, that were issued before the one that completed before them: who
-/// completes first may have been slow by itself, the others met the same pause. `spans` are sorted
+/// Slow requests, by their number, that were issued before the one that completed before them: the
+/// first to complete may itself have been slow, the others met the same pause. `spans` are sorted
 /// by completion.
 fn behind(spans: &[ServiceSpan], slow_at: f64) -> HashSet<usize> {
     let mut over = i64::MIN;

@@ -140,7 +140,7 @@ struct Drain {
 }
 
 /// Whether most of a batch is in flight when the last of it is issued. Requests that follow each
-/// other beside a single one that is stuck come as close together, and wait for nobody.
+/// other beside a single stuck one are as close together, but wait for nothing.
 fn waits_together(batch: &[&ServiceSpan]) -> bool {
     let last = batch.iter().map(|span| span.started_ns()).max().unwrap_or(i64::MAX);
     2 * batch.iter().filter(|span| span.completed_ns > last).count() >= batch.len()

@@ -1,5 +1,5 @@
-//! The counterfactual: the same arrivals through a healthy device. What latency stays is the
-//! workload's, what goes is the disk's.
+//! The counterfactual: the same arrivals through a healthy device. The latency that remains is the
+//! workload's, the rest is the disk's.
 //!
 //! Only services that are not normal are repaired, and the causal shape of the load is kept: a
 //! program that waits for each answer issues its next request earlier on a faster device. The
@@ -36,7 +36,7 @@ pub struct Replay {
     pub workload_share: f64,
 }
 
-/// What a replay says.
+/// The result of a replay.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Side {
     /// Latency below three healthy service times.
@@ -61,7 +61,7 @@ const FOLLOWS_S0: f64 = 0.6;
 const SLOW: f64 = 2.0;
 
 impl Replay {
-    /// Whom it blames.
+    /// What it blames.
     pub fn side(&self) -> Side {
         if self.mean_ns < HEALTHY * self.s0_ns {
             Side::Healthy
@@ -88,8 +88,8 @@ const STEADY: f64 = 0.9;
 /// platter (docs/METHOD.md, 18 Forecast).
 const SLACK: f64 = 0.02;
 
-/// The latencies of the same load if its services were these, ns, in the order of starts: what an
-/// fault took is taken away from each, and the waiting follows. `services_ns` are in the order of
+/// The latencies of the same load if its services were these, ns, in the order of starts: the time
+/// lost by a fault is subtracted from each, and the waits follow. `services_ns` are in the order of
 /// `spans`; `None` if they are not as many, or there are none.
 pub fn with_services(
     spans: &[ServiceSpan],
@@ -113,7 +113,7 @@ pub struct Vote {
 }
 
 impl Vote {
-    /// The confidence that so many of the nine votes give: (votes + 0.5) / 10.5.
+    /// The confidence for this many of the nine votes: (votes + 0.5) / 10.5.
     pub fn sure(votes: u32) -> f64 {
         (f64::from(votes) + 0.5) / 10.5
     }
@@ -171,7 +171,7 @@ pub struct Averages {
 /// The verdict of averages.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FromAverages {
-    /// Whom they blame.
+    /// What they blame.
     pub side: Side,
     /// Effective service time, busy share over throughput, ns: a lower bound of the service time
     /// if the device works in parallel, which therefore never clears it.
@@ -299,7 +299,7 @@ impl<'a> Load<'a> {
         let window_ns = (FOLLOWS_GAP * self.gap_ns).min(FOLLOWS_S0 * s0_ns);
         let (closed, window_ns) = self.closed(window_ns);
         let latencies = self.run(&services, servers, window_ns);
-        // Nobody waits for more than all that were ever in flight before him.
+        // No request waits for more than all that were ever in flight before it.
         let longest_ns = services.iter().copied().fold(0.0, f64::max);
         let bound_ns = (self.deepest as f64 / servers as f64).ceil() * longest_ns;
         let healthy_mean_ns = spread::mean(&latencies)?.min(bound_ns.max(s0_ns));

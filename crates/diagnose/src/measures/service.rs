@@ -1,4 +1,4 @@
-//! What a device did for each request once its turn came: service time, parallelism, busy time.
+//! The device's work for each request: service time, parallelism, busy time.
 
 use iowhy_model::Op;
 
@@ -78,7 +78,7 @@ pub fn per_busy_ms(spans: &[ServiceSpan]) -> Option<f64> {
     (busy_ms > 0.0).then(|| spans.len() as f64 / busy_ms)
 }
 
-/// How hard a device was seen to work, as far as that tells its parallelism.
+/// The observed pace of a device, as far as it shows its parallelism.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pace {
     /// Completions per millisecond of busy time (X_busy).

@@ -48,8 +48,8 @@ pub struct Stalls {
     /// Latencies of those that met none and were not asked for just after one either (as long as
     /// it had lasted, for what had piled up is served first), ns.
     pub spared_ns: Vec<f64>,
-    /// Share of the episodes, but the first, that nothing fast parts from the one before: such a
-    /// row of freezes is one stretch of slow requests.
+    /// Share of the episodes, except the first, without a fast request since the previous one: such
+    /// a series of freezes is one interval of slow requests.
     pub unbroken: f64,
     /// Median of the episodes' slopes.
     pub slope: Option<f64>,

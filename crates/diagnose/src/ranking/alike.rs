@@ -1,8 +1,8 @@
 //! The same fault of three disks or more is one fault of what they share.
 //!
-//! That so many disks, or the ways to them, fail by themselves within one capture is far less
-//! likely than one adapter, cabinet, switch or target that fails for all of them, or one fault of
-//! their model. So they are one finding, and what they share is looked for.
+//! Independent failures of that many disks or paths within one capture are far less likely than one
+//! failing adapter, cabinet, switch or target, or one fault of their model. So they are one
+//! finding, about a shared cause.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::evidence::builder::{computed, of_disk};
 use crate::facts::disk_names;
 use crate::phrase;
 
-/// From so many disks on (a choice: two of a pair are often one slot beside the other).
+/// Minimum number of disks (a choice: two are often neighbouring slots).
 const MANY: usize = 3;
 /// Of so many of them what was seen is shown.
 const SHOWN: usize = 3;
@@ -87,7 +87,7 @@ fn one(analysis: &Analysis, mut group: Vec<Finding>) -> Finding {
     );
     joined.next_step.insert(
         0,
-        "what do they share, and which disks beside them are well? `lsblk -o NAME,HCTL,MODEL,REV`, \
+        "what do they share, and which other disks are healthy? `lsblk -o NAME,HCTL,MODEL,REV`, \
          `ls -l /dev/disk/by-path`"
             .to_string(),
     );

@@ -1,12 +1,11 @@
-//! What a confidence is worth: how often verdicts that were as sure turned out right.
+//! Calibration: how often verdicts with the same confidence were right.
 //!
 //! `calibration.txt` holds, per verdict and level of input, how often findings of a given weighed
-//! confidence were right in simulated worlds of known truth (isotonic: it never falls). What is
-//! said first has been chosen among all that could be reported, so it is right more or less often
-//! than the same words further down: `calibration_first.txt` holds that, over the confidences that
-//! the first table gives. The lab writes both anew: `lab score --fit each --cases 200 --seed 1 >
-//! FILE`, then `--fit first`; their heads show what wrote them. What lies below anything the lab
-//! has seen is left as it was.
+//! confidence were right in simulated worlds of known truth (isotonic: it never falls). The first
+//! finding was chosen among all, so it is right more or less often than the same finding further
+//! down: `calibration_first.txt` holds that, over the confidences that the first table gives. The
+//! lab writes both anew: `lab score --fit each --cases 200 --seed 1 > FILE`, then `--fit first`;
+//! their heads show what wrote them. Values below anything seen in the lab are left unchanged.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -1,5 +1,5 @@
-//! What was captured on another system than Linux: no step may name a command that is not there, or
-//! would look at the reader's own machine.
+//! Captures from systems other than Linux: no step may name a command that does not exist there, or
+//! that would examine the reader's own machine.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
-//! Reasons not to blame a disk: another verdict that would explain it as well, or neighbours
-//! that are all as slow.
+//! Reasons not to blame a disk: another verdict that explains it as well, or neighbours that are
+//! equally slow.
 //!
-//! A disk blamed in vain costs more than one not named, and a verdict that names no fault is the
-//! first to be wrong: where doubt stands, it is kept as a suspicion.
+//! A wrongly blamed disk costs more than a missed one, and generic verdicts are the most likely to
+//! be wrong: with a doubt they remain suspicions.
 
 use iowhy_model::{Bound, Evidence, Family, Finding, Impact, STANDS, Verdict, key};
 
@@ -40,9 +40,8 @@ const AS_SLOW: f64 = 0.5;
 /// clause may: a factor of two is three nats (docs/METHOD.md, 11 Confidence).
 const MISSED: f64 = 2.0;
 
-/// Whether a cause is refuted by what it states itself: a number on the wrong side of its published
-/// bound, by a factor of two or more, or a cure after which the mean latency would be longer than
-/// now.
+/// Whether a cause is refuted by its own numbers: one on the wrong side of its published bound by a
+/// factor of two or more, or a fix after which the mean latency would be longer than now.
 pub fn contradicts_itself(finding: &Finding) -> bool {
     if finding.verdict.accuses_nobody() || finding.verdict.family() == Family::Report {
         return false;
@@ -94,8 +93,8 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
     }
 }
 
-/// What else than the device itself makes it late: it is served by tasks of a machine whose
-/// processors are short, or it shows a file of a disk for which others wait, or may wait.
+/// Other reasons for a late device: it is served by tasks of a CPU-starved machine, or it is backed
+/// by a file on a disk for which others wait, or may wait.
 fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
     let disk = analysis.disk(finding.subject.device?);
     let inputs = || finding.subject.listings.iter().map(|place| analysis.input(*place));

@@ -1,5 +1,5 @@
-//! What the trouble of a device costs: time waited per second, mean, p99 and longest latency, share
-//! of slow requests.
+//! The cost of a device's problem: time waited per second, mean, p99 and longest latency, share of
+//! slow requests.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,5 +1,5 @@
-//! What a probe of iowhy did by itself is nobody's fault: its load is on purpose, and what it knows
-//! of its own latencies comes before what they look like.
+//! The load of an iowhy probe is nobody's fault: it is intentional, and the probe's own facts take
+//! precedence over patterns in its latencies.
 
 use iowhy_model::{Family, Finding, Medium, Verdict};
 
@@ -10,8 +10,8 @@ use crate::facts::probe_listing::ProbeListing;
 const OWN_LOAD: [Verdict; 4] =
     [Verdict::LoadBurst, Verdict::LoadLargeIo, Verdict::LoadSaturated, Verdict::LoadSmallSync];
 
-/// Takes out what accuses a probe's own load, or a device for what the probe or the machine's CPUs
-/// did.
+/// Removes accusations of a probe's own load, or of a device for the effects of the probe or the
+/// CPUs.
 pub fn take_out(analysis: &Analysis, findings: &mut Vec<Finding>) {
     findings.retain(|finding| {
         let probes =

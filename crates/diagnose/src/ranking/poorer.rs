@@ -1,5 +1,5 @@
-//! What the averages of a trace show where the trace itself gives no answer: a rich input is never
-//! judged worse than a poor one that follows from it.
+//! The averages of a trace, if the trace itself gives no answer: a detailed input is never judged
+//! worse than averages derived from it.
 
 use iowhy_model::{Family, Finding, Verdict};
 
@@ -8,8 +8,8 @@ use crate::evidence::confidence::COMPLAINED_OF;
 use crate::measures::replay::Side;
 use crate::ranking::{impact, subjects};
 
-/// A suspicion of the device from this on keeps averages from blaming the load: they show no shape
-/// of its fault.
+/// A suspicion of the device of at least this keeps averages from blaming the load: they do not
+/// show the pattern of its fault.
 const SUSPECTED: f64 = 0.3;
 /// What shows that a number is not of the trace itself.
 const ORIGIN: &str = "averages of the same I/Os, one second each";

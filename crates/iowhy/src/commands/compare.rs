@@ -64,14 +64,14 @@ struct Compare {
     output: Output,
 }
 
-/// One side as it was written.
+/// One side as the user wrote it.
 #[derive(Clone, Debug, PartialEq)]
 struct Side {
     file: PathBuf,
     device: Option<String>,
     /// From and to, ns from the first moment of each listing.
     stretch: Option<(i64, i64)>,
-    /// A stretch of what `iowhy watch` recorded.
+    /// An interval of what `iowhy watch` recorded.
     past: Option<StoreInput>,
 }
 
@@ -109,7 +109,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         iowhy_show::comparison::text(&comparison, &style, &mut out)?;
     }
     out.flush()?;
-    // What B has and A has not: a change for the worse.
+    // Verdicts of B that A does not have: a regression.
     let verdicts = |side: usize| {
         let standing = comparison.sides.get(side).into_iter().flat_map(|side| &side.verdicts);
         standing
@@ -188,7 +188,7 @@ impl Side {
         name
     }
 
-    /// Leaves out what is not of this side.
+    /// Removes what is not part of this side.
     fn cut(&self, recording: &mut Recording, zeros: &[Option<i64>]) -> anyhow::Result<()> {
         if let Some(id) = self.device.as_ref().and_then(|name| recording.find_device(name)) {
             recording.listings.iter_mut().for_each(|listing| only(listing, id));
@@ -245,18 +245,17 @@ fn only(listing: &mut Listing, device: DeviceId) {
     listing.distributions.retain(|known| known.device == device);
 }
 
-/// I/Os of a listing that are looked at before it is clear when it began: sources give them nearly
-/// in order.
+/// I/Os of a listing read before its start is known: sources emit them nearly in order.
 const LOOKED_AT: usize = 100_000;
 
-/// A side while it is read: kept as for a verdict, and cut before it is, so that what does not
-/// belong to it takes no room.
+/// A side while it is read: kept as for a verdict, but filtered first, so that other I/Os take no
+/// memory.
 struct CutSink {
     tally: Tally,
     stretch: Option<(i64, i64)>,
-    /// The first moment of each listing, as far as its I/Os tell.
+    /// The first time of each listing, as far as known.
     zeros: Vec<Option<i64>>,
-    /// I/Os of the open listing while that is not clear.
+    /// I/Os of the open listing while that is unknown.
     held: Vec<Event>,
     open: usize,
 }
@@ -277,7 +276,7 @@ impl CutSink {
         (self.tally.recording(), self.zeros)
     }
 
-    /// Takes the first moment of what is held as that of the listing.
+    /// Uses the first time of the held I/Os as that of the listing.
     fn settle(&mut self) {
         let held = std::mem::take(&mut self.held);
         let zero = held.iter().filter_map(start).min();
@@ -340,17 +339,17 @@ impl Sink for CutSink {
     }
 }
 
-/// When an I/O began, as far as that was seen.
+/// When an I/O began, as far as known.
 fn start(event: &Event) -> Option<Time> {
     event.queued.or(event.issued).or(event.completed)
 }
 
-/// Keeps what began within the stretch; histograms cannot be cut and are left out.
+/// Keeps I/Os that began within the interval; histograms cannot be cut and are left out.
 fn within(listing: &mut Listing, (from, to): (i64, i64), zero: Option<i64>) {
     let moments = listing.events.iter().filter_map(start);
     let rows = listing.intervals.iter().filter_map(|row| row.start);
     let Some(zero) = zero.map(Time::from_ns).or_else(|| moments.chain(rows).min()) else {
-        // Rows without a time of their own follow each other second by second.
+        // Rows without a time are assumed one second apart.
         let mut at = 0i64;
         listing.intervals.retain(|row| {
             let began = at;

@@ -75,21 +75,21 @@ struct Convert {
     selection: Selection,
 }
 
-/// A format that can be written.
+/// An output format.
 #[derive(Clone, Copy)]
 struct Target {
     name: &'static str,
     endings: &'static [&'static str],
-    /// The view that writes this listing, or why none can.
+    /// The view that writes this listing, or the reason why none can.
     view: fn(&Listing) -> Result<&'static View, &'static str>,
-    /// The fields of a single I/O that it has a place for.
+    /// The fields of a single I/O that it can store.
     carries: Carries,
 }
 
-/// Which fields of a single I/O a format has a place for.
+/// The fields of a single I/O that a format can store.
 #[derive(Clone, Copy)]
 enum Carries {
-    /// All: it walks the list.
+    /// All fields.
     All,
     /// These, by their names in the list.
     Only(&'static [&'static str]),
@@ -138,7 +138,7 @@ const TARGETS: &[Target] = &[
     },
 ];
 
-/// The columns of biosnoop; that it watches block devices goes without saying.
+/// The columns of biosnoop; the layer is implied.
 const BIOSNOOP: [&str; 11] = [
     "device",
     "op",
@@ -153,7 +153,7 @@ const BIOSNOOP: [&str; 11] = [
     "layer",
 ];
 
-/// What blkparse prints of an issue and a completion; it watches block devices, too.
+/// The fields that blkparse prints at issue and completion; the layer is implied, too.
 const BLKPARSE: [&str; 11] = [
     "device",
     "op",
@@ -167,13 +167,13 @@ const BLKPARSE: [&str; 11] = [
     "error",
     "layer",
 ];
-/// Formats whose lines are in order of issue: nothing can be written before the last I/O is read.
+/// Formats in order of issue: nothing can be written before the last I/O is read.
 const BY_ISSUE: [&str; 2] = ["blkparse", "fio-iolog"];
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let convert = Convert::from_arg_matches(matches)?;
     let target = convert.target()?;
-    // Before anything is read: what cannot be written is reported at once.
+    // Before anything is read, so that a format that cannot be written is reported at once.
     let output =
         Output::open(&convert.to_file, convert.force, std::slice::from_ref(&convert.from))?;
     confinement::reading([convert.from.as_path()], &[&convert.to_file])?;
@@ -185,11 +185,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         read_as: convert.read_as.clone(),
         ..Files::default()
     };
-    // Each stretch of time by itself: folded, histograms would lose when they were counted.
+    // Each interval separately: folded histograms would lose their times.
     let style = Style { verbose: true, ..arguments::Output::default().style(Filter::default()) };
     let selection = convert.selection.settled();
     if target.name == "pylatencymap" {
-        // Counted as it comes: its records are counts.
+        // Counted while it is read: its records are counts.
         let Some((report, filter, incomplete)) = counted(&files, &selection, None)? else {
             return Ok(Status::Failed);
         };
@@ -247,7 +247,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(done)
 }
 
-/// Writes a report at once, what of it the target can carry.
+/// Writes what the target can store of a report.
 fn whole(
     target: &Target,
     mut report: Report,
@@ -256,7 +256,7 @@ fn whole(
     output: Output,
 ) -> anyhow::Result<Status> {
     let listings = std::mem::take(&mut report.recording.listings);
-    // The richest decides: averages that happen to stand before single I/Os do not.
+    // The most detailed listing decides, not averages that come before single I/Os.
     let richness =
         |listing: &Listing| (!listing.events.is_empty(), !listing.distributions.is_empty());
     let views = listings.iter().filter_map(|one| Some((richness(one), (target.view)(one).ok()?)));
@@ -292,7 +292,7 @@ fn whole(
     Ok(Status::incomplete(say(&refused) || incomplete))
 }
 
-/// Says what was left out; whether anything is missing by it.
+/// Reports what was left out; returns whether anything is missing.
 fn say(refused: &[RefusedListing]) -> bool {
     for one in refused {
         messages::warn(&format!("left out: {}", one.reason), None);
@@ -301,7 +301,7 @@ fn say(refused: &[RefusedListing]) -> bool {
 }
 
 impl Convert {
-    /// What to write, by its name or the ending of the file.
+    /// The output format, by its name or the file name extension.
     fn target(&self) -> anyhow::Result<&'static Target> {
         let ending = self.to_file.extension().map(|ending| ending.to_string_lossy().to_lowercase());
         let wanted = self.to.clone().or(ending).unwrap_or_default();
@@ -325,7 +325,7 @@ const AVERAGES: &str = "it contains averages, not individual I/Os";
 const UNTIMED: &str = "its histograms have no times";
 const NOTHING: &str = "it contains no latencies";
 
-/// Whether histograms of it have a time.
+/// Whether its histograms have a time.
 fn timed(listing: &Listing) -> bool {
     listing.distributions.iter().any(|known| known.start.is_some() && known.length.is_some())
 }
@@ -365,7 +365,7 @@ fn fio_iolog(listing: &Listing) -> Result<&'static View, &'static str> {
         .map(|()| &views::fio_iolog::VIEW)
 }
 
-/// Whether a listing has single I/Os of which some are `fit`, or why none is.
+/// Whether a listing has single I/Os that `fit`, or the reason why not.
 fn single(
     listing: &Listing,
     fit: impl Fn(&iowhy_model::Event) -> bool,

@@ -80,9 +80,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         return Ok(Status::Done);
     }
-    // A name may be carried by a format and a collector alike: both are shown.
+    // A format and a collector may have the same name: both are shown.
     let found: Vec<&Entry> = {
-        // Words of the field are typed in any case.
+        // Terms may be typed in upper or lower case.
         let is_word =
             |entry: &Entry| entry.family == "words" && entry.name.eq_ignore_ascii_case(name);
         entries.iter().filter(|entry| entry.name == name || is_word(entry)).collect()
@@ -137,7 +137,7 @@ fn list(entries: &[&Entry], json: bool, out: &mut dyn Write) -> std::io::Result<
     Ok(())
 }
 
-/// The names that look most like the one that was not found.
+/// The names most similar to the one that was not found.
 fn nearest(name: &str, entries: &[Entry]) -> String {
     let part = name.split(['.', '-', '_']).next_back().unwrap_or(name);
     let alike: Vec<String> = entries

@@ -60,7 +60,7 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// Formats whose listings name the host; that of others is a version.
+/// Formats whose `host` is a host name; in others it is a version.
 const NAME_THE_HOST: [&str; 7] =
     ["atop", "atop-screen", "iostat", "iostat-json", "nmon", "sar", "typeperf"];
 
@@ -92,7 +92,7 @@ fn label(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Everything that the inputs share.
+/// State shared by the inputs.
 struct Exporter {
     asked: Export,
     tree: Tree,
@@ -100,7 +100,7 @@ struct Exporter {
     sum: Sum,
 }
 
-/// What was done.
+/// Counts for the summary.
 #[derive(Default)]
 struct Sum {
     files: u64,
@@ -110,7 +110,7 @@ struct Sum {
     ios: u64,
     hosts: Vec<String>,
     days: Option<(String, String)>,
-    /// Hours of a store of which the folder holds finer cells already.
+    /// Hours of a store that the folder already has in finer cells.
     finer: u64,
     failed: bool,
     incomplete: bool,
@@ -152,31 +152,31 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     exporter.end()
 }
 
-/// Whether a folder is a recorder's store, or was asked for as one.
+/// Whether a folder is a recorder's store, or was named as one.
 fn is_store(folder: &Path, input: &Files) -> bool {
     Store::is_one(folder) || *folder == input.past.folder()
 }
 
-/// Files that are written and have no name yet.
+/// Written files without their final name.
 type OpenFiles = Rc<RefCell<Vec<Output>>>;
 
 /// An input, or a part of it, whose files are written together.
 struct Unit<'a> {
-    /// The host's partition; `None` if the input is to say it.
+    /// The host's partition; `None` if the input names the host.
     host: Option<Partition>,
-    /// The name of its files, without the ending; `None` if its first records tell.
+    /// The name of its files, without the extension; `None` if it follows from the first records.
     name: Option<&'a str>,
     options: TableOptions,
 }
 
-/// What became of a unit.
+/// The result of a unit.
 struct Done {
     written: TablesWritten,
     partition: Partition,
 }
 
 impl Exporter {
-    /// One capture: its cells, its single I/Os, what it states and what is made of it.
+    /// One capture: its cells, single I/Os, facts and findings.
     fn capture(&mut self, input: &Files) -> anyhow::Result<()> {
         let given = self.asked.host.as_deref().map(Partition::of_host);
         let options = TableOptions {
@@ -224,8 +224,8 @@ impl Exporter {
         Ok(())
     }
 
-    /// Writes one unit's files, and gives them their names once all of them are whole. `None` if
-    /// there was nothing to write.
+    /// Writes one unit's files, and renames them once all are complete. `None` if there was nothing
+    /// to write.
     fn unit(
         &self,
         unit: Unit,
@@ -292,7 +292,7 @@ impl Exporter {
         Ok(place.map(|(partition, _)| Done { written, partition }))
     }
 
-    /// Says what of an input is in no table.
+    /// Reports what of an input is in no table.
     fn left_out(&mut self, written: &TablesWritten, shown: &str) -> anyhow::Result<()> {
         let unwritten = written.unwritten;
         let is_empty = written.rows.iter().all(|(table, _)| *table == Table::Facts);
@@ -340,7 +340,7 @@ impl Exporter {
         }
     }
 
-    /// Says what was done.
+    /// Reports what was done.
     fn end(self) -> anyhow::Result<Status> {
         let sum = self.sum;
         if sum.files == 0 && sum.finer == 0 {
@@ -377,7 +377,7 @@ impl Exporter {
     }
 }
 
-/// Judges as `iowhy why` does.
+/// Judges like `iowhy why`.
 fn judged(recording: &Recording) -> Vec<Finding> {
     let _working = ProgressMessage::on("judging");
     judge(recording, &Options::default())
@@ -417,7 +417,7 @@ fn no_date(shown: &str) -> anyhow::Error {
     )
 }
 
-/// An input as messages name it.
+/// The name of an input in messages.
 fn shown(input: &Files) -> String {
     input.files.first().map_or("-".to_string(), |file| file.display().to_string())
 }

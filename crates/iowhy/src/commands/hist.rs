@@ -68,9 +68,9 @@ pub const COMMAND: Command = Command {
 
 /// How long to watch when no interval is given.
 const ONCE: Duration = Duration::from_secs(10);
-/// What takes longer tells on a terminal how long it still takes.
+/// A longer watch shows the remaining time on a terminal.
 const TOLD: Duration = Duration::from_secs(2);
-/// How often single I/Os are counted into their groups, so that few are held at a time.
+/// How often single I/Os are counted into their groups, so that few are held in memory.
 const COUNTED: Duration = Duration::from_millis(100);
 
 #[derive(Args, Debug)]
@@ -131,7 +131,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let interval = repeat.interval.unwrap_or(ONCE);
     let events = hist.by.iter().any(|key| key.needs_events());
     let mode = if events { TraceMode::Events } else { TraceMode::Histograms };
-    // The counters hold all I/Os of a device, so they show nothing of some of them.
+    // Counters include all I/Os of a device, so they cannot be filtered.
     let compared = !events && !selection.per_event() && !hist.records;
     let watch = Watch::start(&Plan {
         clock: hist.clock,
@@ -151,7 +151,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     grouped(watch, &view, repeat, interval, &hist, mode)
 }
 
-/// Refuses what one probe at the completion cannot know.
+/// Refuses options that need more than the probe at the completion.
 fn known_at_completion(hist: &Hist, selection: &Selection) -> anyhow::Result<()> {
     let asked = [
         (hist.tracing.before, "--before"),
@@ -169,12 +169,12 @@ fn known_at_completion(hist: &Hist, selection: &Selection) -> anyhow::Result<()>
     }
 }
 
-/// What captures hold, counted apart by the keys.
+/// Captures, counted by these keys.
 fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
     confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
     let selection = hist.selection.settled();
     let mut tally = Tally::default();
-    // No device is made known by being asked for.
+    // Naming a device does not add it.
     let filter = Selection { device: Vec::new(), ..selection.clone() }.filter(&mut tally);
     let mut sink = GroupSink::new(&hist.by, tally, filter);
     let (failed, prose) = files.emit(&mut sink)?;
@@ -205,7 +205,7 @@ fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
     Ok(Status::incomplete(failed > 0 || incomplete))
 }
 
-/// One report after another, counted apart by the keys.
+/// One report after another, counted by these keys.
 fn grouped(
     watch: Watch,
     view: &View,
@@ -214,10 +214,10 @@ fn grouped(
     hist: &Hist,
     mode: TraceMode,
 ) -> anyhow::Result<Status> {
-    // Groups of all devices together belong to none that could be filtered.
+    // Groups of all devices together cannot be filtered by device.
     let mut style = hist.output.style(Default::default());
     let mut groups = Groups::new(&hist.by);
-    // Counts wait in the kernel; only single I/Os would pile up here.
+    // Counts stay in the kernel; only single I/Os would accumulate here.
     let step = if mode == TraceMode::Events { COUNTED } else { interval };
     let mut incomplete = false;
     let mut since = Instant::now();
@@ -250,7 +250,7 @@ fn grouped(
     Ok(Status::incomplete(incomplete))
 }
 
-/// Records of PyLatencyMap, whose counts run from the start: those not yet written, each time.
+/// Records of PyLatencyMap, whose counts are cumulative: each time those not written yet.
 fn records(
     mut watch: Watch,
     repeat: Repeat,

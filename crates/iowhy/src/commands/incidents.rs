@@ -91,11 +91,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(unread > 0))
 }
 
-/// A recorder states at least each minute that it watches; one that has written nothing for so long
-/// cannot.
+/// A recorder writes at least once a minute; without a write for this long it cannot write.
 const SILENT: std::time::Duration = std::time::Duration::from_secs(90);
 
-/// Says that the store's disk is full, or that its recorder runs and does not come to write.
+/// Warns that the store's disk is full, or that its running recorder does not write.
 fn warn_of_unwritable_store(folder: &Path) {
     if !Store::is_written(folder) {
         return;
@@ -119,10 +118,10 @@ fn warn_of_unwritable_store(folder: &Path) {
     );
 }
 
-/// Bytes below which a disk is full.
+/// A disk with less free space is full.
 const FULL: u64 = 64 << 10;
 
-/// Its device, others that are accused in it, and those that gave an alarm in it.
+/// Its device, other accused devices, and those with an alarm.
 fn devices(row: &Value) -> impl Iterator<Item = &str> {
     let more = ["others", "alarms"].into_iter().filter_map(|name| row[name].as_array()).flatten();
     std::iter::once(row).chain(more).filter_map(|of| of["device"].as_str())
@@ -137,7 +136,7 @@ mod tests {
         let judged = json!({"device": "sda", "others": [{"device": "sdb"}],
             "alarms": [{"device": "sdc", "trigger": "latency"}]});
         assert!(super::devices(&judged).eq(["sda", "sdb", "sdc"]));
-        // One that the recorder did not come to judge.
+        // One that the recorder did not judge.
         let waiting = json!({"device": "vda", "alarms": [{"device": "vda"}, {"device": "loop7"}]});
         assert!(super::devices(&waiting).any(|name| name == "loop7"));
     }

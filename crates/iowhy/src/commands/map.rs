@@ -57,7 +57,7 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// How long to watch where the picture is drawn once.
+/// How long to watch if the picture is drawn once.
 const ONCE: Duration = Duration::from_secs(30);
 
 #[derive(Args, Debug)]
@@ -130,7 +130,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         pages.draw(&view, Report { recording, findings: Vec::new() }, style.clone())?;
     }
     if pages.take().is_some() {
-        // What follows on this terminal stands below the picture.
+        // Further output on this terminal appears below the picture.
         writeln!(sanitised::stdout())?;
     }
     let recording = watch.end()?;

@@ -55,14 +55,13 @@ struct Mcp {
     store: Option<PathBuf>,
 }
 
-/// The revision that reports its version in each request (schema/2026-07-28 of the specification).
+/// The revision that sends its version in each request (schema/2026-07-28 of the specification).
 const STATELESS: &str = "2026-07-28";
-/// Revisions that begin with `initialize`, newest first. 2025-03-26 is not among them: it has
-/// batches.
+/// Revisions that begin with `initialize`, newest first, without 2025-03-26, which has batches.
 const WITH_HANDSHAKE: [&str; 3] = ["2025-11-25", "2025-06-18", "2024-11-05"];
-/// The key under which a request reports its revision.
+/// The key of a request's revision.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-/// The key under which a result names its server.
+/// The key of the server's name in a result.
 const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 /// How long a client may keep the list of tools, ms: it does not change while the server runs.
 const KEPT_MS: u64 = 3_600_000;
@@ -71,11 +70,11 @@ const KEPT_MS: u64 = 3_600_000;
 const LONGEST_MESSAGE: u64 = 1 << 20;
 /// A longer answer of a command is refused, bytes.
 const LONGEST_ANSWER: u64 = 16 << 20;
-/// What is kept of the messages of a command, bytes.
+/// Maximum stderr of a command that is kept, bytes.
 const LONGEST_WARNING: u64 = 16 << 10;
-/// Calls that run at once.
+/// Maximum number of concurrent calls.
 const AT_ONCE: usize = 4;
-/// The longest time that a call watches, s.
+/// The maximum time that a call watches, s.
 const LONGEST_WATCH: u64 = 60;
 
 /// An error of the protocol: code and message.
@@ -87,7 +86,7 @@ const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const UNSUPPORTED_VERSION: i64 = -32022;
 
-/// A tool: a command with the part of its arguments that an agent may give.
+/// A tool: a command with the arguments that an agent may give.
 struct Tool {
     name: &'static str,
     description: &'static str,
@@ -256,7 +255,7 @@ fn why(given: &Given, server: &Server) -> Result<Vec<OsString>, String> {
     if live || given.has("seconds") {
         words.push(format!("--for={}s", given.number("seconds").unwrap_or(10)).into());
     }
-    // Paths that begin with `/`: behind `--` stands a command to be run.
+    // Only paths that begin with `/`, because a command to run may follow `--`.
     words.extend(server.captures(given)?);
     Ok(words)
 }
@@ -315,7 +314,7 @@ impl<'a> Given<'a> {
         self.0.get(name)?.as_u64()
     }
 
-    /// As options of a command line: `--device=sda`, so that no value is taken for an option.
+    /// As command line options: `--device=sda`, so that no value becomes an option.
     fn options(&self, names: &[&'static str]) -> impl Iterator<Item = OsString> {
         let all = names.iter().flat_map(|name| {
             self.texts(name).into_iter().map(move |value| format!("--{name}={value}").into())
@@ -385,14 +384,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             }
             Ok(())
         };
-        // At the end of the messages calls that run are still answered, without a client they are
-        // not.
+        // At the end of the input running calls are still answered, unless the client is gone.
         serve().inspect_err(|_| server.cancel_all())?;
         Ok(Status::Done)
     })
 }
 
-/// The next line that is not empty, `Err` within if it is too long. `None` at the end.
+/// The next non-empty line; the inner result is `Err` if it is too long. `None` at the end.
 fn next_line(input: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, Fault>>> {
     loop {
         let mut line = Vec::new();
@@ -414,13 +412,13 @@ struct Server {
     /// What may be read, without links.
     roots: Vec<PathBuf>,
     store: Option<PathBuf>,
-    /// The calls that run, by their ids as JSON.
+    /// Running calls, by their ids as JSON.
     running: Mutex<HashMap<String, Option<Child>>>,
     /// Held while a message is written.
     out: Mutex<()>,
 }
 
-/// A request that wants an answer.
+/// A request that expects an answer.
 struct Request {
     id: Value,
     stateless: bool,
@@ -535,7 +533,7 @@ impl Server {
         )
     }
 
-    /// The words of the command that a call asks for. `Err` within if they are refused.
+    /// The command line of a call. The inner result is `Err` if it is refused.
     fn called(&self, params: &Value) -> Result<Result<Vec<OsString>, String>, Fault> {
         let name = params["name"].as_str().unwrap_or_default();
         let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
@@ -568,8 +566,7 @@ impl Server {
         files.map(|file| self.find(file).map(PathBuf::into_os_string)).collect()
     }
 
-    /// The file of this name, if it may be read. What is not there and what may not be read is
-    /// answered alike.
+    /// The file of this name, if it may be read. Missing and forbidden files get the same answer.
     fn find(&self, name: &str) -> Result<PathBuf, String> {
         let below = |root: &PathBuf| match root.is_dir() || Path::new(name).is_absolute() {
             true => root.join(name),
@@ -625,12 +622,11 @@ impl Server {
         }
         scope.spawn(move || {
             let outcome = self.output(&key, words);
-            // A call that was cancelled has no answer.
+            // A cancelled call has no answer.
             if locked(&self.running).remove(&key).is_some() {
                 let result =
                     outcome.unwrap_or_else(|cause| refused(format!("cannot run iowhy: {cause}")));
-                // Without a client there is nobody to tell; the end of its messages ends the
-                // server.
+                // Without a client there is no recipient; the end of its input ends the server.
                 let _ = self.succeed(&request, result);
             }
         });
@@ -639,7 +635,7 @@ impl Server {
 
     /// Runs the command to its end.
     fn output(&self, key: &str, words: Vec<OsString>) -> io::Result<Value> {
-        // The same program, also if its file was replaced since it started.
+        // The same program, even if its file was replaced since it started.
         let mut child = Process::new("/proc/self/exe")
             .args(words)
             .stdin(Stdio::null())
@@ -713,7 +709,7 @@ fn server_info() -> Value {
     json!({"name": "iowhy", "title": "iowhy", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// A result that clients of the stateless revision may keep.
+/// A result that clients of the stateless revision may cache.
 fn kept(mut result: Value) -> Value {
     result["ttlMs"] = KEPT_MS.into();
     result["cacheScope"] = "private".into();
@@ -752,7 +748,7 @@ fn bounded(from: Option<impl Read>, most: u64) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
-/// What a thread left behind is whole: it is only ever replaced.
+/// The data of a panicked thread is consistent: it is only ever replaced.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

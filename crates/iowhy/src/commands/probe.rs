@@ -164,7 +164,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let keep = probe.keep.as_deref().map(|file| Keep::new(file, probe.force)).transpose()?;
     let (mut ask, mut whole) = (probe.ask(), true);
     if let Some(capture) = capture {
-        // Of a capture, every byte may be a stranger's.
+        // Every byte of a capture may be untrusted.
         confinement::asking()?;
         let read = replay::read(capture, probe.device.as_deref(), &probe.read_as)?;
         let (speed, closed, overwrite) = (probe.speed, probe.closed, probe.overwrite);
@@ -173,13 +173,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let mut recording = Recording::new();
     let measured = measure(&ask, &probe.terms(), kind, target, &mut recording)?;
-    // What was measured is shown also where it cannot be kept.
+    // The measurements are shown even if they cannot be saved.
     let kept = keep.map_or(Ok(()), |keep| keep.write(&recording));
     let status = probe.show(kind, &measured, recording)?;
     kept.map(|()| if whole { status } else { Status::incomplete(true) })
 }
 
-/// What a probe gave besides its I/Os.
+/// The results of a probe beside its I/Os.
 struct ProbeResult {
     outcome: Outcome,
     own: Own,

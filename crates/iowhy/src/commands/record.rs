@@ -64,9 +64,9 @@ pub const COMMAND: Command = Command {
 /// How often the tracer's ring of 8 MiB is emptied: it holds 100,000 events, so that two million
 /// a second fit.
 const DRAIN: Duration = Duration::from_millis(50);
-/// How old a block may become before it is written: with one drain, less than a second.
+/// Maximum age of a block before it is written: with one drain, less than a second.
 const BLOCK_AGE: Duration = Duration::from_millis(900);
-/// How often devices that appeared are looked for, and the kernel's counters read.
+/// How often new devices are looked for and the kernel's counters read.
 const SECOND: Duration = Duration::from_secs(1);
 
 #[derive(Args, Debug)]
@@ -97,12 +97,12 @@ struct Record {
     given: GivenCommand,
 }
 
-/// When to begin another file.
+/// When to start another file.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Rotation {
-    /// After so many bytes.
+    /// After this many bytes.
     Bytes(u64),
-    /// After so much time.
+    /// After this time.
     Time(Duration),
 }
 
@@ -129,7 +129,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 struct Recorder {
     watch: Watch<Writer<Part>>,
     place: Place,
-    /// The devices of which it was reported that they are gone.
+    /// Devices already reported as gone.
     gone: Vec<String>,
 }
 
@@ -146,7 +146,7 @@ impl Recorder {
             progress: true,
             ..Plan::traced(TraceMode::Events, &selection, TraceArgs::default())?
         };
-        // Before anything is watched: who stops it then still has a file with an end.
+        // Before anything is watched: if it is stopped now, the file still has an end mark.
         let stop = Stop::new()?;
         let mut writer = Writer::new(place.next()?, part::stream_number());
         let mut collectors =
@@ -164,7 +164,7 @@ impl Recorder {
         Ok(Recorder { watch, place, gone: Vec::new() })
     }
 
-    /// Says which devices went away, on stderr and in the capture.
+    /// Reports devices that went away, on stderr and in the capture.
     fn name_vanished(&mut self) -> anyhow::Result<()> {
         for name in watch::vanished(&self.watch.collectors)? {
             if self.gone.contains(&name) {
@@ -210,7 +210,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Lets go of the kernel, writes the rest, and shows how it went.
+    /// Detaches, writes the rest, and prints the summary.
     fn end(mut self, outcome: anyhow::Result<()>) -> anyhow::Result<summary::Summary> {
         let seconds = self.watch.elapsed().as_secs_f64();
         self.watch.finish()?;
@@ -219,7 +219,7 @@ impl Recorder {
             Ok(()) => writer.finish().map_err(anyhow::Error::from),
             Err(error) => Err(error),
         };
-        // Whoever read from the pipe has seen enough.
+        // The reader of the pipe has ended.
         let written = match written {
             Err(error) if messages::is_broken_pipe(&error) => return Err(error),
             other => other,
@@ -228,7 +228,8 @@ impl Recorder {
             let name = writer.out().name().to_string();
             let text = format!("cannot continue writing `{name}`: {error}");
             messages::warn(&text, Some("everything recorded so far is kept and readable"));
-            // What is half written goes; if the end does not fit either, the reader shows it.
+            // A partial block is cut off; if the end mark does not fit either, the reader reports
+            // it.
             writer.out().back_to_whole();
             if writer.finish_after_error("not written: the file could not grow").is_err() {
                 writer.out().back_to_whole();

@@ -82,7 +82,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut failed = 0;
     let mut read = |files: &Files| -> anyhow::Result<Option<Recording>> {
         let mut tally = Tally::for_a_verdict();
-        // Pictures are drawn of all that was asked for. No device is made known by being asked for.
+        // Pictures show everything selected. Naming a device does not add it.
         let rest = Selection { device: Vec::new(), ..asked.selection.clone() };
         let filter = rest.filter(&mut tally);
         tally.keep_cells(filter);
@@ -102,7 +102,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let recording = read(&asked.files)?;
         (recording, if earlier.named() { read(&earlier)? } else { None })
     } else {
-        // What was before is read while files may still be opened.
+        // The capture from before is read while files may still be opened.
         let before = if earlier.named() { read(&earlier)? } else { None };
         let later = Later::Write(confinement::folders(&writes));
         asked.selection = asked.selection.settled_here()?;
@@ -144,7 +144,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(incomplete))
 }
 
-/// Judges, and shows it if it takes long.
+/// Judges, with a line of progress if it takes long.
 fn judged(recording: &Recording, options: &Options) -> Vec<Finding> {
     let _working = ProgressMessage::on("judging");
     judge(recording, options)

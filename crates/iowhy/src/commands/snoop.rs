@@ -61,7 +61,7 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// How often completed I/Os are printed, so that a pipe is not written to for each of them.
+/// How often completed I/Os are printed, to avoid a write for each of them.
 const PRINT_EVERY: Duration = Duration::from_millis(100);
 
 #[derive(Args, Debug)]
@@ -131,7 +131,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     style.pattern = snoop.pattern.then(HashMap::new);
     style.files = snoop.files;
     style.clock_of_day = false;
-    // Known better once the first I/O has completed.
+    // Replaced once the first I/O has completed.
     style.time_of_day = snoop.timestamp.then(when::now_ns);
     let numbers = snoop.output.json || snoop.commas.csv;
     let mut table = repeat.interval.filter(|_| !numbers && !snoop.folded).map(Table::new);
@@ -195,13 +195,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(lost > 0))
 }
 
-/// Whether there is anything to write: an I/O, or one that was lost.
+/// Whether there is anything to write: an I/O or a loss.
 fn has_news(recording: &Recording) -> bool {
     let news = |listing: &Listing| !listing.events.is_empty() || !listing.source.losses.is_empty();
     recording.listings.iter().any(news)
 }
 
-/// Remembers where the last I/O of each device ended, for the first one of the next report.
+/// Stores where the last I/O of each device ended, for the next report.
 fn remember(ends: &mut HashMap<DeviceId, u64>, recording: &Recording) {
     for event in recording.listings.iter().flat_map(|listing| &listing.events) {
         if let (Some(sector), Some(bytes)) = (event.sector, event.bytes) {
@@ -210,7 +210,7 @@ fn remember(ends: &mut HashMap<DeviceId, u64>, recording: &Recording) {
     }
 }
 
-/// The table of each interval, in lines that a reader of the I/Os passes over.
+/// The table of each interval, in lines that a reader of the I/Os skips.
 struct Table {
     interval: Duration,
     due: Duration,
@@ -222,14 +222,14 @@ impl Table {
         Table { interval, due: interval, groups: Groups::new(&[]) }
     }
 
-    /// Counts, and writes when an interval is over; whether it is.
+    /// Counts, and writes at the end of an interval; returns whether it ended.
     fn add(
         &mut self,
         recording: &mut Recording,
         now: Duration,
         out: &mut dyn Write,
     ) -> std::io::Result<bool> {
-        // Where only slow I/Os are shown, the histograms that come along know all of them.
+        // If only slow I/Os are shown, the accompanying histograms count all of them.
         if recording.listings.iter().any(|listing| listing.source.level == Level::B) {
             recording.listings.iter_mut().for_each(|listing| listing.events.clear());
         }
@@ -249,7 +249,7 @@ impl Table {
     }
 }
 
-/// What the clock of a trace lacks to nanoseconds since 1970.
+/// The offset of a trace's clock to nanoseconds since 1970.
 fn wall_clock(recording: &Recording) -> Option<i64> {
     recording.listings.iter().find_map(clock::zero)
 }

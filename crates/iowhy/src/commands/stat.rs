@@ -100,7 +100,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let trace = !stat.sampled && stat.root.is_none();
     let interval = repeat.interval.unwrap_or(Duration::from_secs(1));
-    // Counters know devices only.
+    // Counters are per device only.
     let by_name = !stat.by.is_empty();
     let mode = if by_name { TraceMode::Events } else { TraceMode::Histograms };
     let watch = Watch::start(&Plan {

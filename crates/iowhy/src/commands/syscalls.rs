@@ -75,7 +75,7 @@ struct Arguments {
     verbose: bool,
 }
 
-/// What calls are added up by.
+/// The key by which calls are added up.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum By {
     /// Where the file system of the file is mounted

@@ -62,16 +62,16 @@ struct Top {
     selection: Selection,
 }
 
-/// A tick unless told.
+/// The default tick.
 const TICK: Duration = Duration::from_secs(1);
-/// The shortest and the longest tick that `+` and `-` reach.
+/// The shortest and the longest tick for `+` and `-`.
 const TICKS: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(250)..=Duration::from_secs(60);
-/// How often the verdict is made anew: as often as this, and no more of the time than one part in
-/// so many is spent on it.
+/// How often the verdict is updated at most, and the maximum share of time spent on it (one part in
+/// this many).
 const JUDGED: Duration = Duration::from_secs(5);
 const JUDGING: u32 = 200;
-/// How often what was traced is fetched; keys are taken at once.
+/// How often the trace is read; keys take effect at once.
 const FETCHED: Duration = Duration::from_millis(100);
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
@@ -117,7 +117,7 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
         [one] => one.file_name().unwrap_or(one.as_os_str()).to_string_lossy().into_owned(),
         many => format!("{} files", many.len()),
     };
-    // The stretches zoomed out of, and the one shown.
+    // The enclosing intervals, and the one shown.
     let mut stretches = vec![replay.whole()];
     let mut ticks = replay.ticks(replay.whole());
     let mut state = State::replay();
@@ -133,7 +133,7 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
         let screen = state.screen(&ticks, Some(&report), &mode, &replay.missing, &style);
         terminal.draw(|frame| places = draw(frame, &screen))?;
         let selected = screen.device.to_string();
-        // Nothing changes but by a key.
+        // Only keys change anything.
         let Some(event) = terminal.event(Duration::from_secs(1))? else {
             if terminal.stopped() {
                 break;
@@ -158,13 +158,13 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
     Ok(Status::incomplete(incomplete))
 }
 
-/// This machine, until `q` or the count of ticks.
+/// Watches this machine until `q` or the number of ticks.
 fn live(top: &Top, tick: Duration, count: Option<u64>) -> anyhow::Result<Status> {
     let selection = top.selection.settled_here()?;
     // While files may still be opened.
     let past = store_input::of_the_last_day();
     let how = TraceArgs { before: true, overhead: false, ftrace: false };
-    // The judge sees all that the devices did; what else was asked for is asked of the recording.
+    // The judge sees all I/Os of the devices; other filters apply to the recording.
     let devices = Selection { device: selection.device.clone(), ..Selection::default() };
     let mut watch = Watch::start(&Plan {
         trace: (!top.sampled).then_some(TraceMode::Events),
@@ -217,10 +217,10 @@ fn live(top: &Top, tick: Duration, count: Option<u64>) -> anyhow::Result<Status>
         scope::narrow(&mut part, &watched, &devices);
         screen.history.add(part, &filter, length);
         ticks_left -= 1;
-        // Between two ticks there is nothing new to be judged.
+        // Between two ticks there is nothing new to judge.
         if Instant::now() >= judge_at {
             let began = Instant::now();
-            // What the last verdict rests on is given back first.
+            // The memory of the last verdict is freed first.
             drop(screen.verdict.take());
             let recording = screen.history.window().clone();
             let findings = judge(&recording, &Options::default());
@@ -233,7 +233,7 @@ fn live(top: &Top, tick: Duration, count: Option<u64>) -> anyhow::Result<Status>
     Ok(Status::incomplete(watch.end()?.is_incomplete()))
 }
 
-/// The screen of this machine, and what it shows.
+/// The screen of this machine and its state.
 struct LiveScreen {
     terminal: Terminal,
     state: State,
@@ -261,7 +261,8 @@ impl LiveScreen {
         Ok(self.terminal.draw(|frame| self.places = draw(frame, &screen))?)
     }
 
-    /// Whether the user wants to end, asked for so long; any other key is obeyed at once.
+    /// Waits this long for keys; returns whether the user wants to quit. Other keys take effect at
+    /// once.
     fn quits_within(&mut self, time: Duration) -> anyhow::Result<bool> {
         if let Some(event) = self.terminal.event(time)? {
             let ticks: &[Tick] = self.history.ticks();
@@ -278,7 +279,7 @@ impl LiveScreen {
     }
 }
 
-/// What both hand to the drawing.
+/// Input of the drawing, for live and replay.
 impl State {
     fn screen<'a>(
         &'a mut self,
@@ -292,7 +293,7 @@ impl State {
             let first = report.findings.first().filter(|one| !one.verdict.accuses_nobody())?;
             Some(report.recording.device_of(first.subject.device?).name.clone())
         });
-        // Where no verdict is at hand, the last one counts.
+        // Without a new verdict the last one counts.
         if verdict.is_some() {
             self.accused = accused.unwrap_or_default();
         }

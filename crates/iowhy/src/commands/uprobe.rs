@@ -96,7 +96,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         only_event: given.only_event,
         whom: given.calls.callers()?,
     });
-    // All at the end is counted once, which is enough unless there are records.
+    // One reading at the end is enough, except for records.
     let pace = if given.records { SECOND } else { Duration::MAX };
     let plan = Plan {
         length: given.calls.watch_for.or((!given.records).then_some(WATCH)),
@@ -145,7 +145,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(!losses.is_empty()))
 }
 
-/// What can be reported before anything is watched.
+/// Errors that are known before anything is watched.
 fn refuse(file: &Path) -> anyhow::Result<()> {
     let shown = file.display();
     let found = std::fs::metadata(file).map_err(|cause| {

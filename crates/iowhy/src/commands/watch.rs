@@ -212,7 +212,7 @@ fn collector(text: &str) -> Result<String, String> {
     otlp::Collector::parse(text).map(|_| text.to_string())
 }
 
-/// Once a second at most: numbers change no oftener.
+/// At most once a second, as often as the numbers change.
 fn pause(every: Nanos) -> Duration {
     length(every).max(Duration::from_secs(1))
 }

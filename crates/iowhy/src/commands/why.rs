@@ -108,13 +108,13 @@ struct Why {
     output: Output,
 }
 
-/// How long to watch unless told: long enough for a few hundred I/Os of a busy disk.
+/// How long to watch by default: long enough for a few hundred I/Os of a busy disk.
 const WATCH: Duration = Duration::from_secs(10);
 
-/// Devices that are named where nothing was done.
+/// Maximum number of idle devices that are named.
 const DEVICES_NAMED: usize = 3;
 
-/// Incidents listed below a verdict on a stretch of time.
+/// Incidents listed below a verdict on an interval.
 const INCIDENTS_LISTED: usize = 8;
 
 /// Captures bundled for trying iowhy out: name, what it is, text.
@@ -150,11 +150,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let (mut past, mut usual) = (Vec::new(), LearnedHistograms::default());
     let (mut recording, failed, live) = match &why.example {
         Some(name) => (example(name)?, 0, false),
-        // Who shows how long to watch wants this machine watched, unless captures are named: a pipe
-        // that merely stands open as input is none.
+        // A given duration means to watch this machine, unless captures are named: an open pipe on
+        // stdin is not a capture.
         None if !why.time.is_live(&why.files)? && why.files.given()? => {
             only_live(matches)?;
-            // A probe that may follow needs its device.
+            // A probe that may follow needs access to its device.
             if why.ask {
                 confinement::asking()?;
             } else {
@@ -185,7 +185,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let filter = why.selection.filter(&mut recording);
     if filter != Filter::default() {
         let asked_for = scope::narrow(&mut recording, &filter, &why.selection);
-        // Watched live, a device that did nothing is an answer.
+        // In a live watch an idle device is an answer.
         if asked_for == Some(0) || !live && is_idle(&recording) {
             return Err(HintedError::error(
                 "no I/O matches the filters, so there is nothing to judge",
@@ -197,8 +197,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let options = Options { healthy_origin, ..why.stated.options(&recording) };
     let idle = live && is_idle(&recording);
     let left_out = bounds::reported(&mut recording);
-    // Of a capture all can be judged, in parts: whoever asked for all of it is told that it was
-    // not. What was watched live is the present, and there is no other.
+    // A capture can be judged in parts, so the status shows that not all of it was judged. A live
+    // watch has no other parts.
     let sampled = !live && recording.is_sampled();
     let incomplete = failed > 0 || left_out || sampled || recording.is_incomplete();
     let working = ProgressMessage::on("judging");
@@ -220,7 +220,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let view = if why.output.json { &views::json::VIEW } else { &views::summary::VIEW };
         (view.write)(report, &style, &mut out)
     };
-    // One object of JSON is the answer: the last.
+    // The output is one JSON object: the last.
     if !(why.ask && why.output.json) {
         show(&report)?;
     }
@@ -257,8 +257,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(why.fail_on.status(found, Status::incomplete(incomplete)))
 }
 
-/// Watches this machine for a verdict: every I/O, the counters and the settings; for pictures as
-/// well, of what was asked for.
+/// Watches this machine for a verdict: every I/O, the counters and the settings; also for pictures
+/// of the selected I/Os.
 ///
 /// # Errors
 /// If nothing can be watched.
@@ -270,8 +270,7 @@ pub fn watch(
     later: Later,
 ) -> anyhow::Result<Recording> {
     let how = TraceArgs { before: true, overhead, ftrace: false };
-    // Whose latency is reported, is asked of the recording: the judge sees all that the devices
-    // did.
+    // Filters on reported latencies apply to the recording: the judge sees all I/Os of the devices.
     let asked = selection.settled_here()?;
     asked.in_the_kernel()?;
     let devices = Selection { device: asked.device, ..Selection::default() };
@@ -301,8 +300,8 @@ pub fn watch(
     Ok(recording)
 }
 
-/// The incidents of the stretch that was asked for, as bars on its clock, and the last of them as a
-/// table; of a moment those around it, if there are any.
+/// The incidents of the requested interval, as bars on its clock, and the last of them as a table;
+/// for a single time those around it, if any.
 fn list_incidents(past: &StoreInput, style: &Style) -> anyhow::Result<()> {
     let timeline = store_input::timeline(past);
     let rows = &timeline.rows;
@@ -328,9 +327,10 @@ fn list_incidents(past: &StoreInput, style: &Style) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// What was watched in vain, and how to see a verdict: on a terminal a bundled one.
+/// The message for an idle machine: what was watched, and how to see a verdict (on a terminal a
+/// bundled example).
 fn say_idle(recording: &Recording, why: &Why) -> anyhow::Result<()> {
-    // `./run` shows how it was called, so that what is shown can be pasted as it stands.
+    // `./run` passes how it was called, so that printed commands can be pasted.
     let me = std::env::var("IOWHY_CALLED_AS").unwrap_or_else(|_| "iowhy".to_string());
     let watched = match why.time.longest(WATCH) {
         Duration::MAX => "while the command ran".to_string(),

@@ -1,4 +1,4 @@
-//! Who is reported of an incident: the journal or stdout, and a program.
+//! Notifications of incidents: the journal or stdout, and a program.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixDatagram;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::sanitised;
 
-/// Incidents that wait to be reported, and how long a program may take.
+/// Maximum number of queued notifications, and how long a program may run.
 const WAITING: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Where the journal listens (systemd-journald.service(8)).
@@ -29,22 +29,22 @@ const FIELDS: [&str; 10] = [
     "capture",
 ];
 
-/// What is reported.
+/// A notification.
 enum Told {
     /// An incident.
     Incident(Box<Value>),
-    /// Trouble of the recorder's own, in a sentence.
+    /// A problem of the recorder itself, in a sentence.
     Trouble(String),
 }
 
-/// Tells in a thread of its own.
+/// Sends notifications in a thread of its own.
 pub struct Notifier {
     incidents: SyncSender<Told>,
-    /// Incidents that were given up because too many waited.
+    /// Notifications dropped because the queue was full.
     pub given_up: u64,
 }
 
-/// How incidents are reported.
+/// Where incidents are reported.
 pub struct Outputs {
     /// One JSON object a line instead of words.
     pub json: bool,
@@ -56,7 +56,7 @@ pub struct Outputs {
 
 impl Outputs {
     /// To the journal if this process's output goes there anyway, else to stdout, and to `program`.
-    /// All that needs rights is opened now.
+    /// Everything that needs privileges is opened now.
     ///
     /// # Errors
     /// If the program cannot be run.
@@ -92,13 +92,13 @@ impl Notifier {
         Ok((Notifier { incidents, given_up: 0 }, thread))
     }
 
-    /// Tells of an incident, or gives it up.
+    /// Queues an incident, or drops it.
     pub fn push(&mut self, incident: Value) {
         let incident = Told::Incident(Box::new(incident));
         self.given_up += u64::from(self.incidents.try_send(incident).is_err());
     }
 
-    /// Tells of trouble of the recorder's own, in the journal or on stderr.
+    /// Reports a problem of the recorder itself, in the journal or on stderr.
     pub fn trouble(&mut self, text: String) {
         self.given_up += u64::from(self.incidents.try_send(Told::Trouble(text)).is_err());
     }
@@ -121,7 +121,7 @@ fn tell(mut way: Outputs, incidents: &Receiver<Told>) {
             }
         };
         if let Some(journal) = &way.journal {
-            // A journal that is full or gone is not a reason to stop recording.
+            // A full or missing journal is no reason to stop recording.
             let _ = journal.send(&entry(&incident));
         } else {
             let line = if way.json { incident.to_string() } else { line(&incident) };
@@ -142,7 +142,7 @@ fn tell(mut way: Outputs, incidents: &Receiver<Told>) {
     }
 }
 
-/// `incident id=... at=... verdict=...`, with texts in quotation marks where they hold blanks.
+/// `incident id=... at=... verdict=...`, with quotation marks around texts with blanks.
 pub fn line(incident: &Value) -> String {
     let mut line = String::from("incident");
     for field in FIELDS {
@@ -182,14 +182,13 @@ fn entry(incident: &Value) -> Vec<u8> {
     entry.into_bytes()
 }
 
-/// What the runner does, a process of its own that was started before the recorder gave up the
-/// right to start any: for each line of stdin it runs the program, no shell between, with the line
-/// on its stdin.
+/// The runner, a process started before the recorder dropped the right to start any: for each line
+/// of stdin it runs the program, without a shell, with the line on its stdin.
 ///
 /// # Errors
 /// If stdin breaks.
 pub fn run_for_incidents(program: &std::path::Path) -> anyhow::Result<()> {
-    // The program gets no right of the recorder's.
+    // The program inherits no privileges of the recorder.
     iowhy_live::give_up_all_rights()?;
     for line in BufReader::new(std::io::stdin()).lines() {
         let line = line?;
@@ -203,7 +202,7 @@ pub fn run_for_incidents(program: &std::path::Path) -> anyhow::Result<()> {
             }
         };
         let sender = child.stdin.take().map(|mut stdin| {
-            // A program that does not read must not hold us: its pipe is filled by a thread.
+            // A program that does not read must not block us: a thread fills its pipe.
             std::thread::spawn(move || stdin.write_all(line.as_bytes()))
         });
         let begun = Instant::now();

@@ -1,9 +1,8 @@
-//! What is too much to be kept I/O by I/O: decided each second by what the last one held.
+//! Decides each second, from the last one, which devices are sampled.
 //!
-//! Up to a rate, every I/O is reported one by one. Above it those of the busiest devices are not:
-//! their slow ones are, against what the device did in the last seconds, and a sample of the
-//! others, which the kernel chooses. Whatever is not reported is counted in the kernel's
-//! histograms, so that these hold every I/O at any rate.
+//! Up to a rate, every I/O is reported individually. Above it the busiest devices report only I/Os
+//! that are slow compared with the last seconds, and a sample of the others, chosen by the kernel.
+//! All others are counted in the kernel's histograms, so every I/O is counted at any rate.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,27 +14,26 @@ use super::intake::Second;
 /// A device's operation.
 type Kind = (String, Op);
 
-/// Seconds that tell what is slow.
+/// Seconds of history that define what is slow.
 const LEARNED_S: usize = 10;
-/// I/Os above this quantile of them are reported each: one in a hundred.
+/// I/Os above this quantile of them are all reported: one in a hundred.
 const SLOW: f64 = 0.99;
-/// Share of the rate that devices which are not sampled may take, and the samples of all others
-/// together.
+/// Share of the rate for devices that are not sampled, and for the samples of all others together.
 const WHOLE: f64 = 0.5;
 const SAMPLES: f64 = 1.0 / 6.0;
-/// Thinning ends below this share of the rate, lest it begin and end every second.
+/// Sampling ends below this share of the rate, to avoid switching every second.
 const CALM: f64 = 0.7;
 
 /// Decides what is sampled.
 pub struct Busy {
-    /// I/Os a second that are reported one by one.
+    /// I/Os a second that are reported individually.
     up_to: f64,
     lately: BTreeMap<Kind, VecDeque<Histogram>>,
     thinned: BTreeSet<Kind>,
 }
 
 impl Busy {
-    /// Tells so many I/Os a second one by one.
+    /// Reports up to this many I/Os a second individually.
     pub fn new(up_to: f64) -> Busy {
         Busy { up_to, lately: BTreeMap::new(), thinned: BTreeSet::new() }
     }
@@ -70,12 +68,12 @@ impl Busy {
         changes
     }
 
-    /// I/Os a second of each kind, and their latencies into what is known of it.
+    /// Counts I/Os a second of each kind, and adds their latencies to the history.
     fn learn(&mut self, second: &Second) -> Vec<(Kind, f64)> {
         let mut rates = Vec::new();
         let mut seen = BTreeSet::new();
         for (device, one) in second.histograms.iter().filter(|(_, one)| one.stage == Stage::Total) {
-            // A flush is a wait by its nature, and there are few.
+            // Flushes are slow by nature, and rare.
             let Some(op) = one.op.filter(|op| !matches!(op, Op::Flush | Op::Other)) else {
                 continue;
             };
@@ -146,7 +144,7 @@ mod tests {
         assert!(matches!(ongoing.as_slice(), [(_, Some(_))]), "{ongoing:?}");
         assert_eq!(busy.second(&second(&[("sda", 600)])), [(("sda".to_string(), Op::Read), None)]);
         assert_eq!(busy.second(&second(&[("sda", 900)])), []);
-        // A device that does nothing any more.
+        // A device that became idle.
         assert_eq!(busy.second(&second(&[("sda", 1500)])).len(), 1);
         assert_eq!(busy.second(&second(&[])), [(("sda".to_string(), Op::Read), None)]);
     }

@@ -1,5 +1,5 @@
-//! The seconds as the store takes them: a stream of blocks for each segment, which reports its
-//! clock and all that is known when it begins.
+//! Seconds in the form of the store: a stream of blocks for each segment, which begins with its
+//! clock and all current facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +12,23 @@ use iowhy_model::{
 use super::clock::Clocks;
 use super::intake::Second;
 
-/// A second in which nothing was done is reported so often, so that it is known that somebody
-/// looked, s.
+/// Idle seconds are recorded this often, as a sign that the recorder was watching, s.
 const HEARTBEAT: u32 = 60;
-/// Facts that change all the time; those around an incident stand in its capture.
+/// Facts that change constantly; those around an incident are in its capture.
 const RESTLESS: [&str; 6] =
     ["vm.", "vmstat.", "trace.", "cgroup.io.stat.", "clock.", "kernel.log."];
 
-/// The stream that goes on.
+/// The current stream.
 pub struct Cells {
     writer: Writer<Vec<u8>>,
     histograms: usize,
     counters: usize,
     around: usize,
     boot: String,
-    /// What was stated, by device and key.
+    /// Facts already written, by device and key.
     stated: BTreeMap<(String, String), Fact>,
     media: BTreeMap<String, Medium>,
-    /// Devices that did something: facts of others are reported once they do.
+    /// Active devices: facts of others are written once they are active.
     active: BTreeSet<String>,
     silent: u32,
 }
@@ -52,7 +51,7 @@ impl Cells {
         cells
     }
 
-    /// Begins another stream, for a segment of its own, with all that is known.
+    /// Begins another stream, for a new segment, with all current facts.
     pub fn begin(&mut self, now: Clocks) {
         self.writer = Writer::new(Vec::new(), now.wall as u64);
         let source = |format: &str, level, sampling| Source {
@@ -77,7 +76,7 @@ impl Cells {
         self.silent = HEARTBEAT;
     }
 
-    /// A device did something: from now on what is known of it is reported.
+    /// Marks a device as active: from now on its facts are written.
     fn activate(&mut self, device: &str) {
         if !self.active.insert(device.to_string()) {
             return;
@@ -93,18 +92,18 @@ impl Cells {
         parts.iter().for_each(|part| self.activate(part));
     }
 
-    /// A statement of the recorder as of now: a mark, a step of the clock.
+    /// A fact of the recorder with the current time: a mark, a clock step.
     pub fn state(&mut self, member: &'static str, value: FactValue, now: Clocks) {
         let fact = Fact::of(None, typed::RECORDER.of(member), value, "iowhy watch");
         self.write_fact("", fact.at(Time::from_ns(now.monotonic)));
     }
 
-    /// A fact with its time, whatever was stated before: a message of the kernel.
+    /// A fact with its time, even if it repeats: a kernel message.
     pub fn message(&mut self, device: &str, fact: Fact) {
         self.write_fact(device, fact);
     }
 
-    /// What a snapshot states and was not stated before.
+    /// The facts of a snapshot that are new.
     pub fn snapshot(&mut self, of: &Recording, now: Clocks) {
         for device in of.devices() {
             if let Some(medium) = device.medium {
@@ -117,7 +116,7 @@ impl Cells {
         }
     }
 
-    /// A fact, if it says something new.
+    /// A fact, if it is new.
     pub fn fact(&mut self, device: &str, mut fact: Fact, now: Clocks) {
         let name = fact.key.name().to_string();
         if RESTLESS.iter().any(|restless| name.starts_with(restless)) || is_total(&fact.key) {
@@ -141,12 +140,12 @@ impl Cells {
         if !device.is_empty() && !self.active.contains(device) {
             return;
         }
-        // At the beginning it holds anyway; later it holds from now on.
+        // At the beginning it needs no time; later it holds from now on.
         let fact = if changed { fact.at(Time::from_ns(now.monotonic)) } else { fact };
         self.write_fact(device, fact);
     }
 
-    /// A second's blocks; `None` if there is nothing to tell.
+    /// A second's blocks; `None` if there is nothing to write.
     pub fn second(&mut self, second: &Second, now: Clocks) -> Option<Vec<u8>> {
         for (name, one) in &second.histograms {
             self.activate(name);
@@ -177,14 +176,14 @@ impl Cells {
             self.state("watching", FactValue::Flag(true), now);
             self.silent = 0;
         }
-        // A buffer does not refuse.
+        // Writing into a buffer does not fail.
         let _ = self.writer.flush();
         let blocks = std::mem::take(self.writer.out());
         (!blocks.is_empty()).then_some(blocks)
     }
 
-    /// Ends the stream; its last block, which reports that nobody watches any more, or another
-    /// stream follows.
+    /// Ends the stream; returns its last block, which marks the end of recording or the switch to
+    /// another stream.
     pub fn end(&mut self, now: Clocks) -> Vec<u8> {
         self.state("ended", FactValue::Flag(true), now);
         let _ = self.writer.finish();
@@ -206,14 +205,14 @@ impl Cells {
     }
 }
 
-/// Sums since boot, and means over longer than a look apart.
+/// Sums since boot, and means over more than the reading interval.
 fn is_total(key: &FactKey) -> bool {
     key.member_of(key::PRESSURE_TOTAL).is_some()
         || key.member_of(key::PRESSURE_AVG60).is_some()
         || key.member_of(key::PRESSURE_AVG300).is_some()
 }
 
-/// A value without the digits that change with every look.
+/// A value without the digits that change with every reading.
 fn coarse(value: FactValue) -> FactValue {
     match value {
         FactValue::Share(share) => FactValue::Share((share * 20.0).round() / 20.0),

@@ -1,5 +1,5 @@
-//! The clocks of the recorder: what is measured is on the one that stands while the machine sleeps,
-//! what people ask for is on that of the wall, and their distance may change.
+//! The clocks of the recorder: measurements are on the clock that stops during suspend, users'
+//! times on the wall clock, and their offset may change.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +14,7 @@ pub const SECOND_NS: i64 = 1_000_000_000;
 /// in a second (500 ppm, adjtimex(2)), and far above what reading three clocks takes.
 const STEP_NS: i64 = 100_000_000;
 
-/// Where the recorder takes its clocks from.
+/// The source of the recorder's clocks.
 #[derive(Debug, Default)]
 pub struct ClockSource {
     shifted_by: Option<File>,
@@ -22,7 +22,7 @@ pub struct ClockSource {
 
 impl ClockSource {
     /// Those of this machine; for tests, with the wall clock shifted by as many seconds as the
-    /// first word of this file says at that moment, and asleep for as many as the second says.
+    /// first word of this file says at that moment, and suspended for as many as the second says.
     ///
     /// # Errors
     /// If there is no such file.
@@ -52,7 +52,7 @@ pub struct Clocks {
     pub monotonic: i64,
     /// Since 1970.
     pub wall: i64,
-    /// CLOCK_BOOTTIME: goes on while the machine sleeps.
+    /// CLOCK_BOOTTIME: continues during suspend.
     pub since_boot: i64,
 }
 
@@ -70,12 +70,12 @@ impl Clocks {
         }
     }
 
-    /// What to add to a measured time to get one since 1970.
+    /// The offset from measured time to time since 1970.
     pub fn offset(self) -> i64 {
         self.wall - self.monotonic
     }
 
-    /// What happened to the clocks since an earlier moment.
+    /// Clock changes since an earlier moment.
     pub fn change(self, before: Clocks) -> Option<Change> {
         let asleep = (self.since_boot - self.monotonic) - (before.since_boot - before.monotonic);
         let moved = self.offset() - before.offset() - asleep;
@@ -85,8 +85,7 @@ impl Clocks {
         (moved.abs() >= STEP_NS).then_some(Change::Stepped(moved))
     }
 
-    /// Seconds since an earlier moment in which the machine was not asleep, whatever became of the
-    /// wall clock.
+    /// Seconds since an earlier moment without suspend, independent of the wall clock.
     pub fn ran_s(self, since: Clocks) -> i64 {
         (self.monotonic - since.monotonic).max(0) / 1_000_000_000
     }
@@ -97,16 +96,16 @@ impl Clocks {
     }
 }
 
-/// What may happen to them.
+/// A clock change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// The machine was suspended so long, ns.
+    /// The machine was suspended this long, ns.
     Slept(i64),
-    /// Somebody set the wall clock by so much, ns.
+    /// The wall clock was stepped by this much, ns.
     Stepped(i64),
 }
 
-/// Which boot this is, as the kernel names it.
+/// The kernel's id of this boot.
 pub fn boot_id() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_string()

@@ -1,4 +1,4 @@
-//! The recorder at work, one second after the other: what came is collected, kept, judged, exposed.
+//! The main loop of the recorder: each second records are collected, kept, judged and exposed.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -16,14 +16,13 @@ use crate::confinement;
 use crate::stop::Stop;
 use crate::{messages, recorded};
 
-/// Settings, mounts, limits and pressure are read so often.
+/// How often settings, mounts, limits and pressure are read.
 const SNAPSHOT_S: u64 = 60;
-/// With the kernel's times, a second of so many is traced exactly: who sends, and what waits before
-/// its request.
+/// With the kernel's times, one second in this many is traced exactly: senders and B2Q.
 const SAMPLE_S: u64 = 30;
-/// What was learned is kept so often.
+/// How often learned latencies are saved.
 const LEARNED_S: u64 = 600;
-/// How long the end waits for the judge and for the disk.
+/// How long the recorder waits for the judge and the disk at its end.
 const AT_THE_END: Duration = Duration::from_secs(10);
 
 /// Records until it is stopped.
@@ -49,7 +48,7 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// All that needs rights is opened first, and what needs threads comes after they are gone.
+    /// Everything that needs privileges is opened first; threads start after these are dropped.
     fn begin(settings: &Settings) -> anyhow::Result<Recorder> {
         let stop = Stop::new()?;
         let store = keeping::open(&settings.store)?;
@@ -65,7 +64,7 @@ impl Recorder {
         let exposed = endpoints.start()?;
         let incidents = Incidents::start(settings, learned, outputs, exposed.shared(), now)?;
         kept.snapshot(watched.look_around(), now);
-        // The kernel's types were read, which takes some ten megabytes.
+        // Frees the kernel's types, some ten megabytes.
         iowhy_live::give_back_memory();
         let text = format!("recording into `{}`; Ctrl-C ends", settings.store.display());
         messages::warn(&text, None);

@@ -1,4 +1,4 @@
-//! What the recorder shows of itself: metrics that are served and pushed.
+//! The recorder's metrics, served and pushed.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -17,22 +17,22 @@ use super::settings::Settings;
 use super::watched::Watched;
 use crate::messages::{self, HintedError};
 
-/// Letters of a token that cannot be tried one by one.
+/// Minimum length of a token, against guessing.
 const SHORTEST_TOKEN: usize = 16;
 
-/// Where metrics are served and pushed, open but not at work yet.
+/// Endpoints for serving and pushing metrics, opened but not started.
 pub struct Endpoints {
     listener: Option<TcpListener>,
     terms: Terms,
-    /// Who pushes, where to, and how often.
+    /// The pusher, its target and interval.
     push: Option<(Sender, String, Duration)>,
 }
 
 impl Endpoints {
-    /// Opens what needs rights.
+    /// Opens what needs privileges.
     ///
-    /// # Errors
-    /// If an address cannot be bound or pushed to, or a token, certificate or key is none.
+    /// # Errors If an address cannot be bound or pushed to, or a token, certificate or key is
+    /// invalid.
     pub fn open(settings: &Settings) -> anyhow::Result<Endpoints> {
         let wide = settings.listen_wide;
         let listener = settings.listen.map(|address| bind(address, wide)).transpose()?;
@@ -79,12 +79,12 @@ pub struct Exposed {
 }
 
 impl Exposed {
-    /// For who has something to add to them.
+    /// Shared access, for other parts that add metrics.
     pub fn shared(&self) -> SharedMetrics {
         self.shared.clone()
     }
 
-    /// Adds a second, and what the recorder itself took and lost so far.
+    /// Adds a second, and the recorder's own cost and losses so far.
     pub fn second(
         &self,
         second: &Second,
@@ -126,7 +126,8 @@ impl Exposed {
     }
 }
 
-/// A device with the name of its volume and its first mount point, or what is nearest above it.
+/// A device with the name of its volume and its first mount point, or those of the nearest layer
+/// above.
 fn named(table: &NameTable, device: String) -> (String, [String; 2]) {
     let own = table.get(&device).and_then(|known| known.given());
     let above = || table.above(&device).into_iter().find_map(|one| table.get(one)?.given());
@@ -159,7 +160,7 @@ fn bind(address: SocketAddr, wide: bool) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// The first line of a file that nobody but its owner may read.
+/// The first line of a file that only its owner may read.
 fn token(path: &Path) -> anyhow::Result<String> {
     use std::os::unix::fs::MetadataExt;
     let failed = |what: &str, hint: &str| {

@@ -1,5 +1,5 @@
-//! From when to when it went on. An alarm shows that something is wrong now; how long its device
-//! was slow before, and how long it is afterwards, its I/Os of each second say.
+//! The duration of an incident. An alarm shows that something is wrong now; the I/Os of each second
+//! show how long its device was slow before and after.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,17 +8,16 @@ use iowhy_model::Stage;
 use super::clock::SECOND_NS;
 use super::intake::Second;
 
-/// So much is known of each device, ns (a choice: ten minutes, 14 KB each).
+/// History kept of each device, ns (a choice: ten minutes, 14 KB each).
 const KNOWN_NS: i64 = 600 * SECOND_NS;
-/// Slow seconds so far apart are of one stretch, ns: what an incident's capture waits for the next
-/// alarm.
+/// Slow seconds at most this far apart belong to one interval, ns: as long as an incident's capture
+/// waits for the next alarm.
 pub const GAP_NS: i64 = 10 * SECOND_NS;
-/// An alarm about the same that comes so long after the last one belongs to the same incident, ns
-/// (a choice).
+/// A similar alarm within this time of the last one belongs to the same incident, ns (a choice).
 pub const SAME_NS: i64 = 300 * SECOND_NS;
-/// A mean latency that is so many times the usual one is not usual (a choice).
+/// A mean latency above this multiple of the usual one is unusual (a choice).
 const CONTRAST: f64 = 1.5;
-/// The usual latency of a device is that of its fastest tenth of seconds, of so many at least
+/// The usual latency of a device is that of its fastest tenth of seconds, from at least this many
 /// (choices).
 const FASTEST: usize = 10;
 const SECONDS: usize = 30;
@@ -30,7 +29,7 @@ struct DeviceSecond {
     at_ns: i64,
     ios: u64,
     waited_ns: f64,
-    /// Which of all disks that had its name the device was.
+    /// Which of all disks with this name it was.
     disk: Option<u64>,
 }
 
@@ -46,7 +45,8 @@ pub struct Activity {
     devices: HashMap<String, VecDeque<DeviceSecond>>,
 }
 
-/// A disk: its name, and which of all that had the name it is, if that is known; else the last one.
+/// A disk: its name, and its sequence number if known, which distinguishes disks that had the same
+/// name; else the last one.
 #[derive(Clone, Debug)]
 pub struct NamedDisk {
     /// Its name.
@@ -55,28 +55,28 @@ pub struct NamedDisk {
     pub sequence: Option<u64>,
 }
 
-/// What tells a slow second of a device from another one.
+/// The bound that separates slow seconds of a device from others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowLevel {
     /// The mean latency above which a second is slow, ns.
     above_ns: f64,
-    /// The mean latency that is usual, ns; 0 if the device was never seen without the trouble.
+    /// The usual mean latency, ns; 0 if the device was never seen without the problem.
     usual_ns: f64,
 }
 
-/// A stretch of slow seconds, CLOCK_MONOTONIC in ns.
+/// An interval of slow seconds, CLOCK_MONOTONIC in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extent {
     /// When the first of them began.
     pub began_ns: i64,
     /// When the last of them ended.
     pub until_ns: i64,
-    /// Time that I/Os waited in them beyond what is usual, ns.
+    /// Excess time that I/Os waited in them, ns.
     pub excess_ns: f64,
 }
 
 impl Activity {
-    /// Adds a second; what is too old is forgotten.
+    /// Adds a second; old ones are dropped.
     pub fn add(&mut self, second: &Second, now_ns: i64) {
         let mut sums: HashMap<&str, (u64, f64)> = HashMap::new();
         for (device, one) in &second.histograms {
@@ -91,7 +91,7 @@ impl Activity {
                 self.devices.insert(device.to_string(), VecDeque::new());
             }
             let Some(known) = self.devices.get_mut(device) else { continue };
-            // Another disk may come by the name of one that went.
+            // Another disk may get the name of a removed one.
             let disk =
                 iowhy_live::disk_sequence(device).or(known.back().and_then(|last| last.disk));
             known.push_back(DeviceSecond { at_ns: now_ns, ios, waited_ns, disk });
@@ -112,12 +112,12 @@ impl Activity {
         known.filter(move |one| one.disk == sequence)
     }
 
-    /// What shows the seconds of a device in which it was slow, given a stretch in which it was.
-    /// `None` if its latencies are the same before.
+    /// The bound for slow seconds of a device, given an interval in which it was slow. `None` if
+    /// its latencies were the same before.
     pub fn slow_level(&self, disk: &NamedDisk, (from_ns, to_ns): (i64, i64)) -> Option<SlowLevel> {
         let within = self.seconds(disk).filter(|one| from_ns < one.at_ns && one.at_ns <= to_ns);
-        // A second counts by the time waited in it, so that many fast I/Os beside do not hide the
-        // slow ones.
+        // Seconds are weighted by the time waited, so that many fast I/Os do not hide the slow
+        // ones.
         let (waited, weighted) = within.fold((0.0, 0.0), |(sum, weighted), one| {
             (sum + one.waited_ns, weighted + one.waited_ns * one.mean_ns())
         });
@@ -136,7 +136,7 @@ impl Activity {
         (slow >= CONTRAST * usual_ns).then_some(SlowLevel { above_ns, usual_ns })
     }
 
-    /// The stretch of slow seconds that goes on around this one, however long before and after.
+    /// The interval of slow seconds around this one, however long.
     pub fn extent(
         &self,
         disk: &NamedDisk,
@@ -166,8 +166,7 @@ impl Activity {
         })
     }
 
-    /// Time that a device's I/Os waited beyond what is usual in the second that ended now, ns, if
-    /// it was slow.
+    /// Excess time that a device's I/Os waited in the second that ended now, ns, if it was slow.
     pub fn slow_now(&self, disk: &NamedDisk, level: SlowLevel, now_ns: i64) -> Option<f64> {
         let last = self.seconds(disk).last().filter(|one| one.at_ns == now_ns)?;
         (last.mean_ns() > level.above_ns).then(|| level.excess_ns(last))
@@ -218,17 +217,18 @@ mod tests {
 
     #[test]
     fn a_fault_lasts_as_long_as_its_seconds_are_slow() {
-        // Seventy slow seconds between healthy ones, noticed at 150 by a look at the last twenty.
+        // Seventy slow seconds between healthy ones, noticed at 150 by a verdict on the last
+        // twenty.
         let fault = activity(&[(100, 200, 0.5), (70, 20, 60.0), (60, 200, 0.5)]);
         assert_eq!(extent(&fault, 130, 150), Some((100, 170)));
         // A stall of a second every five.
         let stall = [(4, 100, 0.4), (1, 3, 900.0)].repeat(9);
         let stalls = activity(&[&[(60, 100, 0.4)][..], &stall[..], &[(40, 100, 0.4)][..]].concat());
         assert_eq!(extent(&stalls, 70, 90), Some((64, 105)));
-        // Three slow seconds in a look at twenty, among thousands of fast I/Os.
+        // Three slow seconds in a window of twenty, among thousands of fast I/Os.
         let short = activity(&[(97, 1000, 1.0), (3, 10, 100.0), (50, 1000, 1.0)]);
         assert_eq!(extent(&short, 85, 105), Some((97, 100)));
-        // Three times as slow as before, with one second that is worse.
+        // Three times as slow as before, with one worse second.
         let parts = [(60, 300, 1.0), (10, 100, 3.0), (1, 10, 30.0), (20, 100, 3.0), (9, 300, 1.0)];
         assert_eq!(extent(&activity(&parts), 70, 90), Some((60, 91)));
     }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn a_device_that_was_never_better_was_slow_since_it_was_seen() {
         assert_eq!(extent(&activity(&[(40, 0, 0.0), (50, 20, 60.0)]), 60, 80), Some((40, 90)));
-        // The same for minutes is not a change, and shows nothing of when it began.
+        // Constant latency for minutes is no change, so its start is unknown.
         assert_eq!(extent(&activity(&[(300, 20, 60.0)]), 200, 220), None);
         assert_eq!(activity(&[]).slow_level(&disk(None), (0, 1)), None);
     }
@@ -253,7 +253,8 @@ mod tests {
         let level = two.slow_level(&disk(Some(7)), window).unwrap();
         let first = two.extent(&disk(Some(7)), level, window).unwrap();
         assert_eq!((first.began_ns, first.until_ns), (0, 40 * SECOND_NS));
-        // Of the second nothing of the first is known, nor does it keep the first one going.
+        // The second disk has no history of the first, and does not prolong the first one's
+        // incident.
         let second = two.extent(&disk(Some(8)), level, window).unwrap();
         assert_eq!(second.began_ns, 41 * SECOND_NS);
         assert_eq!(two.slow_now(&disk(Some(7)), level, 71 * SECOND_NS), None);

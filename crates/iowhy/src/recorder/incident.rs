@@ -13,27 +13,25 @@ use super::ring::{Ring, beginning, ending};
 use super::triggers::{Alarm, Trigger};
 use super::verdicts::{CaseVerdict, FindingSummary};
 
-/// What is kept from before the first alarm, and after the last one, ns.
+/// Time kept before the first alarm, and after the last one, ns.
 pub const BEFORE_NS: i64 = 30_000_000_000;
 const AFTER_NS: i64 = GAP_NS;
-/// No more is captured of one that goes on longer, ns.
+/// Maximum length of a capture, ns.
 const LONGEST_NS: i64 = 60_000_000_000;
-/// Alarms that are reported one by one; the first of a device and a trigger is, up to twice as
-/// many.
+/// Alarms that are listed; the first of each device and trigger is, up to twice as many.
 const TOLD: usize = 20;
 
-/// An incident whose I/Os are still coming, that is not judged yet, or that may still go on.
+/// An incident that is being captured, is not judged yet, or may continue.
 pub struct Incident {
     /// Its name.
     pub id: String,
     /// When it was noticed.
     pub at: Clocks,
-    /// What was seen, the first reasons.
+    /// The first alarms.
     pub alarms: Vec<Alarm>,
     more: u64,
     excess_ns: f64,
-    /// When its first I/Os were slow and when the last ones, as far as is known, CLOCK_MONOTONIC in
-    /// ns.
+    /// When its first and its last I/Os were slow, as far as known, CLOCK_MONOTONIC in ns.
     began_ns: i64,
     last_ns: i64,
     /// When its capture ends.
@@ -46,26 +44,25 @@ pub struct Incident {
     cut: u64,
     serial: Option<u64>,
     offset_ns: i64,
-    /// Alarms that began no incident since the last one.
+    /// Suppressed alarms since the last incident.
     pub suppressed: u64,
-    /// What was made of it.
+    /// Its verdict.
     judged: Option<CaseVerdict>,
-    /// What tells its device's slow seconds, once it is judged, and whether they go on.
+    /// The bound for its device's slow seconds, once it is judged, and whether they continue.
     level: Option<SlowLevel>,
     ongoing: bool,
     /// Where file systems on its device are mounted.
     mounts: Vec<String>,
     /// The other names of its device.
     names: Option<Value>,
-    /// Which of all disks that had the name its first device is.
+    /// The sequence number of its first device.
     disk: Option<u64>,
-    /// What changed since it was written down.
+    /// Whether it changed since it was written.
     changed: bool,
 }
 
 impl Incident {
-    /// Begins with an alarm; `facts` are the first blocks of its capture, which may have `most`
-    /// bytes.
+    /// Begins with an alarm; `facts` are the first blocks of its capture, of at most `most` bytes.
     pub fn begin(id: String, alarm: Alarm, at: Clocks, facts: Arc<[u8]>, most: usize) -> Incident {
         Incident {
             id,
@@ -93,7 +90,7 @@ impl Incident {
         }
     }
 
-    /// It goes on.
+    /// Adds an alarm.
     pub fn add(&mut self, alarm: Alarm) {
         self.excess_ns += alarm.excess_ns;
         self.last_ns = alarm.at_ns;
@@ -112,7 +109,7 @@ impl Incident {
         }
     }
 
-    /// It goes on, or begins again, after its capture.
+    /// It continues or recurs after its capture.
     pub fn add_later(&mut self, alarm: Alarm, activity: &Activity) {
         let at_ns = alarm.at_ns;
         let (last_ns, is_of_the_judge) = (self.last_ns, alarm.trigger == Trigger::Verdict);
@@ -133,31 +130,30 @@ impl Incident {
         first || self.accused().is_some_and(|of| of.device == device)
     }
 
-    /// Whether all that is captured of it has come.
+    /// Whether its capture is complete.
     pub fn is_over(&self, now_ns: i64) -> bool {
         now_ns >= self.until_ns
     }
 
-    /// What began it.
+    /// The alarm that began it.
     pub fn first(&self) -> Option<&Alarm> {
         self.alarms.first()
     }
 
-    /// What the judge accuses.
+    /// The accused device.
     fn accused(&self) -> Option<&FindingSummary> {
         let first = self.judged.as_ref()?.first.as_ref();
         first.filter(|first| first.accuses && first.confidence >= STANDS)
     }
 
-    /// The disk that the judge accuses. Only of that which was noticed it is known which of its
-    /// name it is.
+    /// The accused disk. Its sequence number is known only if it is the device of the alarm.
     fn disk(&self) -> Option<NamedDisk> {
         let name = self.accused()?.device.clone();
         let is_first = self.first().is_some_and(|first| first.device == name);
         Some(NamedDisk { name, sequence: self.disk.filter(|_| is_first) })
     }
 
-    /// Whether an alarm that comes after its capture is about the same.
+    /// Whether an alarm after its capture is about the same problem.
     pub fn is_same(&self, alarm: &Alarm) -> bool {
         let Some(first) = self.first().filter(|_| alarm.trigger != Trigger::Asked) else {
             return false;
@@ -178,7 +174,7 @@ impl Incident {
             || is_slow(first.trigger) && is_slow(alarm.trigger)
             || alarm.trigger == Trigger::Pressure;
         match (&self.judged, &alarm.verdict) {
-            // It goes on while it is judged.
+            // It continues while it is judged.
             (None, _) => is_disk && pause_ns <= GAP_NS,
             (Some(_), Some(verdict)) => {
                 let is_cause = |of: &FindingSummary| self.ongoing() || of.verdict == *verdict;
@@ -191,7 +187,7 @@ impl Incident {
         }
     }
 
-    /// Takes what the judge made of it, and looks how long its device was slow.
+    /// Stores the verdict, and determines how long its device was slow.
     pub fn judge(&mut self, judged: CaseVerdict, activity: &Activity, around: &Recording) {
         let judged = self.about_its_device(judged);
         self.judged = Some(judged);
@@ -207,7 +203,7 @@ impl Incident {
         let looked_ns = if is_of_the_judge { LOOK_NS } else { SECOND_NS };
         let noticed = (self.began_ns, self.last_ns);
         if is_of_the_judge {
-            // What the judge noticed was before that.
+            // The judge saw an earlier time.
             (self.began_ns, self.last_ns) = (i64::MAX, i64::MIN);
         }
         self.look_back((self.at.monotonic - looked_ns, self.until_ns), activity);
@@ -216,8 +212,8 @@ impl Incident {
         }
     }
 
-    /// Puts first what is reported of the device that was noticed: another one may be worse, and
-    /// has an incident of its own.
+    /// Puts the findings on its own device first: another device may be worse, but has an incident
+    /// of its own.
     fn about_its_device(&self, mut judged: CaseVerdict) -> CaseVerdict {
         let Some(noticed) = self.first().map(|first| &first.device) else { return judged };
         let is_first = judged.first.as_ref().is_none_or(|first| first.device == *noticed);
@@ -228,14 +224,14 @@ impl Incident {
         judged
     }
 
-    /// Looks how long its device was slow around a stretch in which it was.
+    /// Determines how long its device was slow around an interval in which it was.
     fn look_back(&mut self, stretch: (i64, i64), activity: &Activity) {
         let Some(disk) = self.disk() else { return };
         self.level = self.level.or_else(|| activity.slow_level(&disk, stretch));
         let level = self.level.unwrap_or(SlowLevel::ANY);
         let Some(known) = activity.extent(&disk, level, stretch) else { return };
         if self.level.is_none() {
-            // Where nothing tells slow seconds from others, no more is known than what was judged.
+            // Without a bound for slow seconds, only the judged time is known.
             self.began_ns = self.began_ns.min(known.began_ns.max(stretch.0));
             self.last_ns = self.last_ns.max(known.until_ns.min(stretch.1));
             return;
@@ -259,7 +255,7 @@ impl Incident {
         }
     }
 
-    /// A look at how things are: whether its device is still accused.
+    /// A verdict between incidents: whether its device is still accused.
     pub fn look(&mut self, looked: &CaseVerdict, activity: &Activity, now_ns: i64) {
         let Some(device) = self.accused().map(|of| of.device.clone()) else { return };
         let accuses =
@@ -272,22 +268,22 @@ impl Incident {
         }
     }
 
-    /// Whether it goes on, as far as is known.
+    /// Whether it continues, as far as known.
     pub fn ongoing(&self) -> bool {
         self.ongoing
     }
 
-    /// Whether nothing that comes can be of it.
+    /// Whether no later alarm can belong to it.
     pub fn is_past(&self, now_ns: i64) -> bool {
         !self.ongoing() && now_ns - self.last_ns > SAME_NS
     }
 
-    /// Whether it changed since this was asked.
+    /// Whether it changed since the last call.
     pub fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// Takes what came into the ring since the last time; the new blocks of its capture.
+    /// Takes new blocks from the ring; returns the new blocks of its capture.
     pub fn take(&mut self, ring: &Ring, facts: &[(u64, Fact)]) -> Vec<Arc<[u8]>> {
         let from = self.capture.len();
         for kept in ring.since(self.at.monotonic - BEFORE_NS, self.serial) {
@@ -305,7 +301,7 @@ impl Incident {
         self.capture.get(from..).unwrap_or_default().to_vec()
     }
 
-    /// Ends its capture; the last block.
+    /// Ends its capture; returns the last block.
     pub fn end(&mut self, ring: &Ring) -> Option<Arc<[u8]>> {
         let serial = self.serial?;
         let last = ring.since(i64::MIN, Some(serial.saturating_sub(1))).next()?;
@@ -314,7 +310,7 @@ impl Incident {
         Some(block)
     }
 
-    /// The whole of it, for its file, where the report of the judge is put in.
+    /// The complete incident for its file, with the judge's report.
     pub fn text(&self, boot: &str) -> Vec<u8> {
         let text = serde_json::to_string_pretty(&self.json(boot)).unwrap_or_default();
         let report = self.judged.as_ref().map_or("null", |judged| &judged.report);
@@ -391,8 +387,8 @@ impl Incident {
     }
 }
 
-/// The facts with the distance of the clocks as it is now: it was stated when the recorder began.
-/// When that was is reported by the clock of now, too.
+/// The facts with the current offset of the clocks instead of that at the recorder's start. The
+/// start is converted with the current offset, too.
 pub fn with_clock(facts: &[(u64, Fact)], offset_ns: i64) -> Vec<(u64, Fact)> {
     let mut facts = facts.to_vec();
     let duration = |fact: &Fact| fact.value.duration().map_or(0, Nanos::ns);

@@ -1,5 +1,5 @@
-//! Incidents from the first alarm to the verdict, those that still go on, and between them the
-//! verdicts on the last seconds.
+//! Incidents from the first alarm to the verdict, continuing ones, and verdicts on the last seconds
+//! between them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,44 +23,43 @@ use super::verdicts::{CaseVerdict, FindingSummary, Judge, JudgeJob};
 use super::watched::{Seen, Watched};
 use super::writer::Write;
 
-/// Who is to blame where an accusation is an incident; that a program asks for much is none.
+/// Accusations of these are incidents; a heavy load is not.
 const NEWS: [&str; 3] = ["disk", "path", "limit"];
-/// An incident's I/Os take this share of the store at most.
+/// Maximum share of the store for an incident's I/Os.
 const INCIDENT_SHARE: u64 = 16;
-/// An incident that goes on is written down anew so often, s (a choice): a file of a few hundred
-/// KB.
+/// How often a continuing incident is rewritten, s (a choice): a file of a few hundred KB.
 const REWRITTEN_S: u64 = 30;
-/// Incidents that may go on, the latest.
+/// Maximum number of incidents that may continue: the latest.
 const RECENT: usize = 16;
 
 /// All incidents that are not over.
 pub struct Incidents {
     triggers: Triggers,
     rate: Rate,
-    /// The one whose I/Os are still coming.
+    /// The one being captured.
     open: Option<Incident>,
     unjudged: Vec<Incident>,
-    /// Those that may go on.
+    /// Those that may continue.
     recent: Vec<Incident>,
     activity: Activity,
     judge: Judge,
     looks: Looks,
-    /// What the last look accused each device of.
+    /// The last accusation of each device.
     accused: HashMap<String, String>,
     notifier: Notifier,
     announcer: JoinHandle<()>,
     shared: SharedMetrics,
-    /// Bytes of an incident's I/Os at most.
+    /// Maximum bytes of an incident's I/Os.
     most: usize,
     seconds: u64,
-    /// Those that were judged.
+    /// Judged incidents.
     pub count: u64,
     /// CPU that verdicts took, ns.
     pub judge_cpu_ns: u64,
 }
 
 impl Incidents {
-    /// Starts the judge and who reports incidents.
+    /// Starts the judge and the notifier.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -92,33 +91,32 @@ impl Incidents {
         })
     }
 
-    /// What is usual, for the store.
+    /// Usual latencies, for the store.
     pub fn learned(&self) -> String {
         self.triggers.learned.text()
     }
 
-    /// Alarms since the last incident that began none.
+    /// Suppressed alarms since the last incident.
     pub fn suppressed(&self) -> u64 {
         self.rate.suppressed
     }
 
-    /// Verdicts and notifications that were given up because too many waited.
+    /// Verdicts and notifications dropped because their queue was full.
     pub fn given_up(&self) -> (u64, u64) {
         (self.judge.given_up, self.notifier.given_up)
     }
 
-    /// Whether the I/Os of one are still coming.
+    /// Whether one is being captured.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Tells of trouble of the recorder's own.
+    /// Reports a problem of the recorder itself.
     pub fn tell_trouble(&mut self, text: String) {
         self.notifier.trouble(text);
     }
 
-    /// Begins incidents with what this second brought, goes on with those there are, and looks at
-    /// how things are.
+    /// Begins incidents from this second's alarms, continues existing ones, and requests verdicts.
     pub fn second(&mut self, seen: &Seen, now: Clocks, watched: &mut Watched, kept: &mut Kept) {
         self.seconds += 1;
         self.activity.add(&seen.second, now.monotonic);
@@ -149,7 +147,7 @@ impl Incidents {
         alarms
     }
 
-    /// Takes what the judge said: incidents are reported, a new accusation is one.
+    /// Handles verdicts: reports incidents; a new accusation begins one.
     fn take_verdicts(&mut self, now: Clocks, watched: &Watched, kept: &Kept) -> Vec<Alarm> {
         let mut alarms = Vec::new();
         let all = self.judge.judged();
@@ -181,18 +179,18 @@ impl Incidents {
                 let incident = self.unjudged.remove(place);
                 self.tell(incident, Some(judged), watched, kept);
             }
-            // A device that is faulty beside another one has an incident of its own.
+            // Another faulty device has an incident of its own.
             for of in accused {
                 let known = self.unjudged.iter().chain(&self.recent);
                 let is_known = known.into_iter().any(|one| one.is_about(&of.device));
-                // One that ended long ago and comes again is new as well.
+                // An accusation that recurs after a long time is new as well.
                 if !is_known || before.get(&of.device) != Some(&of.verdict) {
                     alarms.push(accusation(&of, now));
                 }
             }
         }
         if any {
-            // The I/Os that were judged, taken apart, were the largest part of what it holds.
+            // Frees the decoded I/Os, the largest part of its memory.
             iowhy_live::give_back_memory();
         }
         alarms
@@ -218,7 +216,7 @@ impl Incidents {
         self.open = Some(incident);
     }
 
-    /// Adds to the open incident what came this second, and ends it when it is over.
+    /// Adds this second to the open incident, and ends it when it is over.
     fn capture(&mut self, now: Clocks, watched: &mut Watched, kept: &Kept) {
         let Some(mut open) = self.open.take() else { return };
         let facts = watched.intake().facts().to_vec();
@@ -266,14 +264,14 @@ impl Incidents {
             incident.judge(judged, &self.activity, watched.around());
         }
         kept.incident(&mut incident);
-        // Whoever is reported reads the whole of it in the store.
+        // Recipients of a notification can read the complete incident in the store.
         self.notifier.push(incident.json(kept.boot()));
         self.recent.push(incident);
         let over = self.recent.len().saturating_sub(RECENT);
         self.recent.drain(..over).for_each(|mut gone| kept.incident(&mut gone));
     }
 
-    /// Looks whether incidents go on whose captures are over.
+    /// Checks whether incidents continue after their captures ended.
     fn follow_recent(&mut self, now: Clocks, kept: &Kept) {
         self.recent.retain_mut(|one| {
             let was_ongoing = one.ongoing();
@@ -286,7 +284,7 @@ impl Incidents {
         });
     }
 
-    /// Now and then has the last seconds judged, if anybody waited.
+    /// Requests a verdict on the last seconds from time to time, if anything waited.
     fn look(&mut self, now: Clocks, watched: &mut Watched) {
         let is_due = self.looks.is_due(now.monotonic, &mut self.triggers.unlearned_s);
         if !is_due || self.open.is_some() || self.judge.waiting > 0 {
@@ -303,7 +301,7 @@ impl Incidents {
         self.judge.push(JudgeJob { incident: None, capture });
     }
 
-    /// Closes what is open, and waits so long for the judge.
+    /// Closes open incidents, and waits this long for the judge.
     pub fn end(&mut self, now: Clocks, wait: Duration, watched: &mut Watched, kept: &Kept) {
         if let Some(open) = self.open.take() {
             self.close(open, now, watched, kept);
@@ -313,14 +311,14 @@ impl Incidents {
             std::thread::sleep(Duration::from_millis(20));
             self.take_verdicts(now, watched, kept);
         }
-        // Those that the judge did not come to.
+        // Those that were not judged.
         for incident in std::mem::take(&mut self.unjudged) {
             self.tell(incident, None, watched, kept);
         }
         self.recent.iter_mut().for_each(|incident| kept.incident(incident));
     }
 
-    /// Tells of no more; who tells ends when all is reported.
+    /// Closes the queue of notifications; the notifier ends when all are sent.
     pub fn into_announcer(self) -> JoinHandle<()> {
         self.announcer
     }

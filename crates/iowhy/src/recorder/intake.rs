@@ -1,5 +1,5 @@
-//! What the collectors emit: single I/Os and averages go into the ring, histograms and averages
-//! into the second that is being counted.
+//! The sink of the collectors: single I/Os and averages go into the ring, histograms and averages
+//! into the current second.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use iowhy_model::{
 
 use super::ring::Ring;
 
-/// Names of processes and control groups kept; further ones share one name, so that a machine on
-/// which they come and go does not fill the memory.
+/// Names of processes and control groups kept; further ones share one name, so that short-lived
+/// ones do not fill the memory.
 const NAMES: usize = 1 << 16;
 const OTHER: &str = "(other)";
 
-/// What one second held.
+/// The records of one second.
 #[derive(Default)]
 pub struct Second {
     /// Histograms by device.
@@ -25,7 +25,7 @@ pub struct Second {
     pub averages: Vec<(String, Interval)>,
     /// Failed I/Os by device: how many, and the last errno.
     pub errors: BTreeMap<String, (u64, u16)>,
-    /// What was stated as of now, by device.
+    /// Facts of this moment, by device.
     pub facts: Vec<(String, Fact)>,
     /// Single I/Os.
     pub events: u64,
@@ -33,9 +33,9 @@ pub struct Second {
     pub lost: u64,
 }
 
-/// What a listing of a collector is to the recorder.
+/// How the recorder treats a listing of a collector.
 enum Role {
-    /// Histograms: counted, not kept one by one.
+    /// Histograms: counted, not kept individually.
     Histograms(Box<Source>),
     /// Everything else: into the ring, under this number.
     Ring(usize),
@@ -50,10 +50,10 @@ pub struct Intake {
     names: usize,
     second: Second,
     lost_before: u64,
-    /// The listing of sampled events, and when something last came into it, ns.
+    /// The listing of sampled events, and the time of its last event, ns.
     thinned: Option<usize>,
     thinned_at_ns: Option<i64>,
-    /// What was stated by collectors that go on, by the number in the ring.
+    /// Facts of running collectors, by their number in the ring.
     facts: Vec<(u64, Fact)>,
 }
 
@@ -84,7 +84,7 @@ impl Intake {
         self.ring.events()
     }
 
-    /// What the collectors stated when they began, by listing of the ring.
+    /// Initial facts of the collectors, by listing of the ring.
     pub fn facts(&self) -> &[(u64, Fact)] {
         &self.facts
     }
@@ -93,7 +93,7 @@ impl Intake {
     pub fn take(&mut self, now_ns: i64) -> std::io::Result<Second> {
         self.ring.out().now_ns = now_ns;
         self.ring.flush()?;
-        // A file begins with who spoke before it; who has nothing in the ring any more did not.
+        // A file begins with its earlier sources, except those without blocks in the ring.
         let length_ns = self.ring.out().length_ns();
         let lately = self.thinned_at_ns.is_some_and(|at| now_ns - at < length_ns);
         let silent = self.thinned.filter(|_| !lately);
@@ -188,7 +188,7 @@ impl Sink for Intake {
 
     fn distribution(&mut self, distribution: Distribution) {
         if let Some(Role::Ring(here)) = self.roles.get(self.current) {
-            // Each second in which events are sampled ends with what was not reported of them.
+            // Each second with sampled events ends with the number of unreported ones.
             if self.thinned == Some(*here) {
                 self.thinned_at_ns = Some(self.ring.out().now_ns);
             }
@@ -201,7 +201,7 @@ impl Sink for Intake {
 
     fn fact(&mut self, fact: Fact) {
         match self.roles.get(self.current) {
-            // Both listings of the tracer state the clock; those of devices are stated apart.
+            // Both listings of the tracer have the clock's facts; facts of devices are separate.
             Some(Role::Ring(here)) if fact.device.is_none() && fact.at.is_none() => {
                 self.facts.push((*here as u64, fact.clone()));
                 self.ring.fact(fact);

@@ -1,5 +1,4 @@
-//! What the recorder keeps: the seconds and the incidents on their way to the store, and what it
-//! knows of a store that does not take them.
+//! Passes seconds and incidents to the store, and tracks a store that does not accept them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -19,8 +18,8 @@ use super::watched::Seen;
 use super::writer::{self, Queue, Write, Written};
 use crate::messages::{self, HintedError};
 
-/// A disk that takes nothing of the store for so long hangs, ns: ten times what a flush of a bad
-/// one takes.
+/// A disk that completes no write to the store for this long hangs, ns: ten times the flush of a
+/// bad one.
 const HANGS_NS: i64 = 10 * SECOND_NS;
 
 /// Everything on its way to the store.
@@ -31,7 +30,7 @@ pub struct Kept {
     queue: Queue,
     writing: JoinHandle<()>,
     failure: StoreFailure,
-    /// Names of incidents that are taken.
+    /// Used names of incidents.
     ids: HashSet<String>,
     boot: String,
 }
@@ -88,12 +87,12 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Which boot this is.
+    /// The id of this boot.
     pub fn boot(&self) -> &str {
         &self.boot
     }
 
-    /// What became of what was handed over.
+    /// Counts of written and dropped items.
     pub fn written(&self) -> &Written {
         &self.queue.written
     }
@@ -103,12 +102,12 @@ impl Kept {
         self.failure.since.as_ref().map(|(_, _, why)| why.as_str())
     }
 
-    /// Hands something to the writer.
+    /// Passes something to the writer.
     pub fn push(&self, what: Write) {
         self.queue.push(what);
     }
 
-    /// Keeps a second; what is to be reported about the store, if that changed.
+    /// Keeps a second; returns a message about the store if its state changed.
     pub fn second(&mut self, seen: &Seen, now: Clocks) -> Option<String> {
         self.watch_clock(now);
         let news = self.watch_store(now);
@@ -124,19 +123,19 @@ impl Kept {
         news
     }
 
-    /// Keeps what changed around the I/O.
+    /// Keeps changed facts about the machine.
     pub fn snapshot(&mut self, around: &Snapshot, now: Clocks) {
         self.cells.snapshot(around.recording(), now);
     }
 
-    /// Keeps an incident as it is now, if that is not what was kept.
+    /// Keeps the current state of an incident, if it changed.
     pub fn incident(&self, incident: &mut Incident) {
         if incident.has_changed() {
             self.queue.push(Write::Verdict(incident.id.clone(), incident.text(&self.boot)));
         }
     }
 
-    /// Begins another segment each hour, and where the clocks changed.
+    /// Begins another segment each hour, and when the clocks changed.
     fn watch_clock(&mut self, now: Clocks) {
         let change = now.change(self.last);
         let before = std::mem::replace(&mut self.last, now);
@@ -168,8 +167,8 @@ impl Kept {
         }
     }
 
-    /// Says when the store cannot be written, and when it can again. After seconds that were lost,
-    /// what comes begins with all that is known: what was stated meanwhile is lost with them.
+    /// Reports when the store cannot be written, and when it can again. After lost seconds the
+    /// stream restarts with all facts, because those stated meanwhile are lost as well.
     fn watch_store(&mut self, now: Clocks) -> Option<String> {
         let written = Arc::clone(&self.queue.written);
         let lost = written.lost_seconds.load(Relaxed);
@@ -230,7 +229,7 @@ impl Kept {
         self.queue.push(Write::Verdict(id, json));
     }
 
-    /// A name for an incident of this moment that none has: the wall clock may have been set back.
+    /// An unused name for an incident of this moment: the wall clock may have been set back.
     pub fn id(&mut self, at: Clocks, device: &str) -> String {
         let at_s = at.wall.div_euclid(SECOND_NS);
         let mut ids = (at_s..).map(|at_s| iowhy_store::Incident::id(at_s, device));
@@ -239,7 +238,7 @@ impl Kept {
         free
     }
 
-    /// Nothing comes any more but what was learned.
+    /// Ends recording; only learned latencies follow.
     pub fn end(&mut self, learned: String, now: Clocks) {
         self.queue.push(Write::Second(self.cells.end(now), now));
         self.queue.push(Write::Learned(learned));
@@ -252,21 +251,21 @@ impl Kept {
     }
 }
 
-/// What is known of a store that does not take what is written.
+/// The state of a store that cannot be written.
 #[derive(Default)]
 struct StoreFailure {
     /// Since when, seconds lost before it, and why.
     since: Option<(Clocks, u64, String)>,
-    /// Seconds that were lost so far, and those among them that are not stated in the store yet.
+    /// Seconds lost so far, and those not yet recorded in the store.
     lost_seconds: u64,
     unstated: u64,
-    /// When the writer was last seen to get on with what waits, CLOCK_MONOTONIC in ns, and how far
-    /// it was then, s.
+    /// When the writer last made progress, CLOCK_MONOTONIC in ns, and its progress then, s.
     moved: (i64, i64),
 }
 
 impl StoreFailure {
-    /// Why nothing is written, if something waits and the writer has not come back for a while.
+    /// Why nothing is written, if the queue is not empty and the writer made no progress for a
+    /// while.
     fn hangs(&mut self, written: &Written, now: Clocks) -> Option<String> {
         let done_s = written.done_s.load(Relaxed);
         if written.waiting.load(Relaxed) == 0 || done_s != self.moved.1 {

@@ -1,46 +1,46 @@
-//! When the last seconds are judged although no alarm came.
+//! When the last seconds are judged without an alarm.
 
 use iowhy_model::{FELT_PER_S, Stage};
 
 use super::clock::SECOND_NS;
 use super::intake::Second;
 
-/// How things are is judged by the last so many seconds, and only if somebody waited: a hundredth
-/// of the time ([`FELT_PER_S`]).
+/// Number of seconds that are judged, and only if anything waited: a hundredth of the time
+/// ([`FELT_PER_S`]).
 pub const LOOK_NS: i64 = 20 * SECOND_NS;
-/// The next look comes no sooner than this, and so that looks take no more than one part in so many
-/// of a core: what has few I/Os is looked at often, and what has many as `--judge` says (choices).
+/// Minimum time to the next verdict, and the maximum share of a core for verdicts (one part in this
+/// many): few I/Os are judged often, many as `--judge` says (choices).
 const LOOK_AGAIN_NS: i64 = 10 * SECOND_NS;
 const LOOKS_OF_A_CORE: i64 = 500;
-/// The last seconds are judged one after the other, whatever that takes, while as much is waited
-/// for what has no learned bound yet, s per second (a choice).
+/// While at least this much is waited for I/O without a learned bound, all seconds are judged,
+/// whatever the cost, s per second (a choice).
 const UNLEARNED_PER_S: f64 = 0.05;
 
-/// When the next look at how things are is due.
+/// When the next verdict is due.
 pub struct Looks {
     /// The longest pause between two, ns.
     every_ns: i64,
     /// When something was judged last, CLOCK_MONOTONIC in ns.
     judged_ns: i64,
-    /// CPU that the last look took, ns.
+    /// CPU time of the last verdict, ns.
     cpu_ns: i64,
-    /// Time that I/Os waited since the last look, s.
+    /// Time that I/Os waited since the last verdict, s.
     waited_s: f64,
 }
 
 impl Looks {
-    /// At least this often.
+    /// A schedule with this maximum interval.
     pub fn new(every_ns: i64, now_ns: i64) -> Looks {
         let every_ns = every_ns.max(SECOND_NS);
         Looks { every_ns, judged_ns: now_ns, cpu_ns: 0, waited_s: 0.0 }
     }
 
-    /// Until when a verdict given now stands unless it is given again, ns.
+    /// Until when a verdict of now is valid unless it is repeated, ns.
     pub fn stands_until(&self, now_ns: i64) -> i64 {
         now_ns + 2 * self.every_ns
     }
 
-    /// Adds what I/Os waited in a second.
+    /// Adds the time waited in a second.
     pub fn add(&mut self, second: &Second) {
         let total = second.histograms.iter().filter(|(_, one)| one.stage == Stage::Total);
         self.waited_s += total.filter_map(|(_, one)| one.histogram.sum_ns).sum::<f64>() / 1e9;
@@ -51,16 +51,16 @@ impl Looks {
         self.judged_ns = now_ns;
     }
 
-    /// What the last look took.
+    /// Sets the cost of the last verdict.
     pub fn took(&mut self, cpu_ns: u64) {
         self.cpu_ns = cpu_ns as i64;
     }
 
-    /// Whether a look is due and anybody waited. `unlearned_s` is what was waited for kinds of I/O
-    /// without a learned bound; it begins anew with each look that is due.
+    /// Whether a verdict is due and anything waited. `unlearned_s` is the time waited for kinds of
+    /// I/O without a learned bound; it restarts with each verdict that is due.
     pub fn is_due(&mut self, now_ns: i64, unlearned_s: &mut f64) -> bool {
         let passed_ns = now_ns - self.judged_ns;
-        // Of what has no bound yet only the judge can tell: every stretch of it is looked at.
+        // Without a learned bound only the judge can decide: every interval is judged.
         let seconds = passed_ns as f64 / 1e9;
         let is_unlearned = *unlearned_s > UNLEARNED_PER_S * seconds;
         let affordable_ns = LOOK_AGAIN_NS.max(self.cpu_ns.saturating_mul(LOOKS_OF_A_CORE));
@@ -96,7 +96,7 @@ mod tests {
         looks.took(100_000_000);
         assert!(!due(&mut looks, 59, 0.0) && due(&mut looks, 60, 0.0));
         assert!(!due(&mut looks, 79, 9.0) && due(&mut looks, 80, 9.0));
-        // Nothing takes it further than was asked for.
+        // Nothing extends it beyond the requested interval.
         looks.took(9_000_000_000);
         assert!(!due(&mut looks, 139, 0.0) && due(&mut looks, 140, 0.0));
         looks.postpone(150 * SECOND_NS);

@@ -1,4 +1,4 @@
-//! A word to the recorder: `iowhy mark` sends it as one datagram to a socket in the store's folder.
+//! Marks: `iowhy mark` sends one datagram to a socket in the store's folder.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 /// The socket in the store's folder.
 const SOCKET: &str = "mark.sock";
-/// Bytes of a mark at most.
+/// Maximum bytes of a mark.
 pub const LONGEST: usize = 1000;
-/// Marks taken in one second.
+/// Maximum marks accepted in one second.
 const MOST: usize = 20;
 
-/// Where marks arrive.
+/// The socket for marks.
 pub struct Marks {
     socket: UnixDatagram,
     path: PathBuf,
 }
 
 impl Marks {
-    /// Listens in a store's folder; what an earlier recorder left there is replaced.
+    /// Listens in a store's folder; an earlier recorder's socket is replaced.
     ///
     /// # Errors
     /// If there can be no socket, or its path is longer than the 107 bytes that unix(7) allows.
@@ -33,7 +33,7 @@ impl Marks {
         Ok(Marks { socket, path })
     }
 
-    /// What arrived since the last time.
+    /// New marks since the last call.
     pub fn take(&self) -> Vec<String> {
         let mut buffer = [0; LONGEST];
         let mut marks = Vec::new();

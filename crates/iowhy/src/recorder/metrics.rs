@@ -1,4 +1,4 @@
-//! The recorder's numbers for Prometheus: text, OpenMetrics, or protobuf with native histograms.
+//! The recorder's metrics for Prometheus: text, OpenMetrics, or protobuf with native histograms.
 
 mod exposition;
 mod message;
@@ -18,16 +18,15 @@ pub use otlp::{Span, export};
 pub use server::{Terms, serve};
 pub use wire::{DeadlineStream, tls};
 
-/// Devices with numbers of their own; further ones share the name `other` and are counted, so that
-/// the number of series is bounded: 5 operations and 4 stages of each. A device that is gone makes
-/// room.
+/// Devices with their own series; further ones share the name `other` and are counted, so that the
+/// number of series is bounded: 5 operations and 4 stages each. Removed devices free their place.
 const DEVICES: usize = 256;
 const OTHER: &str = "other";
-/// So long after a verdict fell it is reported as 0, ns: whatever asks each minute sees it, and an
-/// alert resolves.
+/// How long a withdrawn verdict is reported as 0, ns: a scrape each minute sees it, and an alert
+/// resolves.
 const FALLEN_NS: i64 = 600_000_000_000;
 
-/// More devices than these are not counted as sharing it.
+/// Maximum devices counted as `other`.
 const MOST_OTHERS: usize = 1 << 14;
 
 /// A verdict on a device.
@@ -35,9 +34,9 @@ const MOST_OTHERS: usize = 1 << 14;
 pub struct Standing {
     /// `device.retry`.
     pub verdict: String,
-    /// 0 to 1; 0 once it does not stand any more.
+    /// 0 to 1; 0 once it is withdrawn.
     pub confidence: f64,
-    /// Until when it stands unless it is given again, CLOCK_MONOTONIC in ns.
+    /// Until when it is valid unless repeated, CLOCK_MONOTONIC in ns.
     until_ns: i64,
 }
 
@@ -52,7 +51,7 @@ pub struct Counters {
     pub waited_s: f64,
 }
 
-/// What the recorder itself took and lost since it began; `table` has a sentence for each.
+/// The recorder's own cost and losses since it began; `table` describes each.
 #[derive(Clone, Debug, Default)]
 pub struct Own {
     pub unlisted_devices: usize,
@@ -75,7 +74,7 @@ pub struct Own {
     pub seconds: u64,
 }
 
-/// All numbers since the recorder began.
+/// All metrics since the recorder began.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Latencies by device, operation and stage.
@@ -84,19 +83,19 @@ pub struct Figures {
     pub counters: BTreeMap<(String, Op), Counters>,
     /// I/Os in flight by device.
     pub in_flight: BTreeMap<String, u64>,
-    /// The verdict on each device that has one, or had one lately.
+    /// The current or recent verdict on each device.
     pub verdicts: BTreeMap<String, Standing>,
     /// Incidents by verdict.
     pub incidents: BTreeMap<String, u64>,
     /// Why the store cannot be written, if it cannot.
     pub trouble: Option<String>,
-    /// Volume and mount point of each device, by the last look around.
+    /// Volume and mount point of each device, at the last reading.
     pub names: BTreeMap<String, [String; 2]>,
-    /// Devices with numbers of their own.
+    /// Devices with their own series.
     known: BTreeSet<String>,
     /// Devices that share the name `other`.
     others: BTreeSet<String>,
-    /// Of the recorder itself, once a second is over.
+    /// Metrics of the recorder itself, updated each second.
     pub own: Option<Own>,
 }
 
@@ -121,7 +120,7 @@ impl Figures {
         self.others.len()
     }
 
-    /// Forgets devices that are gone; the sums of `other` stay.
+    /// Drops removed devices; the sums of `other` stay.
     pub fn retain(&mut self, is_there: impl Fn(&str) -> bool) {
         let kept = |name: &String| name == OTHER || is_there(name);
         self.known.retain(kept);
@@ -153,7 +152,7 @@ impl Figures {
         }
         let mut in_flight: BTreeMap<String, u64> = BTreeMap::new();
         for (device, row) in &second.averages {
-            // A machine has many loop devices that never do anything.
+            // A machine has many loop devices that are never used.
             let idle = row.in_flight.unwrap_or(0) == 0
                 && row.rates.iter().all(|(_, rates)| rates.ios_per_s == 0.0);
             if idle && !self.known.contains(device) {
@@ -172,7 +171,7 @@ impl Figures {
         self.in_flight.extend(in_flight);
     }
 
-    /// Keeps a verdict: it stands until this moment unless it is given again.
+    /// Keeps a verdict, valid until this time unless repeated.
     pub fn verdict(&mut self, brief: &FindingSummary, until_ns: i64) {
         if !brief.device.is_empty() {
             let device = self.device(&brief.device);
@@ -181,7 +180,7 @@ impl Figures {
         }
     }
 
-    /// Verdicts that were not given again in time fall to 0, and go some time later.
+    /// Verdicts that were not repeated in time become 0, and are removed some time later.
     pub fn expire(&mut self, now_ns: i64) {
         self.verdicts.retain(|_, standing| now_ns < standing.until_ns.saturating_add(FALLEN_NS));
         for standing in self.verdicts.values_mut().filter(|one| now_ns >= one.until_ns) {
@@ -190,12 +189,12 @@ impl Figures {
     }
 }
 
-/// Numbers that the recorder writes and the server reads.
+/// Metrics that the recorder writes and the server reads.
 #[derive(Clone, Default)]
 pub struct SharedMetrics(Arc<Mutex<Figures>>);
 
 impl SharedMetrics {
-    /// The numbers, for a moment.
+    /// Locks the metrics.
     pub fn figures(&self) -> MutexGuard<'_, Figures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -273,7 +272,7 @@ mod tests {
         assert_eq!((figures.counters.len(), figures.unlisted()), (DEVICES + 1, 7));
         let other = (OTHER.to_string(), Op::Read);
         assert_eq!((figures.counters[&other].ios, figures.in_flight[OTHER]), (14, 7));
-        // Those that come and go make room for each other.
+        // Short-lived devices free their places for others.
         figures.retain(|name| name != "sd3");
         figures.second(&second(&["dm-9".to_string()]));
         assert_eq!(figures.counters[&("dm-9".to_string(), Op::Read)].ios, 1);

@@ -1,9 +1,9 @@
-//! Numbers pushed to an OpenTelemetry collector (OTLP over HTTP or HTTPS, protobuf), for who cannot
-//! be asked by one.
+//! Pushes metrics to an OpenTelemetry collector (OTLP over HTTP or HTTPS, protobuf), for machines
+//! that cannot be scraped.
 //!
-//! The recorder itself may open no socket. What connects is a process of its own, started before
-//! the recorder gave up its rights: it gets each export on stdin, by its length, and has no rights
-//! but to look up a host and to connect to that port.
+//! The recorder itself may not open sockets. A separate process connects, started before the
+//! recorder dropped its privileges: it gets each export on stdin, prefixed by its length, and may
+//! only resolve a host and connect to that port.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -20,12 +20,12 @@ use super::metrics::{DeadlineStream, SharedMetrics, Span, export};
 use super::trust::{connection, trusting};
 use crate::messages::{self, HintedError};
 
-/// How long a collector may take to be reached, to read, and to answer.
+/// Time limit for connecting to a collector, sending, and the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Where a collector listens unless told, and for what (OTLP specification, OTLP/HTTP).
+/// A collector's default port and path (OTLP specification, OTLP/HTTP).
 const PORT: u16 = 4318;
 const PATH: &str = "/v1/metrics";
-/// The largest export: 256 devices with all histograms are four fifths of it.
+/// The largest export: 256 devices with all histograms take four fifths of it.
 const LARGEST: u32 = 16 << 20;
 
 /// Where to push.
@@ -38,10 +38,9 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// From an address as people write it: `http://127.0.0.1:4318`, `https://collector`.
+    /// Parses an address: `http://127.0.0.1:4318`, `https://collector`.
     ///
-    /// # Errors
-    /// A sentence for the command line, if it is none.
+    /// # Errors A message for the command line, if it is invalid.
     pub fn parse(text: &str) -> Result<Collector, String> {
         let secure = text.strip_prefix("https://");
         let rest = secure.or_else(|| text.strip_prefix("http://"));
@@ -66,10 +65,9 @@ impl Collector {
         Ok(Collector { under_tls: secure.is_some(), host: host.to_string(), port, path })
     }
 
-    /// Whom to trust, where it is reached under TLS.
+    /// Sets the trusted certificates for TLS.
     ///
-    /// # Errors
-    /// If the file of those is none.
+    /// # Errors If their file is invalid.
     fn trust(&self, file: Option<&Path>) -> anyhow::Result<Option<Arc<ClientConfig>>> {
         self.under_tls.then(|| trusting(file)).transpose()
     }
@@ -112,7 +110,7 @@ impl Collector {
         stream.flush()?;
         let (mut answer, mut buffer) = (Vec::new(), [0; 512]);
         while !answer.contains(&b'\n') && answer.len() < 4096 {
-            // A socket calls the end of its patience EAGAIN.
+            // A socket reports a timeout as EAGAIN.
             let read = stream.read(&mut buffer).map_err(|error| match error.kind() {
                 ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
                 _ => error,
@@ -139,26 +137,25 @@ pub struct Sender {
     host: String,
 }
 
-/// Starts the process that connects; it inherits what the recorder may do now and gives it up at
-/// once.
+/// Starts the process that connects; it inherits the recorder's privileges and drops them at once.
 ///
 /// # Errors
 /// If it cannot be started.
 pub fn sender(address: &str, trusted: Option<&Path>) -> anyhow::Result<Sender> {
-    // What is wrong with it is reported here, and not once a push.
+    // Errors in it are reported here, not with each push.
     collector(address)?.trust(trusted)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["watch", "--push-exports", address]);
     if let Some(trusted) = trusted {
         command.arg("--otlp-ca").arg(trusted);
     }
-    // Ctrl-C is for the recorder; the sender ends when its stdin does.
+    // Ctrl-C is for the recorder; the sender ends with its stdin.
     let process = command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn()?;
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     Ok(Sender { process, host })
 }
 
-/// Pushes every so often, in a thread that ends with the process or with the sender.
+/// Pushes at this interval, in a thread that ends with the process or with the sender.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -173,7 +170,7 @@ pub fn start(sender: Sender, every: Duration, shared: &SharedMetrics) -> std::io
             let body = export(&figures, host.trim(), Span { from, to: Clocks::now().wall as u64 });
             let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
             let sent = process.stdin.as_mut().map(|stdin| {
-                // While a collector keeps the sender waiting this waits, and nothing else does.
+                // If a collector is slow, only this thread waits.
                 stdin.write_all(&length.to_le_bytes()).and_then(|()| stdin.write_all(&body))
             });
             if !matches!(sent, Some(Ok(()))) {
@@ -186,11 +183,10 @@ pub fn start(sender: Sender, every: Duration, shared: &SharedMetrics) -> std::io
     Ok(())
 }
 
-/// What the sender does until the recorder ends: it pushes each export, and says once when that
-/// fails and once when it works again.
+/// The sender's loop until the recorder ends: pushes each export, and reports once when that fails
+/// and once when it works again.
 ///
-/// # Errors
-/// If its address is none, or stdin breaks.
+/// # Errors If its address is invalid, or stdin breaks.
 pub fn push_exports(address: &str, trusted: Option<&Path>) -> anyhow::Result<()> {
     let collector = collector(address)?;
     let trust = collector.trust(trusted)?;

@@ -1,5 +1,5 @@
-//! The last I/Os in memory, as packed blocks of a capture: nine bytes each is usual, and to keep a
-//! stretch of them is to write the blocks down.
+//! The last I/Os in memory, as packed blocks of a capture: usually nine bytes each. To save an
+//! interval the blocks are written as they are.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -17,22 +17,22 @@ pub struct RingBlock {
     pub serial: u64,
     /// Header and content.
     pub bytes: Arc<[u8]>,
-    /// What its sources had said before it.
+    /// Losses of its sources before it.
     pub before: Arc<Vec<(u64, Source)>>,
 }
 
-/// Blocks of the last so many seconds, of so many bytes at most.
+/// Blocks of the last seconds, with a maximum size.
 pub struct Ring {
     blocks: VecDeque<RingBlock>,
     bytes: usize,
     most: usize,
     length_ns: i64,
     serial: u64,
-    /// The time that new blocks get, and what their sources had said.
+    /// The time of new blocks, and the state of their sources.
     pub now_ns: i64,
     /// See [`RingBlock::before`].
     pub before: Arc<Vec<(u64, Source)>>,
-    /// Blocks that had to go before their time, for want of room.
+    /// Blocks dropped early because the ring was full.
     pub shortened: u64,
 }
 
@@ -51,7 +51,7 @@ impl Ring {
         }
     }
 
-    /// How far back it reaches, ns.
+    /// The time it covers, ns.
     pub fn length_ns(&self) -> i64 {
         self.length_ns
     }
@@ -62,7 +62,7 @@ impl Ring {
         self.bytes
     }
 
-    /// Blocks that were closed after a time and have a higher number than the last one taken.
+    /// Blocks closed after a time, with a higher number than the last one taken.
     pub fn since(&self, at_ns: i64, after: Option<u64>) -> impl Iterator<Item = &RingBlock> {
         let wanted = move |kept: &&RingBlock| {
             kept.at_ns >= at_ns && after.is_none_or(|after| kept.serial > after)
@@ -83,7 +83,7 @@ impl Ring {
     }
 }
 
-/// A capture's writer gives a whole block at each call.
+/// A capture's writer writes a whole block in each call.
 impl Write for Ring {
     fn write(&mut self, block: &[u8]) -> io::Result<usize> {
         self.serial += 1;
@@ -103,8 +103,8 @@ impl Write for Ring {
     }
 }
 
-/// A block for the beginning of a file that starts with this one: shows who speaks and states
-/// `facts` (by the listing's number), and that what was lost before is not lost here.
+/// A first block for a file that starts with this one: has the sources and `facts` (by listing),
+/// and earlier losses, so that they do not count as losses of this file.
 pub fn beginning(first: &RingBlock, facts: &[(u64, iowhy_model::Fact)]) -> Vec<u8> {
     let Some(header) = Header::from_bytes(&first.bytes) else { return Vec::new() };
     let mut block = Block::default();
@@ -122,7 +122,7 @@ pub fn beginning(first: &RingBlock, facts: &[(u64, iowhy_model::Fact)]) -> Vec<u
     sealed(&block, Header { end: End::More, repeats: true, events: 0, ..header })
 }
 
-/// The block that ends a file whose last one this is.
+/// The end block for a file whose last block this is.
 pub fn ending(last: &RingBlock) -> Vec<u8> {
     let Some(header) = Header::from_bytes(&last.bytes) else { return Vec::new() };
     let over = Header {
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(recording.listings[0].events.len(), 400);
         let source = &recording.listings[0].source;
         assert_eq!((source.lost(), source.skipped), (0, 0), "{source:?}");
-        // Of the ten seconds that were watched.
+        // From the ten seconds that were watched.
         assert_eq!(source.watched, Some(Nanos(4_000_000_000)));
         assert_eq!(ring.since(7_000_000_000, Some(kept[2].serial)).count(), 1);
         assert_eq!(ring.shortened, 0);

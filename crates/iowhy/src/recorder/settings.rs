@@ -1,4 +1,4 @@
-//! What was asked of the recorder.
+//! Settings of the recorder.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use iowhy_live::TraceClock;
 use iowhy_store::Bounds;
 
-/// What was asked for.
+/// Settings of the recorder, from the command line.
 pub struct Settings {
     /// Where to record.
     pub store: PathBuf,
@@ -17,25 +17,25 @@ pub struct Settings {
     pub ring_ns: i64,
     /// Memory of the ring.
     pub ring_bytes: usize,
-    /// I/Os a second up to which all are kept one by one.
+    /// I/Os a second up to which all are kept individually.
     pub one_by_one: f64,
-    /// Pressure that is an incident, 0 to 1.
+    /// Pressure that triggers an incident, 0 to 1.
     pub psi: f64,
-    /// How often things are judged.
+    /// Maximum interval between verdicts.
     pub judge_ns: i64,
     /// Incidents an hour.
     pub per_hour: f64,
     /// Where to serve metrics.
     pub listen: Option<SocketAddr>,
-    /// Whether others may reach it.
+    /// Whether it may be a non-loopback address.
     pub listen_wide: bool,
-    /// Holds what they have to show.
+    /// The file of the token.
     pub token: Option<PathBuf>,
-    /// The certificates and the key to answer under TLS with.
+    /// Certificates and key for TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Where to push metrics, and how often.
     pub otlp: Option<(String, Duration)>,
-    /// Whom to trust there, where it is not whom this machine trusts.
+    /// CA certificates for it, instead of the system's.
     pub otlp_ca: Option<PathBuf>,
     /// A program for each incident.
     pub exec: Option<PathBuf>,

@@ -1,5 +1,5 @@
-//! What makes an incident: latency far above what a device does at this hour, a stall, an error, a
-//! message of the kernel, pressure, a verdict, somebody's word.
+//! Triggers of incidents: latency far above what is usual for a device at this hour, a stall, an
+//! error, a kernel message, pressure, a verdict, a mark.
 
 use std::collections::HashMap;
 
@@ -8,31 +8,32 @@ use iowhy_store::LearnedHistograms;
 
 use super::intake::Second;
 
-/// Below this an I/O is felt by nobody, whatever the device does else, ns: the bound of a fast
-/// device (`FELT_FAST` of the model's impact).
+/// I/Os below this latency are never noticed, ns: the bound of a fast device (`FELT_FAST` of the
+/// model's impact).
 const FELT_NS: u64 = 5_000_000;
 /// While nothing is learned: a request of a second is severe for any device (`LONG` of the model's
 /// impact).
 const UNLEARNED_NS: u64 = 1_000_000_000;
 /// Time waited beyond the usual in one second from which on it is an incident, ns: a tenth of it.
 const WAITED_NS: f64 = 1e8;
-/// Requests in flight and none completed for so long are a stall, ns. Two readings a second apart.
+/// Requests in flight without a completion for this long are a stall, ns. Two readings a second
+/// apart.
 const STALL_NS: i64 = 1_900_000_000;
-/// The least pause before the same device triggers for the same reason again, ns; doubled each time
-/// while it goes on, up to the most.
+/// Minimum pause before the same device triggers for the same reason again, ns; doubled each time
+/// while it continues, up to the maximum.
 const PAUSE_NS: i64 = 10_000_000_000;
 const PAUSE_MOST_NS: i64 = 1_800_000_000_000;
-/// EOPNOTSUPP: a command that the device does not know is not a fault of it.
+/// EOPNOTSUPP: an unsupported command is not a fault.
 const NOT_SUPPORTED: u16 = 95;
-/// Kinds of messages of the kernel that are no incident of a disk by themselves.
+/// Kinds of kernel messages that are no incident of a disk by themselves.
 const QUIET_KINDS: [&str; 1] = ["firmware"];
 
 /// Why an incident begins.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Trigger {
-    /// Far above what the device does at this hour.
+    /// Latency far above what is usual for the device at this hour.
     Latency,
-    /// Requests in flight, and none completes.
+    /// Requests in flight, but no completions.
     Stall,
     /// An I/O failed.
     Error,
@@ -49,7 +50,7 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    /// Its word.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Trigger::Latency => "latency",
@@ -64,14 +65,14 @@ impl Trigger {
     }
 }
 
-/// One reason at one moment.
+/// An alarm: one reason at one time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Alarm {
     /// When, CLOCK_MONOTONIC in ns.
     pub at_ns: i64,
     /// Why.
     pub trigger: Trigger,
-    /// Of which device; empty if of none.
+    /// The device; empty if none.
     pub device: String,
     /// What was seen.
     pub words: String,
@@ -87,14 +88,14 @@ pub struct Rate {
     per_hour: f64,
     left: f64,
     at_ns: i64,
-    /// When each device and trigger may begin one again, and the pause after that.
+    /// When each device and trigger may begin the next one, and the pause after that.
     pauses: HashMap<(String, Trigger), (i64, i64)>,
-    /// Alarms that began none.
+    /// Suppressed alarms.
     pub suppressed: u64,
 }
 
 impl Rate {
-    /// So many an hour at most, half of them at once.
+    /// At most this many an hour, half of them at once.
     pub fn new(per_hour: f64) -> Rate {
         let left = (per_hour / 2.0).max(1.0);
         Rate { per_hour, left, at_ns: 0, pauses: HashMap::new(), suppressed: 0 }
@@ -116,11 +117,11 @@ impl Rate {
         true
     }
 
-    /// An incident that this alarm began is over.
+    /// The incident begun by this alarm is over.
     pub fn over(&mut self, device: &str, trigger: Trigger, at_ns: i64) {
         let key = (device.to_string(), trigger);
         let pause = match self.pauses.get(&key) {
-            // It went on nearly at once.
+            // It continued almost at once.
             Some((until, pause)) if at_ns < until + 4 * pause => (2 * pause).min(PAUSE_MOST_NS),
             _ => PAUSE_NS,
         };
@@ -129,18 +130,17 @@ impl Rate {
     }
 }
 
-/// Looks at each second.
+/// Checks each second.
 pub struct Triggers {
-    /// What is usual.
+    /// Usual latencies.
     pub learned: LearnedHistograms,
     /// The share of time in which tasks wait for I/O from which on it is an incident, 0 to 1.
     psi: f64,
     pressed: bool,
-    /// Since when each device has requests in flight and completes none, ns, and whether it was
-    /// said.
+    /// Since when each device has requests in flight without a completion, ns, and whether it was
+    /// reported.
     silent: HashMap<String, (i64, bool)>,
-    /// Time waited for kinds of I/O of which too little is known for a bound, since it was taken
-    /// last, s.
+    /// Time waited for kinds of I/O without a learned bound since the last call, s.
     pub unlearned_s: f64,
 }
 
@@ -150,7 +150,7 @@ impl Triggers {
         Triggers { learned, psi, pressed: false, silent: HashMap::new(), unlearned_s: 0.0 }
     }
 
-    /// What of this second is an incident. Learns from a second of which nothing is.
+    /// The alarms of this second. Learns from a second without alarms.
     pub fn second(&mut self, second: &Second, hour: u8, now_ns: i64) -> Vec<Alarm> {
         let mut alarms = self.stalls(second, now_ns);
         for (device, (count, errno)) in &second.errors {
@@ -218,8 +218,8 @@ impl Triggers {
         alarms
     }
 
-    /// The share of the last 10 s in which some task waited for I/O. An incident when it rises
-    /// above the bound; the next once it was below half of it.
+    /// The share of the last 10 s in which some task waited for I/O. An alarm when it rises above
+    /// the bound; the next only after it was below half of it.
     pub fn pressure(&mut self, share: f64, now_ns: i64) -> Option<Alarm> {
         if self.pressed {
             self.pressed = share >= self.psi / 2.0;
@@ -236,7 +236,7 @@ impl Triggers {
         })
     }
 
-    /// A message of the kernel of this kind.
+    /// A kernel message of this kind.
     pub fn kernel(&self, kind: &str, device: &str, text: &str, now_ns: i64) -> Option<Alarm> {
         (!QUIET_KINDS.contains(&kind)).then(|| Alarm {
             at_ns: now_ns,
@@ -249,8 +249,8 @@ impl Triggers {
     }
 }
 
-/// Whether a second's I/Os took far longer than the bound that was learned, or a second where there
-/// is none.
+/// Whether a second's I/Os took far longer than the learned bound, or longer than a second without
+/// one.
 fn latency(
     device: &str,
     op: Op,
@@ -314,14 +314,15 @@ mod tests {
         for second in 0..30 {
             assert!(triggers.second(&reads(200, &[]), 3, second * SECOND).is_empty());
         }
-        // 4 times 512 us is below what anybody feels: 5 ms it is, and 100 ms in all.
+        // 4 times 512 us is below the noticeable minimum, so the bound is 5 ms, and 100 ms in
+        // total.
         assert!(triggers.second(&reads(200, &[4; 100]), 3, SECOND).is_empty());
         assert!(triggers.second(&reads(200, &[80]), 3, SECOND).is_empty());
         let alarms = triggers.second(&reads(200, &[80, 80]), 3, SECOND);
         assert_eq!(alarms.len(), 1);
         assert_eq!((alarms[0].trigger, alarms[0].device.as_str()), (Trigger::Latency, "sda"));
         assert!(alarms[0].words.contains("2 read I/Os above"), "{}", alarms[0].words);
-        // A disk of which nothing is known yet has to be slow by anybody's measure.
+        // A disk without history must be slow by any standard.
         let mut new = Triggers::new(LearnedHistograms::default(), 0.4);
         assert!(new.second(&reads(10, &[300]), 3, SECOND).is_empty());
         assert_eq!(new.second(&reads(10, &[1300]), 3, SECOND).len(), 1);

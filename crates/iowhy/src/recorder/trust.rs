@@ -1,4 +1,4 @@
-//! Who signs the certificates of a collector that numbers are pushed to.
+//! Trusted CA certificates for a collector.
 
 use std::io;
 use std::net::TcpStream;
@@ -14,8 +14,8 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use super::metrics::DeadlineStream;
 use crate::messages::HintedError;
 
-/// Where distributions keep all that a machine trusts: Debian and its children, Fedora and its,
-/// SUSE, Alpine.
+/// Locations of the system's CA certificates: Debian and derivatives, Fedora and derivatives, SUSE,
+/// Alpine.
 const BUNDLES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -23,8 +23,7 @@ const BUNDLES: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// TLS 1.2 and 1.3 with servers whose certificate a file's certificates vouch for, else those of
-/// this machine.
+/// TLS 1.2 and 1.3 with the CA certificates of this file, or of this machine.
 ///
 /// # Errors
 /// If there is no such file, or it contains no certificate.
@@ -51,8 +50,8 @@ pub fn trusting(file: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
     Ok(Arc::new(config))
 }
 
-/// A connection under TLS with a host of this name or address; the handshake is made with the first
-/// byte written.
+/// A TLS connection with a host of this name or address; the handshake is done with the first byte
+/// written.
 ///
 /// # Errors
 /// If the name is none.

@@ -1,4 +1,4 @@
-//! The judge of the recorder, in a thread of its own that gives way to everybody else.
+//! The judge of the recorder, in a thread of its own with low priority.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Read};
@@ -11,31 +11,31 @@ use iowhy_show::{Style, views};
 
 use crate::scope;
 
-/// Judgements that wait.
+/// Maximum number of queued verdicts.
 const WAITING: usize = 4;
-/// I/Os that are judged one by one: 3 MB, and one and a half times what a replay looks at
-/// (docs/METHOD.md, 1 Replay).
+/// I/Os judged individually: 3 MB, one and a half times what a replay uses (docs/METHOD.md, 1
+/// Replay).
 const EVENTS: usize = 1 << 15;
 
-/// Other devices that an incident names.
+/// Maximum number of other devices that an incident names.
 const OTHERS: usize = 16;
 
 /// What is to be judged.
 pub struct JudgeJob {
-    /// The incident; `None` for a look at how things are.
+    /// The incident; `None` for a verdict between incidents.
     pub incident: Option<String>,
     /// A capture, block by block.
     pub capture: Vec<Arc<[u8]>>,
 }
 
-/// What a finding says, in short.
+/// A short form of a finding.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FindingSummary {
     /// `device.retry`.
     pub verdict: String,
     /// `disk`.
     pub blame: &'static str,
-    /// Whether it accuses somebody.
+    /// Whether it is an accusation.
     pub accuses: bool,
     /// The device; empty if none.
     pub device: String,
@@ -53,36 +53,36 @@ pub struct FindingSummary {
     pub owner: Option<String>,
 }
 
-/// What was made of a case.
+/// The result of a case.
 pub struct CaseVerdict {
     /// The incident, if it is about one.
     pub incident: Option<String>,
-    /// What stands first.
+    /// The first finding.
     pub first: Option<FindingSummary>,
-    /// Who else is accused, of other devices.
+    /// Accusations of other devices.
     pub others: Vec<FindingSummary>,
     /// I/Os lost in it.
     pub lost: u64,
-    /// Devices of which only the slow I/Os and a sample are in it one by one.
+    /// Sampled devices: only slow I/Os and a sample are listed.
     pub thinned: Vec<String>,
     /// The whole report as JSON, for an incident.
     pub report: String,
-    /// CPU that it took, ns.
+    /// CPU time, ns.
     pub cpu_ns: u64,
 }
 
-/// The way to the judge and back.
+/// The channels to and from the judge.
 pub struct Judge {
     cases: SyncSender<JudgeJob>,
     judged: Receiver<CaseVerdict>,
-    /// Cases that were given up because too many waited.
+    /// Cases dropped because the queue was full.
     pub given_up: u64,
     /// Cases that are not judged yet.
     pub waiting: usize,
 }
 
 impl Judge {
-    /// Starts it; of other devices than these, if there are any, it is told nothing.
+    /// Starts it; it gets records of these devices only, if there are any.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -94,7 +94,7 @@ impl Judge {
         Ok(Judge { cases, judged, given_up: 0, waiting: 0 })
     }
 
-    /// Hands a case over, or gives it up; whether it was taken.
+    /// Queues a case, or drops it; returns whether it was queued.
     pub fn push(&mut self, case: JudgeJob) -> bool {
         let taken = self.cases.try_send(case).is_ok();
         self.given_up += u64::from(!taken);
@@ -102,7 +102,7 @@ impl Judge {
         taken
     }
 
-    /// What was judged since the last time.
+    /// Verdicts since the last call.
     pub fn judged(&mut self) -> Vec<CaseVerdict> {
         let all: Vec<CaseVerdict> = self.judged.try_iter().collect();
         self.waiting = self.waiting.saturating_sub(all.len());
@@ -111,7 +111,7 @@ impl Judge {
 }
 
 fn run(cases: &Receiver<JudgeJob>, judged: &Sender<CaseVerdict>, devices: &[String]) {
-    // Nobody is to wait for this thread; where it may not step back it does not.
+    // Lowers the priority of this thread, if that is allowed.
     let _ = rustix::process::nice(10);
     while let Ok(case) = cases.recv() {
         let before = cpu_ns();
@@ -128,18 +128,17 @@ fn outcome(case: JudgeJob, devices: &[String]) -> CaseVerdict {
     recording.keep_stretches(EVENTS);
     let input = case.incident.clone().unwrap_or_else(|| "the last seconds".to_string());
     let mut bytes = Blocks { blocks: case.capture.into_iter().rev().collect(), at: 0 };
-    // What cannot be read of it is counted in it.
+    // Unreadable parts are counted in the recording.
     let _ = iowhy_read::scan(&input, &mut bytes, None, &mut recording);
     scope::about(&mut recording, devices);
     let mut findings = judge(&recording, &Options::default());
-    // The kernel's counters, which stand beside the I/Os, are of all disks.
+    // The kernel's counters beside the I/Os include all disks.
     let scope = scope::Scope::of(&recording, devices);
     findings.retain(|finding| {
         let device = finding.subject.device.map(|id| &recording.device_of(id).name);
         device.is_none_or(|name| scope.holds(name))
     });
-    // All that was reported is of other disks: what is known of the watched ones is reported
-    // instead.
+    // All findings are about other disks: a finding about the watched ones replaces them.
     if findings.is_empty() && !devices.is_empty() {
         scope.keep(&mut recording);
         findings = judge(&recording, &Options::default());
@@ -164,7 +163,7 @@ fn thinned(recording: &Recording) -> Vec<String> {
     devices.into_iter().map(|id| recording.device_of(id).name.clone()).collect()
 }
 
-/// Of each other device the first finding that accuses somebody.
+/// The first accusation of each other device.
 fn others(findings: &[Finding], recording: &Recording) -> Vec<FindingSummary> {
     let mut devices: Vec<_> =
         findings.first().map(|first| first.subject.device).into_iter().collect();
@@ -210,7 +209,7 @@ fn cpu_ns() -> u64 {
     (used.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(used.tv_nsec as u64)
 }
 
-/// Blocks one after the other, the next one last in the list.
+/// Reads blocks one after the other; the next one is last in the list.
 struct Blocks {
     blocks: Vec<Arc<[u8]>>,
     at: usize,
@@ -240,8 +239,7 @@ impl Read for Blocks {
     }
 }
 
-/// Facts of the machine as the first blocks of a capture: what was stated of everything when the
-/// snapshot was taken, and the kernel's log since.
+/// Facts of the machine as the first blocks of a capture: a snapshot, and the kernel's log since.
 pub fn facts(snapshot: &Snapshot, kernel: &str, stream: u64) -> Arc<[u8]> {
     let mut writer = iowhy_capture::Writer::new(Vec::new(), stream);
     snapshot.emit(&mut writer);
@@ -255,17 +253,17 @@ pub fn facts(snapshot: &Snapshot, kernel: &str, stream: u64) -> Arc<[u8]> {
     std::mem::take(writer.out()).into()
 }
 
-/// A snapshot of what stands around the I/O.
+/// A snapshot of the context of the I/O.
 pub struct Snapshot(Recording);
 
 impl Snapshot {
-    /// Of what a collector emitted, without the kernel's log, which is kept apart.
+    /// From a collector's records, without the kernel's log, which is separate.
     pub fn new(mut recording: Recording) -> Snapshot {
         recording.listings.retain(|listing| listing.source.input != "/dev/kmsg");
         Snapshot(recording)
     }
 
-    /// What it states.
+    /// Its facts.
     pub fn recording(&self) -> &Recording {
         &self.0
     }

@@ -26,27 +26,24 @@ use crate::messages;
 use crate::stop::Stop;
 use crate::watch::{Plan, Watch};
 
-/// The tracer's ring holds 50,000 events, and is counted twice in the resident memory, for it is
-/// mapped twice. It is emptied often enough for a million a second, and less often while little
-/// comes.
+/// The tracer's ring holds 50,000 events, and counts twice in resident memory, because it is mapped
+/// twice. It is emptied often enough for a million a second, and less often at low rates.
 const RING_BYTES: u32 = 4 << 20;
 const BUSY: Duration = Duration::from_millis(40);
 const CALM: Duration = Duration::from_millis(120);
 const CALM_EVENTS: u64 = 2000;
-/// A device's histograms take 72 KiB on each processor, and its unit bounds all memory
-/// (`MemoryMax`). They are needed for what is not reported one by one: of busy devices.
+/// A device's histograms take 72 KiB per CPU, and the systemd unit limits memory (`MemoryMax`).
+/// They are needed for I/Os of busy devices that are not reported individually.
 const HISTOGRAM_BYTES: usize = 96 << 20;
 const SECOND: Duration = Duration::from_secs(1);
-/// Histograms are taken with the second, and not before: a emitting costs a grace period of the
-/// kernel.
+/// Histograms are read once a second, not more often: each time costs an RCU grace period.
 const HISTOGRAMS: Nanos = Nanos(900_000_000);
-/// Temperatures are read so often.
+/// How often temperatures are read.
 const SENSORS: Duration = Duration::from_secs(10);
-/// Lines of the kernel's log that an incident is judged with; two of three may be fields of a
-/// message.
+/// Lines of the kernel's log used to judge an incident; two of three may be fields of a message.
 const KERNEL_LINES: usize = 6000;
 
-/// What one second brought.
+/// The input of one second.
 pub struct Seen {
     /// From the collectors.
     pub second: Second,
@@ -54,7 +51,7 @@ pub struct Seen {
     pub messages: Vec<KernelMessage>,
     /// The share of the last 10 s in which some task waited for I/O.
     pub pressure: Option<f64>,
-    /// Words of `iowhy mark`.
+    /// Texts of `iowhy mark`.
     pub marks: Vec<String>,
     /// Whether `SIGUSR1` came.
     pub signalled: bool,
@@ -66,7 +63,7 @@ pub struct KernelMessage {
     pub device: String,
     /// Its kind and its text.
     pub fact: Fact,
-    /// Whether it may be about a device that was asked for.
+    /// Whether it may be about a selected device.
     pub is_ours: bool,
 }
 
@@ -80,12 +77,12 @@ pub struct Watched {
     pressure: Option<File>,
     marks: Option<Marks>,
     signal: Arc<AtomicBool>,
-    /// The devices that were asked for; all if empty.
+    /// The selected devices; all if empty.
     wanted: Vec<String>,
     /// The names of devices at the start.
     named: NamingFacts,
     snapshot: Snapshot,
-    /// The devices that were there at the last look around, until somebody took them.
+    /// The devices at the last reading, until taken.
     present: Option<HashSet<String>>,
     /// I/Os lost by the tracer.
     pub lost: u64,
@@ -94,7 +91,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Opens all that is watched, which needs rights.
+    /// Opens everything that is watched, which needs privileges.
     ///
     /// # Errors
     /// If nothing can be traced.
@@ -138,17 +135,17 @@ impl Watched {
         Ok(watched)
     }
 
-    /// What the collectors gave.
+    /// The collectors' records.
     pub fn intake(&mut self) -> &mut Intake {
         &mut self.watch.sink
     }
 
-    /// Whether it is over, by its time or by the user.
+    /// Whether it is over: time limit or user.
     pub fn is_over(&self) -> bool {
         self.watch.is_over()
     }
 
-    /// Watches for a second, and empties the tracer's ring as often as what comes makes necessary.
+    /// Watches for a second, and empties the tracer's ring as often as the rate requires.
     ///
     /// # Errors
     /// If a source broke.
@@ -164,7 +161,7 @@ impl Watched {
         })
     }
 
-    /// What came since the last time; decides what of the next second is reported one by one.
+    /// The input since the last call; decides which devices are sampled in the next second.
     ///
     /// # Errors
     /// If the tracer broke.
@@ -186,7 +183,7 @@ impl Watched {
         })
     }
 
-    /// Has requests traced exactly from now on, where the kernel's times do else, or no longer.
+    /// With the kernel's clock: starts or ends exact tracing.
     pub fn trace_exactly(&mut self, exact: bool) {
         if self.is_refused {
             return;
@@ -257,13 +254,13 @@ impl Watched {
                 }
             }
         }
-        // What cannot be read now is not stated.
+        // Facts that cannot be read now are left out.
         let _ = self.watch.collectors.snapshot(&mut recording);
         self.snapshot = Snapshot::new(recording);
         &self.snapshot
     }
 
-    /// What the last look around stated.
+    /// The facts of the last reading.
     pub fn around(&self) -> &Recording {
         self.snapshot.recording()
     }
@@ -275,7 +272,7 @@ impl Watched {
         facts(&self.snapshot, &kernel, now.wall as u64 ^ 1)
     }
 
-    /// The names of all devices, if somebody looked around since the last time.
+    /// The names of all devices, if they were read since the last call.
     pub fn take_present(&mut self) -> Option<HashSet<String>> {
         self.present.take()
     }
@@ -301,10 +298,9 @@ impl Watched {
     }
 }
 
-/// Whether a message of the kernel is about another disk than those asked for. A port or a
-/// controller may
-/// be theirs, and so may any disk where a device made of others is asked for; a loop device that is
-/// gone by now is reported by its name.
+/// Whether a kernel message is about a disk that is not selected. Ports and controllers may belong
+/// to selected disks, and so may any disk if a stacked device is selected; a removed loop device is
+/// known by its name.
 fn is_of_another(device: &str, wanted: &[String]) -> bool {
     let is_loop = |name: &str| name.starts_with("loop");
     let is_made_of_others =
@@ -316,7 +312,7 @@ fn is_of_another(device: &str, wanted: &[String]) -> bool {
         && (is_loop(device) || Path::new("/sys/block").join(device).exists())
 }
 
-/// What a recorder has its collectors do: every I/O and every histogram, the counters each second.
+/// The recorder's plan: every I/O and every histogram, the counters each second.
 fn plan(settings: &Settings) -> Plan {
     Plan {
         trace: Some(TraceMode::Events),

@@ -1,5 +1,5 @@
-//! The one thread that writes to the store. Whoever hands it something never waits: beyond a bound
-//! it is given up and counted, so that a disk that hangs takes its own record only.
+//! The one thread that writes to the store. Callers never wait: beyond a limit items are dropped
+//! and counted, so a hanging disk costs only its own record.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -13,32 +13,32 @@ use iowhy_store::{Bounds, Segment, SegmentName, Store};
 
 use super::clock::Clocks;
 
-/// Things that wait to be written, and their bytes: half a minute of a busy machine.
+/// Maximum queued items and bytes: half a minute of a busy machine.
 const WAITING: usize = 256;
 const WAITING_BYTES: u64 = 24 << 20;
-/// Bytes of seconds and verdicts that the disk refused and that wait until it takes them: minutes
-/// of a busy machine, an hour of a quiet one.
+/// Maximum bytes of seconds and verdicts kept after the disk refused them: minutes of a busy
+/// machine, an hour of a quiet one.
 const REFUSED_BYTES: u64 = 8 << 20;
-/// What was refused is tried again so often.
+/// How often refused writes are retried.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How often the store is looked after, s.
+/// How often the store is maintained, s.
 const TENDED_S: i64 = 60;
 
-/// What is to be written.
+/// An item to write.
 pub enum Write {
     /// Blocks of a second, at this time.
     Second(Vec<u8>, Clocks),
-    /// The next second begins a segment of its own.
+    /// The next second begins a new segment.
     NextSegment,
     /// I/Os of an incident.
     Incident(String, Vec<Arc<[u8]>>),
-    /// All of them are there.
+    /// The end of these I/Os.
     IncidentOver(String),
-    /// What was made of it.
+    /// Its verdict.
     Verdict(String, Vec<u8>),
-    /// What was learned.
+    /// Learned latencies.
     Learned(String),
-    /// Nothing comes any more.
+    /// The end.
     End,
 }
 
@@ -52,40 +52,40 @@ impl Write {
         }
     }
 
-    /// Whether it waits for a disk that refuses it. Single I/Os are too many for that, and what was
-    /// learned is reported again.
+    /// Whether it is kept if the disk refuses it. Single I/Os are too many for that, and learned
+    /// latencies are sent again.
     fn may_wait(&self) -> bool {
         !matches!(self, Write::Incident(..) | Write::Learned(_))
     }
 }
 
-/// What became of it, for everybody to read.
+/// Shared counters of the writer.
 #[derive(Debug, Default)]
 pub struct Written {
     /// Bytes written.
     pub bytes: AtomicU64,
-    /// Bytes that wait.
+    /// Queued bytes.
     pub waiting: AtomicU64,
-    /// Seconds, I/O blocks, verdicts given up because too much was waiting.
+    /// Seconds, I/O blocks and verdicts dropped because the queue was full.
     pub given_up: AtomicU64,
     /// The same because the disk refused (full, gone).
     pub refused: AtomicU64,
     /// Seconds among both.
     pub lost_seconds: AtomicU64,
-    /// Bytes that the store takes.
+    /// The store's size in bytes.
     pub store_bytes: AtomicU64,
-    /// Cells that were added up, segments and incidents that were removed.
+    /// Downsampled cells; removed segments and incidents.
     pub thinned: AtomicU64,
     /// See `thinned`.
     pub removed: AtomicU64,
-    /// When the writer was last done with something, CLOCK_MONOTONIC in s.
+    /// When the writer last finished an item, CLOCK_MONOTONIC in s.
     pub done_s: AtomicI64,
-    /// What the disk said when it refused something last, until it takes everything again.
+    /// The last error of the disk, until it accepts everything again.
     refusal: Mutex<Option<String>>,
 }
 
 impl Written {
-    /// Why nothing can be written, if the disk refuses.
+    /// Why nothing can be written, if writes fail.
     pub fn refusal(&self) -> Option<String> {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -95,19 +95,19 @@ impl Written {
     }
 }
 
-/// The way to the writer.
+/// The queue to the writer.
 #[derive(Clone)]
 pub struct Queue {
     sender: SyncSender<Write>,
-    /// What became of what was handed over.
+    /// Counts of written and dropped items.
     pub written: Arc<Written>,
 }
 
 impl Queue {
-    /// Hands something over, or gives it up.
+    /// Queues an item, or drops it.
     pub fn push(&self, what: Write) {
         let (bytes, second) = (what.bytes(), matches!(what, Write::Second(..)));
-        // Counted before the writer can have it and count it off again.
+        // Counted before the writer can take it and subtract it again.
         let waiting = self.written.waiting.fetch_add(bytes, Relaxed) + bytes;
         let full = waiting > WAITING_BYTES && bytes > 0;
         if full || self.sender.try_send(what).is_err() {
@@ -118,7 +118,7 @@ impl Queue {
     }
 }
 
-/// Starts the writer of a recorder that began at this moment; it shows it is done by ending.
+/// Starts the writer of a recorder that began at this time; it ends when it is done.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -152,14 +152,14 @@ struct Writer {
     bounds: Bounds,
     written: Arc<Written>,
     segment: Option<Segment>,
-    /// When the segment began, as its name says.
+    /// When the segment began, from its name.
     segment_s: i64,
     began: Clocks,
-    /// How long the recorder ran when the last second was handed over, s.
+    /// How long the recorder had run at the last second, s.
     ran_s: i64,
     tended_s: i64,
     incidents: HashMap<String, Segment>,
-    /// What waits for a disk that refused it, in order.
+    /// Items refused by the disk, in order.
     refused: VecDeque<Write>,
     refused_bytes: u64,
 }
@@ -168,7 +168,7 @@ impl Writer {
     fn run(mut self, receiver: &Receiver<Write>) {
         loop {
             let pause = if self.refused.is_empty() { Duration::from_secs(3600) } else { AGAIN };
-            // However it ends, the other side notices by the queue.
+            // However it ends, the other side notices that the queue is closed.
             let over = match receiver.recv_timeout(pause) {
                 Ok(Write::End) => true,
                 Ok(what) => {
@@ -187,19 +187,19 @@ impl Writer {
         }
     }
 
-    /// Takes what was handed over: it comes after what waits already.
+    /// Takes an item: it is written after those that wait already.
     fn take(&mut self, what: Write) {
         let bytes = what.bytes();
         let waits = !self.refused.is_empty();
         if waits && (!what.may_wait() || self.refused_bytes + bytes > REFUSED_BYTES && bytes > 0) {
-            // The one that came last goes: what came before shows how to read it.
+            // The newest one is dropped: it cannot be read without the earlier ones.
             return self.lose(&what);
         }
         self.refused_bytes += bytes;
         self.refused.push_back(what);
     }
 
-    /// Writes what waits, until the disk refuses something.
+    /// Writes waiting items until the disk refuses one.
     fn catch_up(&mut self) {
         while let Some(what) = self.refused.pop_front() {
             let bytes = what.bytes();
@@ -240,7 +240,7 @@ impl Writer {
         self.tend();
     }
 
-    /// What was recorded comes first, then after how much time: that can be estimated.
+    /// Records first, then ages, which can be estimated.
     fn write(&mut self, what: &Write) -> io::Result<()> {
         self.put(what)?;
         self.store.keep_ages();
@@ -263,7 +263,7 @@ impl Writer {
                 blocks.iter().try_for_each(|block| file.append(block))
             }
             Write::IncidentOver(id) => {
-                // Whether the disk took it or not, it is over.
+                // Done, whether the disk accepted it or not.
                 if self.incidents.remove(id).is_some_and(|file| file.sync().is_err()) {
                     self.written.refused.fetch_add(1, Relaxed);
                 }

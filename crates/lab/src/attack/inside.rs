@@ -56,7 +56,7 @@ const CALLS: [Call; 9] = [
     ("TIOCSTI", 16, &[Number(0), Number(0x5412), Text("x")], true),
 ];
 
-/// What came of the calls.
+/// The results of the calls.
 struct Tried {
     /// What each gave, up to one that the program did not survive.
     results: Vec<i64>,

@@ -1,4 +1,4 @@
-//! What a recorder's store holds, asked from outside: of one that is attacked, and of one in a
+//! The content of a recorder's store, read from outside: for an attacked one, and for one in a
 //! guest.
 
 use std::collections::BTreeSet;

@@ -219,8 +219,8 @@ impl Field<'_> {
             )?;
             row.inputs += 1;
             let failed = self.run("why --json {in}", "input", true)?;
-            let line_text = std::fs::read_to_string(self.at("stdout"))?;
-            let blames = line_text
+            let report_text = std::fs::read_to_string(self.at("stdout"))?;
+            let blames = report_text
                 .split("\"verdict\": \"")
                 .skip(1)
                 .filter_map(|rest| rest.split('"').next());
@@ -269,9 +269,9 @@ impl Field<'_> {
                 std::process::Command::new("sh").args(["-c", script]).env("GROUP", &group).output();
             let failed = self.run("why --for 1s --json", "input", true)?;
             std::fs::remove_dir(&group)?;
-            let line_text = std::fs::read_to_string(self.at("stdout"))?;
+            let report_text = std::fs::read_to_string(self.at("stdout"))?;
             // Of other disks the machine's log may have something to say, rightly.
-            let report: serde_json::Value = serde_json::from_str(&line_text).unwrap_or_default();
+            let report: serde_json::Value = serde_json::from_str(&report_text).unwrap_or_default();
             let of_a_message = |finding: &serde_json::Value| {
                 let device = finding["device"].as_str().unwrap_or_default();
                 let verdict = finding["verdict"].as_str().unwrap_or_default();
@@ -281,7 +281,7 @@ impl Field<'_> {
             let findings = report["findings"].as_array();
             let reported = ["sector 7 op 0x0", "[sda] tag#3", "I/O 27 QID 3"];
             let believed = findings.is_none_or(|all| all.iter().any(of_a_message))
-                || reported.iter().any(|words| line_text.contains(words));
+                || reported.iter().any(|words| report_text.contains(words));
             row.ran(failed.or(believed.then(|| format!("`{message}` is believed"))));
         }
         Ok(Some(row))

@@ -1,5 +1,5 @@
 //! A recorder's store in which others put things: links, pipes, foreign files, damaged blocks,
-//! verdicts that are none.
+//! invalid verdicts.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use iowhy_model::Random;
 use super::folders::{GOOD, SECRET};
 use super::{AttackRow, Field};
 
-const STORES: &str = "stores with links, FIFOs, damaged blocks and verdicts that are none";
+const STORES: &str = "stores with links, FIFOs, damaged blocks and invalid verdicts";
 /// What a store begins with (`store.rs` of iowhy-store).
 const MARK: (&str, &str) = ("iowhy-store", "iowhy flight recorder, store 1\n");
 /// When its segments began: one is as late as a name can say.

@@ -12,7 +12,7 @@ pub const HARMS: &[(&str, Harm)] = &[
         text[..random.place(text.len().max(1)).min(text.len())].to_vec()
     }),
     ("lines dropped, doubled and swapped", shuffled),
-    ("one number made none", one_number),
+    ("one number made invalid", one_number),
     ("numbers made absurd", |text, _, random| numbers(text, random, 8)),
     ("control characters in names", names),
     ("fields taken out", |text, _, random| {

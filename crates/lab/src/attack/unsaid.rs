@@ -1,4 +1,4 @@
-//! Every number of every sample made none in turn: a record may be lost by that, but not unsaid.
+//! Makes every number of every sample invalid in turn: a lost record must be reported.
 //!
 //! Digits of a name (`sda1`, `pread64`) are not a number: another name may make another record of
 //! it.
@@ -11,7 +11,8 @@ use super::AttackRow;
 use super::texts::places;
 
 /// The attack's name.
-const UNSAID: &str = "each number of each sample made none in turn: a record lost unsaid";
+const UNSAID: &str =
+    "each number of each sample made invalid in turn: a record lost without a report";
 /// What is written in its place: what tools print when a division or a counter fails, and what they
 /// print for nothing.
 const ODD: [&str; 6] = ["nan", "inf", "*****", "-1", "-", "N/A"];

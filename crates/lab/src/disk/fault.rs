@@ -44,7 +44,7 @@ pub enum Fault {
         /// Where.
         zone: Zone,
     },
-    /// From the start everything takes so many times as long.
+    /// Everything takes this many times as long from the start.
     Slow {
         /// The factor, above 1.
         factor: f64,
@@ -128,7 +128,7 @@ pub(super) struct FaultsAtWork<'a> {
 }
 
 impl FaultsAtWork<'_> {
-    /// What was healthy service since `begun` takes longer because of slowness and heat.
+    /// Service since `begun`, extended by slowness and heat.
     pub(super) fn prolong(&self, served: &mut Service, begun: u64) {
         let healthy = served.due.saturating_sub(begun);
         let longer = |factor: f64| (healthy as f64 * (factor - 1.0)) as u64;

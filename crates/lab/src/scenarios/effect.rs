@@ -1,5 +1,5 @@
-//! What befalls a request beside what the disk models do: faults of links, caches, sectors and
-//! power states, which the models of [`crate::disk`] do not know.
+//! Effects on requests beyond the disk models: faults of links, caches, sectors and power states,
+//! which the models of [`crate::disk`] do not know.
 //!
 //! Each is a small machine with a state of its own. A [`DiskWithEffects`] is a disk and what it
 //! has.
@@ -58,7 +58,7 @@ pub enum Effect {
     Together(Vec<(u64, u64)>, f64),
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     pub(super) due: u64,
@@ -67,7 +67,7 @@ pub(super) struct Outcome {
     pub(super) waited: u64,
 }
 
-/// A disk and what it suffers from.
+/// A disk and its effects.
 pub(super) struct DiskWithEffects {
     disk: Disk,
     pub(super) effects: Vec<Effect>,

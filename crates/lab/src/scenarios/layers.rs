@@ -1,4 +1,4 @@
-//! Scenarios whose disk is a guest of the network, or well below those who wait.
+//! Scenarios with a network disk, or with a delay above a healthy disk.
 
 use iowhy_model::{Medium, Op};
 

@@ -1,4 +1,4 @@
-//! Streams of requests: who asks for what, where and when.
+//! Streams of requests: sender, operation, place and time.
 
 use iowhy_model::{Flags, Op};
 
@@ -32,7 +32,7 @@ pub enum Pace {
     Batches(f64, usize, f64),
 }
 
-/// Somebody who asks.
+/// A sender.
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// Read, write or discard.
@@ -65,7 +65,7 @@ pub struct Stream {
 /// A request and what became of it; times in ns.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Done {
-    /// What it asked for.
+    /// The request's properties.
     pub op: Op,
     /// Its flags.
     pub flags: Flags,
@@ -81,7 +81,7 @@ pub struct Done {
     pub issued: u64,
     /// When it was answered.
     pub completed: u64,
-    /// Who asked.
+    /// The sender.
     pub comm: &'static str,
     /// Its process.
     pub pid: u32,
@@ -108,7 +108,7 @@ impl Done {
 /// A system call and what it took; times in ns.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Call {
-    /// What it did.
+    /// The call.
     pub op: Op,
     /// How much.
     pub bytes: u32,
@@ -116,7 +116,7 @@ pub struct Call {
     pub start: u64,
     /// When it returned.
     pub end: u64,
-    /// Who made it.
+    /// The caller.
     pub comm: &'static str,
     /// Its process.
     pub pid: u32,
@@ -164,13 +164,13 @@ impl<'a> Flow<'a> {
         self.ready.iter().copied().min().unwrap_or(u64::MAX)
     }
 
-    /// When what it sends at that time was wished for.
+    /// The intended time of a request sent at this time.
     pub(super) fn wished(&self, due: u64) -> u64 {
         let slot = self.ready.iter().position(|ready| *ready == due);
         slot.and_then(|slot| self.wished.get(slot).copied().flatten()).unwrap_or(due)
     }
 
-    /// A limit holds back until later what was to be sent.
+    /// A limit delays the request.
     pub(super) fn hold(&mut self, due: u64, until: u64) {
         let Some(slot) = self.ready.iter().position(|ready| *ready == due) else { return };
         self.wished[slot].get_or_insert(due);
@@ -182,7 +182,7 @@ impl<'a> Flow<'a> {
         self.wished(due) != due
     }
 
-    /// What it asks for next.
+    /// The next request.
     pub(super) fn ask(&mut self, room: u64, chance: &mut Chance) -> (Op, u64, u32) {
         let stream = self.stream;
         let room = stream.within.unwrap_or(room).max(1 << 25);

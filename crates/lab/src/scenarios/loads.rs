@@ -1,4 +1,4 @@
-//! Scenarios whose disk is well and whose load is not.
+//! Scenarios with a healthy disk and a harmful load.
 
 use iowhy_model::Op;
 
@@ -121,7 +121,7 @@ fn plan(verdict: &'static str, disk: Setup, chance: &mut Chance) -> Plan {
         Pace::Batches(_, count, _) => count,
         _ => 0,
     });
-    // Who listed less than two batches saw no bursts.
+    // A listing of less than two batches shows no bursts.
     let least = 2 * batch.max().unwrap_or(0);
     let listed = (chance.scale(150.0, 4000.0) as usize).max(least);
     Plan::of(Truth::sound(verdict), disk, chance.even(6.0, 30.0), listed)

@@ -21,7 +21,7 @@ pub struct Case {
     pub seed: u64,
 }
 
-/// What the judge made of a scenario at a level.
+/// The judgement of a scenario at a level.
 #[derive(Clone, Debug)]
 pub struct CaseVerdict {
     /// `device.retry/mild:17`.
@@ -66,7 +66,7 @@ pub struct CaseVerdict {
 pub struct Opinion {
     /// How rich the input was.
     pub level: Level,
-    /// What it says.
+    /// The verdict.
     pub verdict: &'static str,
     /// Its confidence as weighed.
     pub confidence: f64,
@@ -289,7 +289,7 @@ impl Case {
     }
 }
 
-/// What is right of a scenario at a level.
+/// The right answers for a scenario at a level.
 struct Answers<'a> {
     truth: &'a Truth,
     scenario: &'a Scenario,

@@ -48,7 +48,7 @@ const COLLECTIONS: [(&str, &str); 24] = [
 pub struct PublishedCase {
     /// Its number and what it shows.
     pub name: String,
-    /// What was the case, in the words of the list.
+    /// The cause, as in the list.
     pub label: String,
     /// The verdict an ideal diagnosis gives first.
     pub expected: String,
@@ -64,7 +64,7 @@ pub struct PublishedCase {
     pub listings: Vec<(String, Vec<u8>)>,
 }
 
-/// What became of a capture.
+/// The result of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {
     /// The first verdict is one of those expected.
@@ -95,7 +95,7 @@ impl Grade {
     }
 }
 
-/// What the judge said of a published capture.
+/// The judgement of a published capture.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The first verdict.
@@ -108,7 +108,7 @@ pub struct Answer {
     pub grade: Grade,
     /// Listings that were read, of how many.
     pub read: (usize, usize),
-    /// The richest level of what was read.
+    /// The highest level of detail that was read.
     pub level: Option<Level>,
     /// Whether a disk is accused, aloud, that is well.
     pub accuses: Option<String>,
@@ -312,7 +312,7 @@ pub fn pasted(collection: &Path) -> io::Result<Vec<PublishedCase>> {
 /// The table of captures, case by case, and its totals.
 pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
     let mut out = format!(
-        "## {title}\n\n| case | what was | sure | expected | answer | confidence | device | read | grade | accuses wrongly |\n\
+        "## {title}\n\n| case | cause | certainty | expected | answer | confidence | device | read | grade | accuses wrongly |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     );
     let reported: Vec<(&PublishedCase, Answer)> =
@@ -438,8 +438,8 @@ fn notes(pasted: &[PublishedCase], kept: &[PublishedCase]) -> String {
         return String::new();
     }
     format!(
-        "Of the {} unread, {} stand in the layout of their tool in the tables above, and are read there: here the collector \
-         noted their figures (`biosnoop lat_ms: 1.60 16.98 10.31`), as no tool prints them and nobody pastes them.\n\n",
+        "Of the {} unread, {} are read in the layout of their tool in the tables above: here the collector \
+         noted only their values (`biosnoop lat_ms: 1.60 16.98 10.31`), which no tool prints.\n\n",
         unread.len(),
         unread.iter().filter(read).count()
     )
@@ -455,8 +455,8 @@ pub fn published_tables(collections: &[PathBuf]) -> io::Result<String> {
         all.iter().filter(|case| case.collection() == part).cloned().collect()
     };
     let mut out = String::from(
-        "# Published captures\n\nWhat the judge says of captures that people published and whose cause is known. \
-         Written by `lab published`. The listings lie in `crates/lab/published/`; what is called pasted was \
+        "# Published captures\n\nVerdicts on published captures with a known cause. \
+         Written by `lab published`. The listings are in `crates/lab/published/`; pasted ones were \
          read from the collections, each fenced block as a file.\n\n",
     );
     for (letters, title) in COLLECTIONS {

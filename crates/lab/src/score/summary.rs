@@ -8,11 +8,11 @@ use super::calibration::{Reliability, brier, covered};
 /// A verdict's counts.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Class {
-    /// Expected and said.
+    /// Expected and reported.
     pub hits: usize,
     /// Said and not expected.
     pub false_alarms: usize,
-    /// Expected and not said.
+    /// Expected and not reported.
     pub misses: usize,
     /// Neither.
     pub rest: usize,

@@ -75,9 +75,7 @@ pub(super) fn reliability(score: &Score) -> String {
             after.under,
         );
     }
-    out.push_str(
-        "by chance: what a judge whose confidences are all true would show with as many answers\n",
-    );
+    out.push_str("by chance: the value that true confidences show with as many answers\n");
     out
 }
 

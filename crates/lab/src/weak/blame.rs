@@ -1,6 +1,6 @@
-//! Whom does it blame? Healthy, the load or the device, over scenarios that the judge was not tuned
-//! on: another simulator, other ranges, mixed loads, writeback, scrubs in the background, caches,
-//! cloud jitter. To show nothing counts as a miss.
+//! What does it blame? Healthy, load or device, over scenarios that the judge was not tuned on:
+//! another simulator, other ranges, mixed loads, writeback, scrubs in the background, caches, cloud
+//! jitter. To show nothing counts as a miss.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ use crate::score::of_all;
 /// Which author's worlds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum World {
-    /// Faults that nobody overlooks.
+    /// Gross faults.
     Plain,
     /// Faults as their users feel them ([`felt`]): of a part of the requests or of the time, and of
     /// any size.
@@ -188,7 +188,7 @@ impl Scenario {
     pub fn text(&self, shown: Shown) -> (&'static str, String) {
         match shown {
             Shown::Averages => ("iostat.txt", iostat(&self.ios, self.disk)),
-            // Half of those who paste one paste the command as well.
+            // Half of all pasted captures include the command.
             Shown::Histogram => {
                 let command = self.ios.len().is_multiple_of(2);
                 ("biolatency.txt", biolatency(&self.ios, self.disk, command))
@@ -213,7 +213,7 @@ impl Scenario {
     }
 }
 
-/// Whom the first finding blames, if it says anything.
+/// What the first finding blames, if there is one.
 pub fn blamed(findings: &[Finding]) -> Option<Side> {
     let first = findings.first()?;
     match first.blames() {

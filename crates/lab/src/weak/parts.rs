@@ -1,11 +1,11 @@
-//! What scenarios of blame are made of: devices, who asks of them, and the truth.
+//! Building blocks of blame scenarios: devices, senders, and the truth.
 
 use iowhy_model::Medium;
 
 use super::queue::{Asker, Io, Pace};
 use crate::scenarios::Chance;
 
-/// Who is to blame.
+/// What is to blame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// Nobody.
@@ -110,7 +110,7 @@ impl ClassService {
     }
 }
 
-/// Somebody who asks, with a process of its own.
+/// A sender with its own process.
 pub fn asks(comm: &'static str, writes: bool, bytes: u32, onwards: bool, pace: Pace) -> Asker {
     let pid = 300 + comm.len() as u32;
     Asker { comm, pid, writes, bytes, onwards, pace }

@@ -15,7 +15,7 @@ pub enum Pace {
     Batches(usize, f64),
 }
 
-/// Somebody who asks.
+/// A sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker {
     /// The program's name.
@@ -35,7 +35,7 @@ pub struct Asker {
 /// A request and its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Io {
-    /// Who asked.
+    /// The sender.
     pub comm: &'static str,
     /// Its process.
     pub pid: u32,

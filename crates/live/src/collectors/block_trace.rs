@@ -84,30 +84,28 @@ use crate::{Collector, Error, clock};
 /// Its name in the list of collectors.
 pub const NAME: &str = "block-trace";
 
-/// What is reported of devices whose events are sampled.
+/// The note on devices whose events are sampled.
 const THINNED: &str = "on busy devices, only slow I/Os and a sample of the others, each with its \
                        weight, are reported individually; all others are counted in histograms";
 
-/// What is reported of the kernel's times where it reads its clock once for a batch.
+/// The note on the kernel's times, if it reads its clock once for a batch.
 const KERNEL_TIMES: &str = "times are those that the kernel keeps in each request (`--clock \
                             kernel`): since Linux 6.9 it reads its clock once for a batch, so \
                             queue time (Q2D) of a batch is 0 and counted as device time (D2C)";
 
-/// Where the running system shows its devices.
+/// The sysfs folder of the running system.
 const SYS: &str = "/sys";
-/// Histograms are emitted at most this often unless told: each emitting waits for a grace period of
-/// the kernel.
+/// Histograms are emitted at most this often by default: each time waits for an RCU grace period.
 const HISTOGRAM_PAUSE: Nanos = Nanos(100_000_000);
-/// The programs are reported the time so often, and counts of requests are read, but not more often
-/// than histograms: that is a call of the kernel for each device and operation, which adds up what
-/// all processors have.
+/// How often the programs are given the time and request counts are read, but not more often than
+/// histograms: that is a system call for each device and operation, which sums over all CPUs.
 const TALLY_PAUSE: Nanos = Nanos(100_000_000);
 /// How often new devices are looked for.
 const DEVICE_PAUSE: Nanos = Nanos(1_000_000_000);
 /// log2 of the least and greatest number of sets for requests in flight (704 bytes each).
 const SET_BITS: (u32, u32) = (10, 14);
 
-/// What the kernel hands over.
+/// What the kernel sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceMode {
     /// One record per request.
@@ -122,19 +120,19 @@ pub enum TraceClock {
     /// The tracer, at the start, the issue and the completion of each request.
     #[default]
     Exact,
-    /// The kernel, for its own statistics: one probe at the completion finds both times in the
-    /// request. It knows neither process nor depth nor what came before the request.
+    /// The kernel, for its own statistics: one probe at the completion reads both times from the
+    /// request. Process, depth and B2Q are unknown.
     Kernel,
-    /// The kernel, and the tracer in turns that [`BlockTrace::take_turn`] gives it. The depth is
-    /// not known then either.
+    /// The kernel, and the tracer in the turns of [`BlockTrace::take_turn`]. The depth is unknown
+    /// here, too.
     ByTurns,
 }
 
 /// What to trace, and how.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TraceOptions {
-    /// Who reads the clock. The kernel's leaves out `before`, `files` and `stacks`, and refuses a
-    /// filter by process.
+    /// Who reads the clock. With the kernel's clock `before`, `files` and `stacks` have no effect,
+    /// and a filter by process is refused.
     pub clock: TraceClock,
     /// Single events or histograms.
     pub mode: TraceMode,
@@ -142,36 +140,35 @@ pub struct TraceOptions {
     pub devices: Vec<(u32, u32)>,
     /// Only these operations; all if empty.
     pub ops: Vec<Op>,
-    /// Which requests. Events slower than a limit come with the histograms of all, in a listing of
-    /// their own.
+    /// The filter. With a latency limit the histograms of all requests are in a separate listing.
     pub filter: TraceFilter,
     /// Also the time before the request, from the arrival of its bio (B2Q).
     pub before: bool,
-    /// Also who pays: the control group each bio is charged to.
+    /// Also the control group that each bio is charged to.
     pub cgroups: bool,
-    /// Events only: also the file whose pages they read or write, as far as that can be known.
+    /// Events only: also the file whose pages they read or write, if it can be known.
     pub files: bool,
-    /// Events only: also count them by the stack of the task that sent them.
+    /// Events only: also count them by the stack of the submitting task.
     pub stacks: bool,
     /// Have the kernel count the time spent in the programs (needs CAP_SYS_ADMIN).
     pub count_cost: bool,
-    /// Events only: also the histograms of all requests, whether their event found room or not.
+    /// Events only: also the histograms of all requests, including those whose event did not fit
+    /// into the ring.
     pub count_all: bool,
-    /// With it: events of busy devices may be sampled ([`BlockTrace::thin`]).
+    /// With `count_all`: events of busy devices may be sampled ([`BlockTrace::thin`]).
     pub may_thin: bool,
     /// Events only: size of the ring buffer; rounded up to a power of two.
     pub ring_bytes: u32,
     /// Histograms are emitted at most this often.
     pub histogram_pause: Nanos,
-    /// Kernel memory that histograms may take, bytes. Where there are too many devices and
-    /// processors for that, those that did most I/O so far have histograms, one at least; of the
-    /// others only events tell.
+    /// Maximum kernel memory of histograms, bytes. If there are too many devices and CPUs, only the
+    /// devices with most I/O so far have histograms, at least one; the others have events only.
     pub histogram_bytes: usize,
 }
 
 impl TraceOptions {
     /// All devices and operations; a ring of 8 MiB, which holds 100,000 events; histograms of 1
-    /// GiB, which is that of 100 devices on 190 processors.
+    /// GiB, enough for 100 devices on 190 CPUs.
     pub fn new(mode: TraceMode) -> Self {
         TraceOptions {
             clock: TraceClock::Exact,
@@ -192,7 +189,7 @@ impl TraceOptions {
         }
     }
 
-    /// Whether histograms are made of events, as far as these are sent.
+    /// Whether histograms are computed from the events that were sent.
     fn counts_events(&self) -> bool {
         self.mode == TraceMode::Events && self.count_all && self.filter.over.is_none()
     }
@@ -212,7 +209,8 @@ impl TraceOptions {
             over_ns: self.filter.over.map_or(0, |over| over.ns().max(0) as u64),
             ops_wanted: ops.iter().map(bit).sum(),
             every_device: watched.every,
-            // A page at least; 1 GiB is the most the kernel's power of two leaves for a u32.
+            // At least a page, at most 1 GiB, the largest power of two that the kernel accepts in a
+            // u32.
             ring_bytes: self.ring_bytes.clamp(4096, 1 << 30).next_power_of_two(),
             set_bits: watched.requests(Path::new(SYS)).next_power_of_two().ilog2(),
             place_bits: watched.place_bits,
@@ -242,11 +240,11 @@ pub struct BlockTrace {
     stacks: Option<Stacks>,
 }
 
-/// What a tracer has while it is attached.
+/// State of an attached tracer.
 #[derive(Debug)]
 struct AttachedState {
     programs: Programs,
-    /// While it is open, the kernel counts the time spent in programs.
+    /// While this is open, the kernel counts the time spent in BPF programs.
     counting: Option<OwnedFd>,
     watched: WatchList,
     reader: RecordReader,
@@ -256,7 +254,7 @@ struct AttachedState {
     histogram_pause: Nanos,
     counts_events: bool,
     thinned: ThinListing,
-    /// Requests without an event, as of the last emitting of histograms.
+    /// Requests without an event when histograms were last emitted.
     unsent: u64,
     began: Time,
     looked: Time,
@@ -264,16 +262,16 @@ struct AttachedState {
     reported: Time,
 }
 
-/// The events of devices that were sampled, in a listing of their own.
+/// The listing of events of sampled devices.
 #[derive(Debug)]
 struct ThinListing {
-    /// Who speaks in it.
+    /// Its source.
     source: Source,
-    /// The listing, once there was any.
+    /// The listing, once it has begun.
     listing: Option<usize>,
     /// When the watch began.
     began: Time,
-    /// Row and operation of what is sampled now, and of what was in the running stretch.
+    /// Row and operation that are sampled now, and those sampled in the current interval.
     now: BTreeSet<(usize, usize)>,
     lately: BTreeSet<(usize, usize)>,
 }
@@ -286,7 +284,7 @@ impl ThinListing {
         ThinListing { source, listing: None, began, now, lately }
     }
 
-    /// Goes on in its listing, or begins it.
+    /// Continues its listing, or begins it.
     fn resume(&mut self, sink: &mut dyn Sink) {
         match self.listing {
             Some(listing) => sink.resume(listing),
@@ -298,7 +296,7 @@ impl ThinListing {
         }
     }
 
-    /// Emits what the kernel counted of them in a stretch that is over.
+    /// Emits what the kernel counted for them in a completed interval.
     fn emit(&mut self, unsent: Vec<Distribution>, watched: &WatchList, sink: &mut dyn Sink) {
         let lately = std::mem::replace(&mut self.lately, self.now.clone());
         let is_of = |sink: &mut dyn Sink, one: &Distribution| {
@@ -329,32 +327,32 @@ impl BlockTrace {
         }
     }
 
-    /// What each stack sent since the last time, the longest time in all first, and how many I/Os
-    /// had no stack; if stacks were asked for.
+    /// I/Os by stack since the last call, the longest summed latency first, and the number of I/Os
+    /// without a stack; `None` unless stacks are recorded.
     pub fn take_stacks(&mut self) -> (Vec<StackCount>, u64) {
         self.stacks.as_mut().map(Stacks::take).unwrap_or_default()
     }
 
-    /// Whether this kernel reads its clock once for a batch of requests, so that the wait it counts
-    /// itself (await) is too high.
+    /// Whether this kernel reads its clock once for a batch of requests, so that its own await is
+    /// too high.
     pub fn plug_clock(&self) -> bool {
         self.plug_clock
     }
 
-    /// What the programs cost, as of the end, if it was asked for.
+    /// The cost of the programs at the end, if it was measured.
     pub fn cost(&self) -> Option<Cost> {
         self.cost
     }
 
-    /// Time in the programs since they were loaded, as far as the kernel counted it
+    /// Time in the programs since they were loaded, if the kernel counted it
     /// (`kernel.bpf_stats_enabled`).
     pub fn time_spent(&self) -> Duration {
         let spent = self.running.as_ref().map_or(0, |running| running.programs.time_spent().0);
         Duration::from_nanos(spent)
     }
 
-    /// From now on reports a device's operation only what is slow and a sample of the rest, or all
-    /// again. Histograms are of all requests in any case.
+    /// From now on reports only slow requests and a sample of the others for this device and
+    /// operation, or all again. Histograms always count all requests.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -378,7 +376,8 @@ impl BlockTrace {
         Ok(())
     }
 
-    /// With [`TraceClock::ByTurns`]: from now on the tracer reads the clock itself, or no longer.
+    /// With [`TraceClock::ByTurns`]: starts or ends a turn, in which the tracer reads the clock
+    /// itself.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -386,7 +385,7 @@ impl BlockTrace {
         self.running.as_mut().map_or(Ok(()), |running| running.programs.take_turn(exact))
     }
 
-    /// What became of every request so far, as of the last poll, by device and operation.
+    /// Counts of all requests up to the last poll, by device and operation.
     pub fn request_counts(&self) -> &[(String, Op, RequestCounts)] {
         &self.counts
     }
@@ -426,14 +425,14 @@ impl Collector for BlockTrace {
         let mut in_flight: Vec<u64> =
             looks.map(|((a, b), c)| AtWork::over(&[*a, *b, *c])).collect();
         if settings.kernel_times {
-            // The times of those are in them.
+            // The kernel's times include those of these requests.
             in_flight.clear();
         }
         self.stacks = settings.stacks.then(Stacks::new);
         let Settings { events, histograms, kernel_times, .. } = settings;
         let seen = Seen { events, histograms, kernel_times };
         let began = clock::now();
-        // Nothing can fail from here on, so no listing is opened in vain.
+        // Nothing can fail after this, so no empty listing is opened.
         let counted = settings.histograms.then(|| {
             (
                 sink.begin(source(Level::B, &shape)),
@@ -499,8 +498,8 @@ impl Collector for BlockTrace {
 }
 
 impl AttachedState {
-    /// Emits what came since the last time: events, losses, and histograms if it is time, or if the
-    /// watch was over at `over`.
+    /// Emits everything since the last call: events, losses, and histograms if they are due or the
+    /// watch ended at `over`.
     fn emit(
         &mut self,
         sink: &mut dyn Sink,
@@ -546,7 +545,8 @@ impl AttachedState {
         let pause = TALLY_PAUSE.max(self.histogram_pause);
         if is_due || now - self.tallied >= pause || over.is_some() {
             self.tallied = now;
-            // Losses of both go to the events, if there are any: they are about the same requests.
+            // Losses go to the listing of events, if there is one: both listings are about the same
+            // requests.
             if let Some(listing) =
                 self.events.or(self.counted.as_ref().map(|(listing, _)| *listing))
             {
@@ -563,7 +563,7 @@ impl AttachedState {
             let unsent = counted.emit(&mut self.programs, &self.watched, sink, ending)?;
             sink.source().watched = Some(now - self.began);
             self.thinned.emit(unsent, &self.watched, sink);
-            // What is stated next is about the events, if there are any.
+            // The facts that follow belong to the events, if there are any.
             if let Some(listing) = self.events {
                 sink.resume(listing);
             }
@@ -580,7 +580,7 @@ impl AttachedState {
         self.watched.look_for_more(&mut self.programs)
     }
 
-    /// Says of which devices only one time is known.
+    /// Adds a note on devices for which only one time is known.
     fn note_bios(&self, sink: &mut dyn Sink) {
         let seen: Vec<String> = self.counts.all(&self.watched).into_iter().map(|t| t.0).collect();
         for device in self.watched.devices.iter().filter(|device| device.without_requests) {

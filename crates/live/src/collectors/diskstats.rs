@@ -40,10 +40,10 @@ pub struct DiskStats {
     root: Option<PathBuf>,
     listing: usize,
     began: Time,
-    /// When the counters were read last, and what they were.
+    /// The last reading of the counters and its time.
     read: Time,
     before: HashMap<String, Counters>,
-    /// Lines of /proc/diskstats as they were, and what they say; nothing of a partition.
+    /// The last lines of /proc/diskstats and their values, without partitions.
     lines: HashMap<String, (String, Option<Counters>)>,
 }
 
@@ -69,7 +69,7 @@ impl DiskStats {
             let name = |line: &'_ str| line.split_ascii_whitespace().nth(2).map(str::to_string);
             text.lines().filter_map(move |line| Some((name(line)?, line)))
         };
-        // One look at the folder: a machine may have hundreds of devices.
+        // Reads the folder once: a machine may have hundreds of devices.
         let is_news = named().any(|(name, _)| !self.lines.contains_key(&name));
         let whole = if is_news { whole_disks() } else { HashSet::new() };
         let mut before = std::mem::take(&mut self.lines);
@@ -106,7 +106,7 @@ impl Collector for DiskStats {
         // The kernel sums milliseconds.
         source.resolution = Some(Nanos(1_000_000));
         self.listing = sink.begin(source);
-        // Copies in a folder may be of any machine.
+        // Copies in a folder may be from any machine.
         if self.root.is_none() {
             clock::state(sink, self.began);
         }
@@ -185,7 +185,7 @@ fn of_folder(root: &Path) -> Result<Vec<Counters>, Error> {
     let mut found = Vec::new();
     for entry in fs::read_dir(&folder).map_err(|cause| broken(&folder, cause))? {
         let path = entry.map_err(|cause| broken(&folder, cause))?.path();
-        // A device may go while it is read; then it is not there.
+        // A device may disappear while it is read; it is then left out.
         let text = foreign_files::text(&path.join("stat")).unwrap_or_default();
         found.extend(devices::name_of(&path).and_then(|name| parse_stat(&name, &text)));
     }

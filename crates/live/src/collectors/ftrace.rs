@@ -37,7 +37,7 @@ pub const NAME: &str = "ftrace";
 
 /// Where tracefs is mounted, the newer place first.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-/// The events it cannot do without, and those it uses where they are.
+/// The required events, and the optional ones.
 const NEEDED: [&str; 2] = ["block_rq_issue", "block_rq_complete"];
 const WELCOME: [&str; 4] =
     ["block_io_start", "block_rq_insert", "block_rq_requeue", "block_rq_merge"];
@@ -45,9 +45,9 @@ const WELCOME: [&str; 4] =
 const BUFFER_KIB: &str = "4096";
 /// `O_NONBLOCK` of Linux on all architectures but alpha, mips, parisc and sparc.
 const NONBLOCK: i32 = 0o4000;
-/// The instances' common beginning; the rest is the number of the process.
+/// The common prefix of instances; the rest is the process id.
 const INSTANCE: &str = "iowhy-";
-/// Names tried for one process: others of that number live in other PID namespaces.
+/// Names tried for one process: another PID namespace may have the same process id.
 const NAMES: u32 = 16;
 
 /// The block events of the kernel.
@@ -57,8 +57,8 @@ pub struct Ftrace {
 }
 
 struct AttachedState {
-    // Closed before the instance goes: the kernel keeps an instance with an open pipe (EBUSY), and
-    // fields are dropped in the order in which they stand here.
+    // Closed before the instance is removed: the kernel refuses to remove an instance with an open
+    // pipe (EBUSY), and fields are dropped in declaration order.
     pipe: File,
     instance: Instance,
     reader: Box<dyn Reader>,
@@ -67,11 +67,11 @@ struct AttachedState {
     began: Time,
 }
 
-/// A trace instance that goes with its owner.
+/// A trace instance that is removed with its owner.
 struct Instance(Option<PathBuf>);
 
 impl Instance {
-    /// A new one, with a name that nobody has.
+    /// Creates one with an unused name.
     fn make(instances: &Path) -> Result<Instance, Error> {
         let process = std::process::id();
         let names = std::iter::once(format!("{INSTANCE}{process}"))
@@ -81,7 +81,7 @@ impl Instance {
             let folder = instances.join(name);
             match fs::create_dir(&folder) {
                 Ok(()) => return Ok(Instance(Some(folder))),
-                // Of a process with the same number in another PID namespace.
+                // It belongs to a process with the same id in another PID namespace.
                 Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
                     refused = Some(broken(&folder, cause));
                 }
@@ -108,15 +108,15 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         if let Some(folder) = self.0.take() {
-            // Only where no `end` was reached: the next run removes what stays, and shows it.
+            // Only if `end` was not reached: the next run removes what is left, and reports it.
             let _ = remove(&folder);
         }
     }
 }
 
 /// Removes an instance: the kernel switches its events off and frees its buffers
-/// (`__remove_instance` of kernel/trace/trace.c). One that somebody reads is refused with EBUSY, so
-/// that a look at it by another program is waited for.
+/// (`__remove_instance` of kernel/trace/trace.c). The kernel returns EBUSY while another program
+/// reads it, so removal is retried.
 fn remove(folder: &Path) -> Result<(), Error> {
     let mut tries = 0;
     loop {
@@ -141,7 +141,7 @@ impl std::fmt::Debug for Ftrace {
 }
 
 impl Ftrace {
-    /// Of these whole disks, by major and minor; of all if there are none.
+    /// Traces these whole disks, by major and minor; all if there are none.
     pub fn new(devices: Vec<(u32, u32)>) -> Ftrace {
         Ftrace { devices, running: None }
     }
@@ -157,11 +157,11 @@ impl Collector for Ftrace {
         let instances = place.join("instances");
         let left = sweep(&instances);
         let instance = Instance::make(&instances)?;
-        // First of all, so that no other run takes the instance for one that was left behind.
+        // First of all, so that no other run takes the instance for a leftover.
         let path = instance.file("trace_pipe");
         let pipe = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(&path);
         let pipe = pipe.map_err(|cause| broken(&path, cause))?;
-        // CLOCK_MONOTONIC, as the tracer's.
+        // CLOCK_MONOTONIC, like the tracer.
         set(&instance, "trace_clock", "mono")?;
         set(&instance, "buffer_size_kb", BUFFER_KIB)?;
         for event in WELCOME.into_iter().chain(NEEDED) {
@@ -213,7 +213,7 @@ impl Collector for Ftrace {
 }
 
 impl AttachedState {
-    /// Takes what text there is.
+    /// Reads the available text.
     fn read(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let mut some = [0; 1 << 16];
         loop {
@@ -232,7 +232,7 @@ impl AttachedState {
                 taken += length + 1;
             }
             self.text.drain(..taken);
-            // No event is that long: something else speaks.
+            // No event is that long: this is something else.
             if self.text.len() > LINE_LIMIT {
                 self.text.clear();
             }
@@ -250,7 +250,7 @@ fn place() -> Result<PathBuf, Error> {
     })
 }
 
-/// Removes the instances of processes that are no more, and shows which of them stay.
+/// Removes the instances of ended processes, and returns those that could not be removed.
 fn sweep(instances: &Path) -> Vec<Error> {
     let mut left = Vec::new();
     for entry in fs::read_dir(instances).into_iter().flatten().flatten() {
@@ -261,8 +261,8 @@ fn sweep(instances: &Path) -> Vec<Error> {
         if !is_number || Path::new("/proc").join(process).exists() {
             continue;
         }
-        // Nothing is written into it first: where its owner lives in another PID namespace its pipe
-        // is open, and the kernel refuses.
+        // Nothing is written into it first: if its owner runs in another PID namespace, its pipe is
+        // open and the kernel refuses.
         match fs::remove_dir(entry.path()) {
             Ok(()) => {}
             Err(cause) if cause.kind() == ErrorKind::ResourceBusy => {}
@@ -274,10 +274,10 @@ fn sweep(instances: &Path) -> Vec<Error> {
     left
 }
 
-/// States what could not be cleaned up at the foot of what is shown.
+/// Adds a note on what could not be removed.
 fn note(error: &Error, sink: &mut dyn Sink) {
     let reason = format!("{error}; {}", error.hint());
-    // Also where three notes are kept already: nobody else will say it.
+    // Even if three notes are kept already: this is the only place that reports it.
     sink.source().notes.push(Note { line: 0, text: NAME.to_string(), reason });
 }
 
@@ -296,7 +296,7 @@ fn filter(devices: &[(u32, u32)]) -> String {
     devices.iter().map(one).collect::<Vec<_>>().join(" || ")
 }
 
-/// A sink that gives devices the names they have on this machine.
+/// A sink that gives devices their names on this machine.
 struct NamingSink<'a>(&'a mut dyn Sink);
 
 impl Sink for NamingSink<'_> {

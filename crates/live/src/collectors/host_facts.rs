@@ -34,13 +34,13 @@ use crate::{Collector, Error, clock};
 /// Its name in the list of collectors.
 pub const NAME: &str = "host-facts";
 
-/// Bytes read of any one file, and control groups looked at: a machine with more has other worries.
+/// Bytes read of any one file, and control groups looked at: more is not useful.
 const LARGEST: u64 = 1 << 20;
 const GROUPS: usize = 4096;
-/// What each limit counts by: read of groups that have one.
+/// Counters read for groups that have a limit.
 const COUNTS: [&str; 2] = ["blkio.throttle.io_serviced", "blkio.throttle.io_service_bytes"];
-/// Where control groups lie unless the mounts say otherwise, and their limits: of version 2, and of
-/// the controller `blkio` of version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
+/// The default mount points of control groups, and their limits: of version 2, and of the
+/// controller `blkio` of version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
 const GROUPS_AT: &str = "/sys/fs/cgroup";
 const LIMITS: [&str; 6] = [
     "io.max",
@@ -54,23 +54,23 @@ const LIMITS: [&str; 6] = [
 /// PRINTK_MESSAGE_MAX and DEVKMSG), and a log at most this many records are read.
 const RECORD: usize = 16 * 1024;
 const RECORDS: usize = 100_000;
-/// Counters of /proc/vmstat that report writers being held back.
+/// Counters of /proc/vmstat that show throttled writers.
 const VMSTAT: [&str; 4] =
     ["nr_dirty", "nr_writeback", "nr_dirty_threshold", "nr_dirty_background_threshold"];
 
-/// Reads what stands around the I/O of this machine, or of a folder that looks like one.
+/// Reads the context of the I/O from this machine, or from a folder with the same layout.
 #[derive(Debug)]
 pub struct HostFacts {
     root: PathBuf,
     listing: usize,
     log: Option<File>,
-    /// Processor time stolen, and all of it, when the watch began.
+    /// Stolen and total CPU time when the watch began.
     ticks: Option<(f64, f64)>,
     sensors: Vec<Sensor>,
 }
 
 impl HostFacts {
-    /// Of this machine with `/`, else of a folder with `proc` and `sys` in it.
+    /// For this machine with `/`, else for a folder with `proc` and `sys` in it.
     pub fn new(root: &Path) -> Self {
         HostFacts {
             root: root.to_path_buf(),
@@ -85,12 +85,12 @@ impl HostFacts {
         read(&self.root.join(path.trim_start_matches('/')))
     }
 
-    /// A file of text goes the way of a captured copy: its reader knows it.
+    /// A text file is read like a captured copy, by its reader.
     fn emit_text(&self, path: &str, text: &str, format: &str, sink: &mut dyn Sink) {
         if let Some(format) = iowhy_read::find(format)
             && !text.trim().is_empty()
         {
-            // Nothing recognised in it is not a failure: then it shows nothing.
+            // An unrecognised file is not a failure: it adds nothing.
             let _ = iowhy_read::scan(path, &mut text.as_bytes(), Some(format), sink);
         }
     }
@@ -103,7 +103,7 @@ impl Collector for HostFacts {
 
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         self.listing = sink.begin(source());
-        // While there are rights: where the log is restricted, opening it takes them.
+        // Opened while there are privileges: a restricted log needs them.
         self.log = open_log(&self.root.join("dev/kmsg"));
         self.ticks = self.text("/proc/stat").as_deref().and_then(stolen_ticks);
         self.sensors = sysfs::sensors(&self.root.join("sys"));
@@ -132,7 +132,7 @@ impl Collector for HostFacts {
 }
 
 impl HostFacts {
-    /// Emits how hot it is into the open listing.
+    /// Emits temperatures into the open listing.
     fn take_temperatures(&self, sink: &mut dyn Sink) {
         let at = clock::now();
         for sensor in &self.sensors {
@@ -144,8 +144,8 @@ impl HostFacts {
         }
     }
 
-    /// Emits how things are: facts into the open listing, which ends by that, and files of text
-    /// into their own.
+    /// Emits the current state: facts into the open listing, which then ends, and text files into
+    /// listings of their own.
     fn state(&mut self, sink: &mut dyn Sink) {
         for sensor in &self.sensors {
             let Some((celsius, path)) = sensor.warning() else { continue };
@@ -232,8 +232,7 @@ fn limits(root: &Path, top: &Path) -> String {
     text
 }
 
-/// Adds a file's lines behind its path. A character in a group's name that would end the line is
-/// replaced.
+/// Adds a file's lines after its path. A line break in a group's name is replaced.
 fn state_file(root: &Path, folder: &Path, file: &str, text: &mut String) {
     let path = folder.join(file);
     let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
@@ -243,7 +242,7 @@ fn state_file(root: &Path, folder: &Path, file: &str, text: &mut String) {
     }
 }
 
-/// The kernel's log, open; what was read of it is not read again.
+/// The open kernel log; each record is read once.
 #[derive(Debug)]
 pub struct KernelLog(File);
 
@@ -254,22 +253,21 @@ impl KernelLog {
         open_log(Path::new("/dev/kmsg")).map(KernelLog)
     }
 
-    /// What came since the last time, in the form of /dev/kmsg.
+    /// New records since the last call, in the format of /dev/kmsg.
     pub fn lines(&mut self) -> String {
         log_lines(&mut self.0)
     }
 }
 
-/// The kernel's log, if it may be read. A folder's copy is a file of lines.
+/// The kernel's log, if it is readable. In a folder it is a text file.
 fn open_log(path: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty()).ok().map(File::from)
 }
 
-/// Records of /dev/kmsg with their fields, which say whose they are. Each read gives one record;
-/// the end is EAGAIN, and a record that was overwritten meanwhile EPIPE
-/// (Documentation/ABI/testing/dev-kmsg).
+/// Records of /dev/kmsg with their fields, which name the device. Each read returns one record;
+/// EAGAIN is the end, EPIPE an overwritten record (Documentation/ABI/testing/dev-kmsg).
 fn log_lines(log: &mut File) -> String {
     let (mut text, mut record) = (String::new(), vec![0; RECORD]);
     for _ in 0..RECORDS {

@@ -34,7 +34,7 @@ const PATH: &str = "proc/self/mountstats";
 #[derive(Debug)]
 pub struct MountStats {
     path: PathBuf,
-    /// The listing, once there was a mount.
+    /// The listing, once there is a mount.
     listing: Option<usize>,
     began: Time,
     read: Time,
@@ -42,14 +42,14 @@ pub struct MountStats {
 }
 
 impl MountStats {
-    /// Of this machine with `/`, else of a folder with `proc` in it.
+    /// For this machine with `/`, else for a folder with `proc` in it.
     pub fn new(root: &Path) -> Self {
         let zero = Time::from_ns(0);
         let history = MountHistory::default();
         MountStats { path: root.join(PATH), listing: None, began: zero, read: zero, history }
     }
 
-    /// The mounts as they are now; none where the kernel knows no NFS.
+    /// The current mounts; none if the kernel has no NFS.
     fn mounts(&self) -> Vec<MountCounters> {
         let bytes = std::fs::read(&self.path).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
@@ -64,7 +64,7 @@ impl MountStats {
         mounts
     }
 
-    /// Opens the listing, or goes on with it.
+    /// Opens the listing, or continues it.
     fn open(&mut self, sink: &mut dyn Sink) {
         if let Some(listing) = self.listing {
             return sink.resume(listing);

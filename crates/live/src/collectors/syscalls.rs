@@ -44,14 +44,15 @@ pub const NAME: &str = "syscalls";
 /// The compiled `bpf/syscalls.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/syscalls.bpf.o"));
 
-/// Numbers of calls the programs know; the kernel's own table is shorter.
+/// Size of the programs' call table; the kernel's own table is shorter.
 const NUMBERS: usize = 512;
 /// Set for calls whose first argument is a file; as `OF_FILE` in the programs.
 const OF_FILE: u8 = 0x80;
 /// Where operations of io_uring begin in the numbering of kinds.
 const RING: u32 = 64;
 
-/// A call the crate `libc` has no number for (the kernel's syscall_64.tbl; asm-generic/unistd.h).
+/// A call for which the crate `libc` has no number (the kernel's syscall_64.tbl;
+/// asm-generic/unistd.h).
 const IO_PGETEVENTS: libc::c_long = if cfg!(target_arch = "x86_64") { 333 } else { 292 };
 
 /// A call: name, number, whether its first argument is a file, operation, whether it returns bytes.
@@ -79,7 +80,7 @@ const CALLS: [Call; 19] = [
     ("writev", libc::SYS_writev, true, Some(Op::Write), true),
 ];
 
-/// The calls that are counted, by their names; those of an io_uring begin with its name.
+/// The names of the counted calls; io_uring requests begin with `io_uring`.
 pub fn call_names() -> Vec<String> {
     let of_ring = (0..=23).filter_map(|number| {
         let (name, op) = ring_operation(number);
@@ -88,26 +89,26 @@ pub fn call_names() -> Vec<String> {
     CALLS.iter().map(|(name, ..)| (*name).to_string()).chain(of_ring).collect()
 }
 
-/// What one process did by one call on one kind of file.
+/// Calls of one process, one call and one kind of file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CallCount {
     /// The process.
     pub pid: u32,
-    /// The name of the thread seen first.
+    /// The name of the first thread seen.
     pub comm: String,
     /// The call's name; `io_uring read` and so on for requests in a ring.
     pub call: String,
-    /// What it does to the file, where that is one thing.
+    /// Its operation, if it has a single one.
     pub op: Option<Op>,
-    /// The kind of file, if the call is about one.
+    /// The kind of file, if the call has one.
     pub file: Option<&'static str>,
-    /// Where its file system is mounted, if that was asked for and is known.
+    /// The mount point of its file system, if requested and known.
     pub mount: Option<MountPoint>,
     /// How long they took.
     pub histogram: iowhy_model::Histogram,
     /// Those that failed.
     pub failed: u64,
-    /// Bytes moved, if the call tells.
+    /// Bytes transferred, if the call returns them.
     pub bytes: Option<u64>,
 }
 
@@ -120,13 +121,13 @@ pub struct UnfinishedCall {
     pub comm: String,
     /// The call's name.
     pub call: String,
-    /// What it does to the file, where that is one thing.
+    /// Its operation, if it has a single one.
     pub op: Option<Op>,
     /// The kind of file.
     pub file: Option<&'static str>,
-    /// Where its file system is mounted, if that was asked for and is known.
+    /// The mount point of its file system, if requested and known.
     pub mount: Option<MountPoint>,
-    /// For how long.
+    /// How long it has been running.
     pub age: Nanos,
 }
 
@@ -144,7 +145,7 @@ const BEGUN_WORDS: usize = 6;
 type Begun = [u32; BEGUN_WORDS];
 
 struct AttachedState {
-    // Dropped first: nothing is counted into tables that are going.
+    // Dropped first, so that nothing is counted into tables that are being freed.
     programs: Option<Ebpf>,
     spans: CallLatencies,
     inside: HashMap<MapData, u32, Begun>,
@@ -155,13 +156,13 @@ struct AttachedState {
 }
 
 impl Syscalls {
-    /// A watcher of these that has not begun yet.
+    /// A watcher of these callers that has not begun yet.
     pub fn new(whom: Callers) -> Syscalls {
         let (counts, unfinished) = (Vec::new(), Vec::new());
         Syscalls { whom, by_mount: false, running: None, counts, unfinished }
     }
 
-    /// One that counts apart by file system.
+    /// One that counts separately by file system.
     #[must_use]
     pub fn by_mount(self, by_mount: bool) -> Syscalls {
         Syscalls { by_mount, ..self }
@@ -193,7 +194,7 @@ impl Collector for Syscalls {
                 *entry = place as u8 + 1 + if *of_file { OF_FILE } else { 0 };
             }
         }
-        // Since 6.16 the completion is handed over as a struct: three arguments instead of many.
+        // Since 6.16 the completion is passed as a struct: three arguments instead of many.
         let cqe = types.tracepoint_arguments("io_uring_complete") == Some(3);
         let constants = [
             ("cqe_argument", u32::from(cqe)),
@@ -280,7 +281,7 @@ impl Collector for Syscalls {
 }
 
 impl AttachedState {
-    /// Calls on what may be on a disk or a server; a program may read from a pipe for ever.
+    /// Calls on files that may be on a disk or a server; a read from a pipe may block forever.
     fn unfinished(&self, now: Time, counts: &[CallCount]) -> Result<Vec<UnfinishedCall>, Error> {
         let mut begun: Vec<Begun> = Vec::new();
         for entry in self.inside.iter() {
@@ -313,7 +314,7 @@ impl AttachedState {
     }
 }
 
-/// The name of a process that may have counted nothing yet.
+/// The name of a process without counts yet.
 fn name_of(pid: u32, counts: &[CallCount]) -> String {
     if let Some(known) = counts.iter().find(|count| count.pid == pid) {
         return known.comm.clone();
@@ -322,8 +323,8 @@ fn name_of(pid: u32, counts: &[CallCount]) -> String {
     text.trim_end_matches('\n').to_string()
 }
 
-/// A call by its place in the list, or of a ring: its name, what it does, and whether it returns
-/// bytes.
+/// A call by its index in the list, or an io_uring operation: its name, its operation, and whether
+/// it returns bytes.
 fn call_of(number: u32) -> (String, Option<Op>, bool) {
     match CALLS.get(number as usize) {
         Some((name, _, _, op, bytes)) => (name.to_string(), *op, *bytes),
@@ -364,7 +365,7 @@ fn kind_of_file(bits: u32) -> Option<&'static str> {
     })
 }
 
-/// `enum io_uring_op` (include/uapi/linux/io_uring.h), as far as it is about files.
+/// `enum io_uring_op` (include/uapi/linux/io_uring.h), only operations on files.
 fn ring_operation(number: u32) -> (String, Option<Op>) {
     let (name, op) = match number {
         0 => ("nop", None),

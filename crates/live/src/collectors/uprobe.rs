@@ -46,8 +46,8 @@ pub struct UprobeOptions {
     pub file: PathBuf,
     /// A function's name, or `+0x1234`.
     pub function: String,
-    /// Which argument, from 1, is a latency, and how many nanoseconds one of it is; else the time
-    /// from entry to return counts.
+    /// Which argument, from 1, is a latency, and its unit in nanoseconds; without it the time from
+    /// entry to return is measured.
     pub latency: Option<(u32, u64)>,
     /// Which argument, from 1, is the number of an event.
     pub event: Option<u32>,
@@ -57,14 +57,14 @@ pub struct UprobeOptions {
     pub whom: Callers,
 }
 
-/// What was counted of one process and event.
+/// Counts of one process and event.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EventCount {
     /// The process.
     pub pid: u32,
-    /// The name of the thread seen first.
+    /// The name of the first thread seen.
     pub comm: String,
-    /// The event's number, if one was asked for.
+    /// The event's number, if requested.
     pub event: Option<u32>,
     /// How long it took.
     pub histogram: iowhy_model::Histogram,
@@ -79,7 +79,7 @@ pub struct Uprobe {
 }
 
 struct AttachedState {
-    // Dropped first: nothing is counted into tables that are going.
+    // Dropped first, so that nothing is counted into tables that are being freed.
     programs: Option<Ebpf>,
     spans: CallLatencies,
     listing: usize,

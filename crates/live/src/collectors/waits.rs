@@ -56,18 +56,19 @@ static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/waits.b
 /// The tracepoint and its program.
 const TRACEPOINT: &str = "sched_switch";
 const PROGRAM: &str = "change_task";
-/// Those that see what ends a wait; the one that names it comes last.
+/// The programs that see what ends a wait; the one that attributes it comes last.
 const ENDS: [(&str, &str); 3] = [
     ("block_rq_issue", "note_issue"),
     ("block_rq_complete", "note_completion"),
     ("sched_waking", "wake_task"),
 ];
-/// What a program is shown to see all tasks, and that program.
+/// The iterator over all tasks, and its program.
 const TASKS: &str = "task";
 const LOOK: &str = "look_at_task";
 /// Frames of `struct stack`.
 const FRAMES: usize = 64;
-/// Numbers of stacks of tasks that waited before, plus the thread; as in the programs.
+/// First stack number of tasks that waited before, to which the thread id is added; as in the
+/// programs.
 const EARLIER: u32 = 1 << 30;
 /// Words of `struct wait`: process, stack, whether for I/O, name; what ended it, device, operation,
 /// name.
@@ -90,28 +91,28 @@ const LEAST_STACK: u64 = 16 << 10;
 /// RQF_FLUSH_SEQ before it was an enumerator (6.11).
 const FLUSH_SEQ_BIT: u32 = 4;
 
-/// What the tasks of one process and name waited for in one stack of the kernel.
+/// Waits of one process and name with one kernel stack.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitCount {
-    /// The process; 0 where it has no number in the namespace of whoever watches.
+    /// The process; 0 if it has no id in the watcher's PID namespace.
     pub pid: u32,
     /// Its name, that of its first thread.
     pub comm: String,
-    /// The kernel's frames, innermost first, as `function+0x12`; none if they could not be kept.
+    /// The kernel's frames, innermost first, as `function+0x12`; empty if they could not be kept.
     pub stack: Vec<String>,
     /// Whether the scheduler accounts it as a wait for I/O.
     pub for_io: bool,
-    /// How many waits, with those that had not ended.
+    /// Number of waits, including unfinished ones.
     pub count: u64,
-    /// Those that had not ended.
+    /// Waits that had not ended.
     pub unfinished: u64,
-    /// Those that had begun before the watch.
+    /// Waits that had begun before the watch.
     pub earlier: u64,
-    /// Their lengths added up.
+    /// Their summed duration.
     pub total: Nanos,
     /// The longest.
     pub longest: Nanos,
-    /// What ended them, the longest sum first: together as many and as long.
+    /// What ended them, the longest sum first; counts and sums add up to those of the waits.
     pub ends: Vec<WaitEnd>,
 }
 
@@ -125,7 +126,7 @@ pub enum EndedBy {
         /// Its operation.
         op: Op,
     },
-    /// An interrupt that completed no block request when it woke the task.
+    /// An interrupt that woke the task without completing a block request.
     Interrupt,
     /// A running task of this program.
     Task(String),
@@ -135,20 +136,20 @@ pub enum EndedBy {
     Unknown,
 }
 
-/// The waits that one thing ended.
+/// Waits with the same end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitEnd {
-    /// What it was.
+    /// What ended them.
     pub by: EndedBy,
     /// How many.
     pub count: u64,
-    /// Their lengths added up.
+    /// Their summed duration.
     pub total: Nanos,
     /// Of this, from the wake-up until the task ran.
     pub late: Nanos,
-    /// How many have the device time of the request that ended them.
+    /// How many have a device time of the ending request.
     pub with_d2c: u64,
-    /// The device times of these added up.
+    /// The sum of these device times.
     pub d2c: Nanos,
     /// The longest of these.
     pub longest_d2c: Nanos,
@@ -167,7 +168,7 @@ pub struct Waits {
 type Wait = [u32; WAIT_WORDS];
 
 struct AttachedState {
-    // Dropped first: nothing is counted into tables that are going.
+    // Dropped first, so that nothing is counted into tables that are being freed.
     programs: Option<Ebpf>,
     waiting: HashMap<MapData, u32, [u32; BEGUN_WORDS]>,
     waits: PerCpuHashMap<MapData, Wait, [u64; WAITED_WORDS]>,
@@ -181,7 +182,7 @@ struct AttachedState {
 }
 
 impl Waits {
-    /// A watcher of these that has not begun yet.
+    /// A watcher of these callers that has not begun yet.
     pub fn new(whom: Callers) -> Waits {
         Waits { whom, running: None, counts: Vec::new(), hides_names: false, refused_ends: None }
     }
@@ -196,7 +197,7 @@ impl Waits {
         self.hides_names
     }
 
-    /// Why the kernel refused to show what ends a wait, if it did.
+    /// Why the kernel refused the programs that see what ends a wait, if it did.
     pub fn refused_ends(&self) -> Option<&str> {
         self.refused_ends.as_deref()
     }
@@ -236,8 +237,8 @@ impl Collector for Waits {
         let missed = PerCpuArray::try_from(take("missed")?).map_err(refused)?;
         let symbols = KernelSymbols::read();
         self.hides_names = symbols.are_hidden();
-        // First, so that no wait begins whose end could not be seen. They are refused together: a
-        // wake-up without the request that it belongs to would be taken for another's.
+        // Attached first, so that no wait begins whose end could be missed. All or none are
+        // attached: a wake-up without its request would be attributed to something else.
         let ends = ENDS.iter().map(|(at, name)| load(&mut programs, at, name, &btf));
         let loaded = ends.collect::<Result<Vec<()>, Error>>();
         match loaded {
@@ -248,7 +249,7 @@ impl Collector for Waits {
         attach(&mut programs, PROGRAM)?;
         let began = clock::now();
         if globals.see_all_processes() {
-            // Older kernels cannot show a program the stacks of others.
+            // Older kernels do not let a program read the stacks of other tasks.
             let _ = look_at_tasks(&mut programs, &btf);
         }
         let mut source = Source::new(NAME, "live", Level::B);
@@ -278,10 +279,10 @@ impl Collector for Waits {
 
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
-        // Taking the programs off takes a while: what goes on is counted up to here.
+        // Detaching the programs takes a while: unfinished waits are counted up to here.
         let now = clock::now();
         running.programs = None;
-        // Those that came since then, and those that went.
+        // Adds new ones, and keeps those that are gone.
         running.devices.extend(device_names());
         sink.resume(running.listing);
         sink.source().watched = Some(now - running.began);
@@ -326,13 +327,13 @@ fn look_at_tasks(programs: &mut Ebpf, btf: &Btf) -> Result<(), Error> {
     let link = program.attach().map_err(refused)?;
     let link = program.take_link(link).map_err(refused)?;
     let mut shown = link.into_file().map_err(refused)?;
-    // Nothing is printed; reading is what shows them.
+    // Nothing is printed; reading runs the program.
     let read = shown.read_to_end(&mut Vec::new());
     read.map(|_| ()).map_err(|cause| Error::File { path: "bpf_iter".to_string(), cause })
 }
 
 impl AttachedState {
-    /// All that ended, and all that had not at this time.
+    /// All finished waits, and those unfinished at this time.
     fn read(&self, now: Time) -> Result<Vec<WaitCount>, Error> {
         let mut sums: BTreeMap<Wait, WaitSum> = BTreeMap::new();
         for entry in self.waits.iter() {
@@ -347,7 +348,7 @@ impl AttachedState {
             let sum = sums.entry(of).or_default();
             sum.add_unfinished(took);
         }
-        // A stack that was there before and one of later may be the same.
+        // A stack from before the watch and a later one may be the same.
         let mut counts: BTreeMap<(u32, String, Vec<String>, bool), WaitCount> = BTreeMap::new();
         for count in sums.into_iter().filter_map(|(of, sum)| self.named(of, sum)) {
             let key = (count.pid, count.comm.clone(), count.stack.clone(), count.for_io);
@@ -428,7 +429,7 @@ fn plus(one: Nanos, other: Nanos) -> Nanos {
 }
 
 impl WaitCount {
-    /// Adds others to these, of the same process and stack or of another.
+    /// Merges waits into these, by process and stack.
     pub fn add(&mut self, other: &WaitCount) {
         self.count += other.count;
         self.unfinished += other.unfinished;
@@ -439,7 +440,7 @@ impl WaitCount {
     }
 }
 
-/// Adds the ends of other waits to these, and keeps the longest sum first.
+/// Merges the ends of other waits into these, the longest sum first.
 pub fn add_ends(ends: &mut Vec<WaitEnd>, others: &[WaitEnd]) {
     for other in others {
         match ends.iter_mut().find(|end| end.by == other.by) {
@@ -457,7 +458,7 @@ pub fn add_ends(ends: &mut Vec<WaitEnd>, others: &[WaitEnd]) {
     ends.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.by.cmp(&b.by)));
 }
 
-/// `struct waited`, of all CPUs, and what goes on.
+/// `struct waited`, of all CPUs, and unfinished waits.
 #[derive(Clone, Copy, Default)]
 struct WaitSum {
     count: u64,
@@ -489,7 +490,7 @@ impl WaitSum {
         self.unfinished_total = self.unfinished_total.saturating_add(took);
     }
 
-    /// What ended them, and those that had not ended.
+    /// The ends of finished waits, and the unfinished ones.
     fn ends(&self, by: EndedBy) -> Vec<WaitEnd> {
         let none = |by| WaitEnd {
             by,

@@ -1,9 +1,9 @@
 //! Which system calls each role may make: a list of what is allowed. Anything else is refused.
 //!
-//! Refused is EPERM, because libraries try calls and do without (std falls back from
-//! `copy_file_range`, crossterm from starting `tput`), and what is refused does no harm. `clone3`
-//! is ENOSYS: its flags lie in memory, where no filter sees them, and C libraries use `clone` then,
-//! whose flags are seen. What no library tries ends the process.
+//! Refused calls return EPERM, because libraries try calls and have fallbacks (std for
+//! `copy_file_range`, crossterm for starting `tput`), and a refused call does no harm. `clone3`
+//! returns ENOSYS: its flags are in memory, where no filter can read them, and C libraries then use
+//! `clone`. Calls that no library tries end the process.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use seccompiler::BpfProgram;
 
 use super::filter::{ALLOWED, Case, Cases, ENDED, MISSING, Test, assembled};
 
-/// What a process is there for.
+/// The role of a process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Role {
     /// Reads captures and writes to stdout.
@@ -20,7 +20,7 @@ pub enum Role {
     ReaderWithOutput,
     /// Watches this machine and writes to stdout.
     Watcher,
-    /// Watches this machine and writes files, or makes and removes a folder of tracefs.
+    /// Watches this machine and writes files, or creates and removes a folder in tracefs.
     WatcherWithOutput,
     /// Watches until it is stopped, fills a store, and answers scrapes.
     Recorder,
@@ -30,7 +30,7 @@ pub enum Role {
     Pusher,
 }
 
-/// An argument, and the values that it may have. Only the lower half is compared: the kernel takes
+/// An argument, and the values that it may have. Only the lower half is compared: the kernel treats
 /// these as `int`.
 type Values = (u8, &'static [u32]);
 
@@ -39,7 +39,7 @@ type Values = (u8, &'static [u32]);
 enum When {
     /// An argument has one of these values.
     Is(Values),
-    /// So do two.
+    /// Two arguments each have one of these values.
     Both(Values, Values),
     /// These bits of an argument have these values.
     Bits(u8, u32, u32),
@@ -58,7 +58,7 @@ macro_rules! calls {
     ($($name:ident)*) => { &[$((stringify!($name), libc::$name)),*] };
 }
 
-/// Memory, threads, time, and what a process asks about itself.
+/// Memory, threads, time, and queries of the process about itself.
 const OWN: &[Call] = calls![
     SYS_brk SYS_munmap SYS_mremap SYS_madvise SYS_membarrier
     SYS_futex SYS_set_robust_list SYS_rseq SYS_set_tid_address SYS_gettid SYS_getpid SYS_getppid SYS_getpgid
@@ -73,7 +73,7 @@ const OWN_OLD: &[Call] = calls![SYS_time SYS_getpgrp SYS_getrlimit];
 #[cfg(not(target_arch = "x86_64"))]
 const OWN_OLD: &[Call] = &[];
 
-/// Files, which Landlock bounds, and what is open.
+/// Files, restricted by Landlock, and open descriptors.
 const FILES: &[Call] = calls![
     SYS_openat SYS_openat2 SYS_close SYS_read SYS_readv SYS_pread64 SYS_preadv SYS_preadv2
     SYS_write SYS_writev SYS_pwrite64 SYS_pwritev SYS_lseek SYS_fstat SYS_newfstatat SYS_statx SYS_fstatfs
@@ -89,7 +89,7 @@ const FILES_OLD: &[Call] = calls![
 #[cfg(not(target_arch = "x86_64"))]
 const FILES_OLD: &[Call] = &[];
 
-/// Names in folders, which Landlock bounds.
+/// Names in folders, restricted by Landlock.
 const NAMES: &[Call] = calls![
     SYS_mkdirat SYS_unlinkat SYS_linkat SYS_renameat SYS_renameat2
 ];
@@ -98,7 +98,7 @@ const NAMES_OLD: &[Call] = calls![SYS_mkdir SYS_rmdir SYS_unlink SYS_link SYS_re
 #[cfg(not(target_arch = "x86_64"))]
 const NAMES_OLD: &[Call] = &[];
 
-/// Answers on a socket that is open, and waits for the processes that were started before.
+/// Answering on an open socket, and waiting for processes started earlier.
 const SERVING: &[Call] = calls![
     SYS_accept4 SYS_getsockname SYS_getpeername SYS_getsockopt SYS_wait4 SYS_waitid
 ];
@@ -109,14 +109,14 @@ const SENDING: &[Call] = calls![
     SYS_getpeername SYS_getsockopt SYS_setsockopt SYS_mmap SYS_mprotect
 ];
 
-/// The rings of a probe.
+/// io_uring for probes.
 const RINGS: &[Call] = calls![
     SYS_io_uring_setup SYS_io_uring_enter SYS_io_uring_register SYS_pwritev2 SYS_sched_setaffinity
     SYS_mlock SYS_munlock SYS_sync_file_range
 ];
 
-/// What no library of ours tries, in no role: it looks into other processes, changes the machine,
-/// or is how a filter is got round.
+/// Calls that no library of ours tries in any role: they read other processes, change the machine,
+/// or circumvent filters.
 const ATTACKS: &[Call] = calls![
     SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev SYS_process_madvise SYS_pidfd_getfd SYS_kcmp
     SYS_mount SYS_umount2 SYS_move_mount SYS_open_tree SYS_fsopen SYS_fsmount SYS_fsconfig SYS_fspick
@@ -148,20 +148,19 @@ const IOCTLS: &[u32] = &[
     libc::FIONBIO as u32,
     libc::FIOCLEX as u32,
 ];
-/// The same for what has no terminal: a pusher, and the tracer's counters while it lets go of them
+/// The same without a terminal: for a pusher, and for the tracer's counters while it closes them
 /// (`PERF_EVENT_IOC_ENABLE` and `_DISABLE` of include/uapi/linux/perf_event.h).
 const IOCTLS_OF_SOCKETS: &[u32] =
     &[libc::TCGETS as u32, libc::FIONREAD as u32, libc::FIONBIO as u32, libc::FIOCLEX as u32];
 const IOCTLS_OF_TRACERS: &[u32] = &[0x2400, 0x2401];
 
-/// Commands of bpf(2) on tables that are open, and to let go of a program
-/// (include/uapi/linux/bpf.h): look up, update, delete, next key, information, look up and delete,
-/// the same in batches, detach.
+/// Commands of bpf(2) on open tables, and to detach a program (include/uapi/linux/bpf.h): look up,
+/// update, delete, next key, information, look up and delete, the same in batches, detach.
 const BPF: &[u32] = &[1, 2, 3, 4, 15, 21, 24, 25, 34];
-/// And to attach a program that is loaded: the exact tracer has its turns.
+/// And to attach a loaded program, for turns of the exact tracer.
 const BPF_OF_RECORDERS: &[u32] = &[17];
 
-/// Commands of fcntl(2): flags, copies, sizes of pipes. Not who gets signals.
+/// Commands of fcntl(2): flags, copies, sizes of pipes. Not the owner of signals.
 const FCNTL: &[u32] = &[
     libc::F_DUPFD as u32,
     libc::F_DUPFD_CLOEXEC as u32,
@@ -172,7 +171,7 @@ const FCNTL: &[u32] = &[
     libc::F_GETPIPE_SZ as u32,
 ];
 
-/// Options of prctl(2): the names of threads and of memory, and how exact sleeps are.
+/// Options of prctl(2): the names of threads and of memory, and timer slack.
 const PRCTL: &[u32] = &[
     libc::PR_SET_NAME as u32,
     libc::PR_GET_NAME as u32,
@@ -181,7 +180,7 @@ const PRCTL: &[u32] = &[
     libc::PR_SET_TIMERSLACK as u32,
 ];
 
-/// A thread of this process, in no namespace of its own (include/uapi/linux/sched.h).
+/// A thread of this process, without namespaces of its own (include/uapi/linux/sched.h).
 const THREAD: u32 = libc::CLONE_THREAD as u32;
 const NOT_A_THREAD: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
@@ -201,9 +200,8 @@ const TYPE: u32 = 0xf;
 /// level and options.
 const LIMITS: &[u32] = &[20, 21, 66, 67];
 
-/// Calls whose arguments are looked at, in every role: code is not made writable and run, threads
-/// are the only processes, signals go to this process, pairs of sockets have a stream between them
-/// and reach nobody else.
+/// Calls whose arguments are checked in every role: no executable memory, new threads but no
+/// processes, signals to this process only, socket pairs only as streams.
 const LOOKED_AT: &[(i64, When)] = &[
     (libc::SYS_mmap, When::Bits(2, libc::PROT_EXEC as u32, 0)),
     (libc::SYS_mprotect, When::Bits(2, libc::PROT_EXEC as u32, 0)),
@@ -217,7 +215,7 @@ const LOOKED_AT: &[(i64, When)] = &[
     (libc::SYS_sendto, When::Zero(4)),
 ];
 
-/// Calls that a role has beside those of every role.
+/// Additional calls of a role.
 fn more(role: Role) -> (&'static [&'static [Call]], &'static [(i64, When)]) {
     const TERMINAL: (i64, When) = (libc::SYS_ioctl, When::Is((1, IOCTLS)));
     const TRACER: [(i64, When); 3] = [
@@ -238,7 +236,7 @@ fn more(role: Role) -> (&'static [&'static [Call]], &'static [(i64, When)]) {
                     TRACER[1],
                     TRACER[2],
                     (libc::SYS_bpf, When::Is((0, BPF_OF_RECORDERS))),
-                    // The judge gives way to others.
+                    // The judge lowers its own priority.
                     (libc::SYS_setpriority, When::Both((0, &[0]), (1, &[0]))),
                     (
                         libc::SYS_setsockopt,
@@ -268,7 +266,7 @@ fn more(role: Role) -> (&'static [&'static [Call]], &'static [(i64, When)]) {
 }
 
 impl When {
-    /// As alternatives: in each, all tests hold.
+    /// As alternatives: all tests of one must hold.
     fn alternatives(self) -> Vec<Vec<Test>> {
         let one = |argument, value| Test { argument, upper: false, mask: u32::MAX, value };
         let is = |(argument, values): Values| values.iter().map(move |value| one(argument, *value));
@@ -296,11 +294,11 @@ impl When {
     }
 }
 
-/// What is answered to each call that a role may make, or that ends it.
+/// The result of each call that a role may make, or that ends it.
 fn answers(role: Role) -> BTreeMap<u32, Cases> {
     let (calls, looked_at) = more(role);
     let mut answers: BTreeMap<u32, Cases> = BTreeMap::new();
-    // The first case that holds counts, so what ends the process comes first.
+    // The first matching case counts, so those that end the process come first.
     let terminals = (libc::SYS_ioctl, When::Is((1, ATTACKS_ON_TERMINALS)));
     answers.insert(terminals.0 as u32, terminals.1.cases(ENDED).collect());
     for (call, when) in LOOKED_AT.iter().chain(looked_at) {

@@ -1,19 +1,19 @@
 //! The filter of system calls as the kernel takes it: classic BPF
 //! (Documentation/userspace-api/seccomp_filter.rst), assembled here so that one filter has all
-//! answers and finds a number by halves. The kernel runs a filter once for every number when it is
-//! set, and then for each call whose arguments decide.
+//! answers and finds a number by binary search. The kernel runs a filter once for every number when
+//! it is set, and then for each call whose arguments decide.
 
 use std::collections::BTreeMap;
 
 use seccompiler::{BpfProgram, sock_filter};
 
-/// What is answered to a call: `SECCOMP_RET_*` of include/uapi/linux/seccomp.h.
+/// The result of a call: `SECCOMP_RET_*` of include/uapi/linux/seccomp.h.
 pub(super) const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
 pub(super) const ENDED: u32 = libc::SECCOMP_RET_KILL_PROCESS;
 pub(super) const REFUSED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
 pub(super) const MISSING: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 
-/// Bits of an argument that have a value; only one half of its 64 bits is looked at.
+/// Bits of an argument that must have a value; only one half of its 64 bits is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Test {
     pub(super) argument: u8,
@@ -22,14 +22,14 @@ pub(super) struct Test {
     pub(super) value: u32,
 }
 
-/// An answer to a call, and the tests that must hold for it.
+/// A result of a call, and the tests that must hold for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Case {
     pub(super) tests: Vec<Test>,
     pub(super) answer: u32,
 }
 
-/// The cases of a call, the first that holds counts; refused if none does.
+/// The cases of a call; the first match counts, without a match it is refused.
 pub(super) type Cases = Vec<Case>;
 
 /// AUDIT_ARCH_* of include/uapi/linux/audit.h.
@@ -56,8 +56,8 @@ fn step(code: u16, k: u32) -> sock_filter {
     sock_filter { code, jt: 0, jf: 0, k }
 }
 
-/// The filter that answers so to these numbers and refuses all others; `None` on an architecture
-/// whose number is not known here.
+/// The filter with these results for these numbers, which refuses all others; `None` on an
+/// architecture whose number is not known here.
 pub(super) fn assembled(calls: &BTreeMap<u32, Cases>) -> Option<BpfProgram> {
     let mut program = vec![
         step(LOAD, OF_ARCHITECTURE),
@@ -69,7 +69,7 @@ pub(super) fn assembled(calls: &BTreeMap<u32, Cases>) -> Option<BpfProgram> {
     Some(program)
 }
 
-/// Numbers from 0 on, each range by its first, with the answers to it.
+/// Numbers from 0, each range by its first number, with its results.
 fn ranges(calls: &BTreeMap<u32, Cases>) -> Vec<(u32, &[Case])> {
     let mut ranges: Vec<(u32, &[Case])> = vec![(0, &[])];
     let mut begin = |number: u32, cases| match ranges.last_mut() {
@@ -84,7 +84,7 @@ fn ranges(calls: &BTreeMap<u32, Cases>) -> Vec<(u32, &[Case])> {
     ranges
 }
 
-/// Steps that find the range of the number that is loaded, and answer.
+/// Instructions that find the range of the loaded number and return its result.
 fn found(ranges: &[(u32, &[Case])]) -> BpfProgram {
     if let [(_, cases)] = ranges {
         return answered(cases);
@@ -92,7 +92,7 @@ fn found(ranges: &[(u32, &[Case])]) -> BpfProgram {
     let (lower, upper) = ranges.split_at(ranges.len() / 2);
     let Some((from, _)) = upper.first() else { return answered(&[]) };
     let below = found(lower);
-    // A conditional jump passes over 255 steps at most.
+    // A conditional jump skips at most 255 instructions.
     let mut program = match u8::try_from(below.len()) {
         Ok(over) => vec![sock_filter { code: IF_AT_LEAST, jt: over, jf: 0, k: *from }],
         Err(_) => vec![
@@ -105,11 +105,11 @@ fn found(ranges: &[(u32, &[Case])]) -> BpfProgram {
     program
 }
 
-/// Steps that answer by the arguments.
+/// Instructions that decide by the arguments.
 fn answered(cases: &[Case]) -> BpfProgram {
     let mut program = BpfProgram::new();
     for case in cases {
-        // From its end, for a test that fails passes over the rest of the case.
+        // Built from its end, because a failing test skips the rest of the case.
         let mut rest = vec![step(RETURN, case.answer)];
         for test in case.tests.iter().rev() {
             let place = ARGUMENTS + 8 * u32::from(test.argument) + 4 * u32::from(test.upper);
@@ -134,7 +134,8 @@ fn answered(cases: &[Case]) -> BpfProgram {
 mod tests {
     use super::*;
 
-    /// What a filter answers, by the rules of the kernel's interpreter, and after how many steps.
+    /// The result of a filter, by the rules of the kernel's interpreter, and the number of
+    /// instructions run.
     fn run(program: &BpfProgram, number: u32, arguments: [u64; 6]) -> (u32, usize) {
         let (mut at, mut held, mut steps) = (0, 0, 0);
         loop {

@@ -1,9 +1,9 @@
 //! The attacker inside each role: a process with the role's filters tries every system call by its
-//! number, and those whose arguments are looked at with many arguments. What the kernel answers is
-//! the table of SECURITY.md.
+//! number, and calls with checked arguments with many arguments. The results are the table of
+//! SECURITY.md.
 //!
-//! Nothing is done by it: a filter set before the role's refuses each call that is tried by an
-//! error of its own, so that error says "the role allows it".
+//! No call takes effect: a filter set before the role's refuses each tried call with an error of
+//! its own, which means "the role allows it".
 
 #![allow(unsafe_code)]
 
@@ -25,7 +25,7 @@ const ROLES: [(Role, &str); 7] = [
     (Role::Prober, "prober"),
     (Role::Pusher, "pusher"),
 ];
-/// Past the last number that Linux has given so far.
+/// Beyond the last number that Linux uses so far.
 const NUMBERS: i64 = 512;
 /// The sixth argument of each try, which no call here has, and the error that shows it was allowed.
 const TRIED: u32 = 0x7a11_ed00;
@@ -49,8 +49,9 @@ enum Answer {
     Ended,
 }
 
-/// `uretprobe` and `uprobe` of x86-64, which the kernel answers before it asks any filter: they do
-/// something only where the kernel itself put them (kernel/seccomp.c, seccomp_uprobe_exception).
+/// `uretprobe` and `uprobe` of x86-64, which the kernel answers before it asks any filter: they
+/// have an effect only where the kernel itself placed them (kernel/seccomp.c,
+/// seccomp_uprobe_exception).
 const OF_THE_KERNEL: &[i64] = if cfg!(target_arch = "x86_64") { &[335, 336] } else { &[] };
 
 fn attempts() -> Vec<Attempt> {
@@ -83,7 +84,7 @@ fn attempts() -> Vec<Attempt> {
     let requests = (0x5400..0x5500).chain(0x2400..0x2410).chain(0x1260..0x1280).chain([0x2285]);
     for request in requests.chain(known.keys().copied().filter(|request| *request > 0xffff)) {
         let name = known.get(&request).map_or(format!("{request:#x}"), |name| name.to_string());
-        // The kernel looks at the lower half only.
+        // The kernel compares the lower half only.
         for upper in [0, 1 << 32] {
             add(libc::SYS_ioctl, [0, request | upper, 0, 0, 0], &name);
         }
@@ -207,7 +208,7 @@ fn tried(attempt: &Attempt) -> Answer {
     }
 }
 
-/// The process that tries, as the parent says.
+/// The trying process, controlled by its parent.
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 fn inside() {
@@ -271,7 +272,7 @@ fn each_role_may_do_what_security_md_says() {
         let known = NAMED.iter().copied().flatten().find(|(_, known)| *known == call);
         known.map(|(name, _)| name.trim_start_matches("SYS_"))
     };
-    // What attackers did, in any role that has no need of it.
+    // Attacks, in all roles that do not need these calls.
     for (place, attempt) in attempts.iter().enumerate() {
         let (refused, words) = (of(place), attempt.words.as_deref());
         let allowed_in = |roles: &[Role]| {

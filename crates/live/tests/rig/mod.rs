@@ -1,4 +1,4 @@
-//! What the kernel tests share: a private loop device that goes away with its guard, fio, counters.
+//! Shared by the kernel tests: a private loop device that is removed with its guard, fio, counters.
 
 #![allow(dead_code, missing_docs)]
 
@@ -17,7 +17,7 @@ use iowhy_model::Recording;
 static COUNTER: AtomicU32 = AtomicU32::new(0);
 static EXAMINED: OnceLock<Option<Check>> = OnceLock::new();
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-/// Loop devices of the tests have so many numbers, from the same number on.
+/// Loop devices of the tests use this many numbers, starting at the same number.
 const NUMBERS: u32 = 96;
 
 /// A loop device over a sparse file; detached and deleted when dropped, also by a failing test.
@@ -28,21 +28,21 @@ pub struct Loop {
     file: PathBuf,
     mounted: Option<PathBuf>,
     gone: AtomicBool,
-    // Nobody else takes its number, also while it is detached.
+    // Reserves its number, even while it is detached.
     _reserved: Option<UnixDatagram>,
-    // Two tests that load the machine at once would only disturb each other.
+    // Two tests that load the machine would disturb each other.
     _turn: Option<MutexGuard<'static, ()>>,
 }
 
 impl Loop {
-    /// A device of that many MiB over a file in /tmp, or in a tmpfs of `tmpfs_mib` of its own.
+    /// A device of that many MiB over a file in /tmp, or in a private tmpfs of `tmpfs_mib`.
     pub fn new(mib: u64, tmpfs_mib: Option<u64>) -> Loop {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(|failed| failed.into_inner());
         Loop::made(mib, tmpfs_mib, Some(turn))
     }
 
-    /// A device of that many MiB for a test that waits most of its time: others may load the
-    /// machine beside it.
+    /// A device of that many MiB for a test that mostly waits: others may load the machine
+    /// meanwhile.
     pub fn beside_others(mib: u64) -> Loop {
         Loop::made(mib, None, None)
     }
@@ -65,7 +65,7 @@ impl Loop {
         Loop::over(file, mib, mounted, turn)
     }
 
-    /// One over a file of `mib` MiB that is made here, through the page cache if it is `mounted`.
+    /// A device over a new file of `mib` MiB, through the page cache if it is `mounted`.
     pub fn over(
         file: PathBuf,
         mib: u64,
@@ -86,7 +86,7 @@ impl Loop {
         Loop { name, path, number, file, mounted, gone, _reserved: reserved, _turn: turn }
     }
 
-    /// Takes it away before its time.
+    /// Removes it early.
     pub fn detach(&self) {
         self.gone.store(true, Ordering::Relaxed);
         run("losetup", &["-d", &self.path]);
@@ -121,11 +121,11 @@ impl Loop {
         run("fio", &all)
     }
 
-    /// Has fio at work on it until what is returned goes; its first requests are through.
+    /// Runs fio on it until the guard is dropped; its first requests have completed.
     pub fn under_load(&self, arguments: &[&str]) -> Running {
         let place = format!("--filename={}", self.path);
         let mut all = vec!["--name=load", &place, "--direct=1", "--bs=4k", "--output-format=terse"];
-        // One process, whose end is that of the load.
+        // One process; the load ends with it.
         all.extend(["--thread", "--time_based", "--runtime=600"]);
         all.extend(arguments);
         let mut fio = Command::new("fio");
@@ -145,7 +145,7 @@ impl Loop {
         program
     }
 
-    /// Writes it full through the page cache; whether all of it went through.
+    /// Fills it through the page cache; returns whether everything was written.
     pub fn fill(&self) -> bool {
         let to = format!("of={}", self.path);
         let mut dd = Command::new("dd");
@@ -159,7 +159,7 @@ impl Loop {
     }
 }
 
-/// A program that is ended with its guard.
+/// A program that is killed with its guard.
 pub struct Running(pub Child);
 
 impl Drop for Running {
@@ -169,14 +169,13 @@ impl Drop for Running {
     }
 }
 
-/// Attaches a file to a number that no other test takes, of this process or another: the lowest
-/// free one, which `losetup -f` gives, is given to the next test program as soon as this one
-/// detaches it.
+/// Attaches a file to a number that no other test uses, in this process or another: the lowest free
+/// one, from `losetup -f`, goes to the next test program as soon as this one detaches it.
 fn attached(file: &std::path::Path, direct: &str) -> (String, Option<UnixDatagram>) {
     let first = std::process::id() + COUNTER.fetch_add(1, Ordering::Relaxed);
     for place in 0..NUMBERS {
         let number = NUMBERS + (first + place) % NUMBERS;
-        // A name that one socket of this machine can have, and that goes with it.
+        // A lock by an abstract socket name, released with the socket.
         let name = SocketAddr::from_abstract_name(format!("iowhy-loop-{number}")).expect("a name");
         let Ok(reserved) = UnixDatagram::bind_addr(&name) else { continue };
         let path = format!("/dev/loop{number}");
@@ -193,7 +192,7 @@ fn attached(file: &std::path::Path, direct: &str) -> (String, Option<UnixDatagra
 impl Drop for Loop {
     fn drop(&mut self) {
         if !self.gone.load(Ordering::Relaxed) {
-            // A loop device keeps its partitions for whoever has it next.
+            // A loop device keeps its partitions for its next user.
             for number in partitions(&self.name) {
                 let _ = Command::new("delpart").args([&self.path, &number]).status();
             }
@@ -253,7 +252,7 @@ pub fn until_attached(child: &std::process::Child) {
     until(30, "it watches", || (rights(&pid) != ours).then_some(()));
 }
 
-/// Whether the kernel tests can run here; says aloud what is missing if not.
+/// Whether the kernel tests can run here; prints what is missing if not.
 pub fn can_run(programs: &[&str]) -> bool {
     // Once for all tests: it loads programs, and one of the tests counts them.
     let missing = EXAMINED
@@ -308,14 +307,14 @@ pub fn bpf_descriptors() -> (usize, usize) {
     (count("bpf-prog"), count("bpf_link") + count("bpf-link"))
 }
 
-/// Nanoseconds and runs of all BPF programs a process holds open, by kernel.bpf_stats_enabled.
+/// Nanoseconds and runs of all BPF programs that a process has open, by kernel.bpf_stats_enabled.
 pub fn bpf_statistics(pid: u32) -> (u64, u64) {
     let folder = format!("/proc/{pid}/fdinfo");
     let open = std::fs::read_dir(folder).expect("its descriptors");
     let mut sum = (0, 0);
     for entry in open.filter_map(Result::ok) {
         let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
-        // A link's file names its program, too; only a program's has the statistics.
+        // A link's fdinfo names its program, too; only a program's has the statistics.
         let value = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name))?;
             line.trim_start_matches(':').trim().parse::<u64>().ok()

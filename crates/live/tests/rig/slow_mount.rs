@@ -1,4 +1,4 @@
-//! A mounted FUSE file system whose server answers as late as it is told.
+//! A mounted FUSE file system whose server answers after a given delay.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -73,14 +73,15 @@ print("ready", flush=True)
 [thread.join() for thread in threads]
 "#;
 
-/// Goes away with its guard, also while calls wait for it.
+/// Unmounted with its guard, even while calls wait for it.
 pub struct SlowMount {
     pub folder: PathBuf,
     server: Child,
 }
 
 impl SlowMount {
-    /// One whose server takes so long for each read, write and fsync, with files of that many MiB.
+    /// One whose server takes this long for each read, write and fsync, with files of that many
+    /// MiB.
     pub fn new(delay_s: f64, mib: u64) -> SlowMount {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let name = format!("iowhy-slow-{}-{count}", std::process::id());
@@ -98,7 +99,7 @@ impl SlowMount {
         mount
     }
 
-    /// A file of it: `file`, or `hang`, of which nothing is answered.
+    /// A file in it: `file`, or `hang`, whose requests are not answered.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -108,7 +109,7 @@ impl SlowMount {
         self.server.id()
     }
 
-    /// Has the server answer what hung.
+    /// Lets the server answer the hung requests.
     pub fn release(&mut self) {
         if let Some(mut input) = self.server.stdin.take() {
             let _ = input.flush();
@@ -119,7 +120,7 @@ impl SlowMount {
 impl Drop for SlowMount {
     fn drop(&mut self) {
         self.release();
-        // Without its server the connection is over, and whoever waits gets an error.
+        // Without its server the connection ends, and waiting calls fail.
         let _ = self.server.kill();
         let _ = self.server.wait();
         let _ = Command::new("umount").arg("-l").arg(&self.folder).status();

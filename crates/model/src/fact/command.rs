@@ -1,4 +1,4 @@
-//! What a command that a message of a log names was to do, whatever the spelling.
+//! The purpose of a command named in a log message, whatever its spelling.
 //!
 //! One command has a dozen spellings: `CDB: Read(10) 28 00 ...`, `CDB: opcode=0x28 28 00 ...`,
 //! `CDB: cdb[0]=0x28: 28 00 ...`, `cmd 60/08:...`, `failed command: READ FPDMA QUEUED`,
@@ -7,12 +7,12 @@
 
 use crate::Op;
 
-/// What a command was to do.
+/// The purpose of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CommandKind {
     /// To move, write back or discard data of programs.
     Io(Op),
-    /// To report about the drive itself: SMART, its power mode, its size, whether it is ready.
+    /// To query the drive: SMART, power mode, size, readiness.
     Query,
 }
 
@@ -23,7 +23,7 @@ const WRITE: Option<CommandKind> = Some(C::Io(Op::Write));
 const FLUSH: Option<CommandKind> = Some(C::Io(Op::Flush));
 const DISCARD: Option<CommandKind> = Some(C::Io(Op::Discard));
 
-/// Operation codes of SCSI (SPC-5, SBC-4) that are no query and no plain I/O.
+/// SCSI operation codes (SPC-5, SBC-4) that are neither a query nor plain I/O.
 const WRITE_SAME: [u8; 2] = [0x41, 0x93];
 /// The bit of byte 1 by which WRITE SAME discards (SBC-4).
 const UNMAP: u8 = 1 << 3;
@@ -65,8 +65,7 @@ const NAMES: [(&str, Option<CommandKind>); 30] = [
     ("ATA COMMAND PASS THROUGH", Some(C::Query)),
 ];
 
-/// What the command that a message names was to do; `None` if it names none, or one of another
-/// kind.
+/// The purpose of the command in a message; `None` if it names none, or one of another kind.
 pub fn command(message: &str) -> Option<CommandKind> {
     let after = |mark: &str| message.split_once(mark).map(|(_, rest)| rest);
     if let Some(rest) = after("CDB: ").or_else(|| message.strip_prefix("cdb[0]=")) {
@@ -92,14 +91,14 @@ pub fn command(message: &str) -> Option<CommandKind> {
     u8::from_str_radix(code, 16).ok().and_then(of_ata)
 }
 
-/// The command of SCSI of `Read(10): 28 00 ...`, `opcode=0x42 42 00 ...`, `Unmap`.
+/// The SCSI command in `Read(10): 28 00 ...`, `opcode=0x42 42 00 ...`, `Unmap`.
 fn of_scsi(text: &str) -> Option<CommandKind> {
     let bytes = bytes(text);
     let number = text.split(['=', ' ', ':']).find_map(|word| word.strip_prefix("0x"));
     let number = number.and_then(|number| u8::from_str_radix(number, 16).ok());
     let Some(code) = bytes.first().copied().or(number) else { return named(text) };
     if let Some((_, place)) = PASS_THROUGH.iter().find(|(known, _)| *known == code) {
-        // Where the bytes were cut it is what most of them are.
+        // If the bytes were cut off, the most frequent purpose.
         return bytes.get(*place).map_or(Some(C::Query), |command| {
             of_ata(*command).or((!is_ata_other(*command)).then_some(C::Query))
         });
@@ -124,7 +123,7 @@ fn of_scsi(text: &str) -> Option<CommandKind> {
     }
 }
 
-/// A command of ATA (ACS-4, command codes) that moves data of programs or is known as a query.
+/// An ATA command (ACS-4) that moves data or is a known query.
 fn of_ata(code: u8) -> Option<CommandKind> {
     match code {
         0x20 | 0x24 | 0x25 | 0x29 | 0x60 | 0xc4 | 0xc8 | 0xc9 => READ,
@@ -138,13 +137,12 @@ fn of_ata(code: u8) -> Option<CommandKind> {
     }
 }
 
-/// Commands of ATA that are neither I/O nor a query: downloads of firmware.
+/// ATA commands that are neither I/O nor a query: firmware downloads.
 fn is_ata_other(code: u8) -> bool {
     matches!(code, 0x92 | 0x93)
 }
 
-/// `tag 27 (001b) opcode 0x9 (I/O Cmd) QID 3 timeout, ...`: the queue of administration is number
-/// 0.
+/// `tag 27 (001b) opcode 0x9 (I/O Cmd) QID 3 timeout, ...`: the admin queue is number 0.
 fn of_nvme(text: &str) -> Option<CommandKind> {
     let number = |mark: &str| {
         let (_, rest) = text.split_once(mark)?;
@@ -177,8 +175,8 @@ fn named(text: &str) -> Option<CommandKind> {
     NAMES.iter().find(|(name, _)| begins(name)).and_then(|(_, kind)| *kind)
 }
 
-/// The bytes of a command, the first of them behind its name: two hexadecimal digits each, or as
-/// older drivers print them, `0x2a`.
+/// The bytes of a command, starting after its name: two hexadecimal digits each, or `0x2a` in older
+/// drivers.
 fn bytes(text: &str) -> Vec<u8> {
     let byte = |word: &str| {
         let digits = word.strip_prefix("0x").unwrap_or(word);

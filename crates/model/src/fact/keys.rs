@@ -1,6 +1,6 @@
-//! The list of keys. A new key is one line here: its constant, its name, the kind of its value,
-//! what it states. The kind gives the type of its values in [`typed`], where it is stated. Both
-//! tables are sorted by name; a test shows which line is not.
+//! The list of keys. A new key is one line here: its constant, its name, the kind of its value, its
+//! meaning. The kind determines the type of the key in [`typed`]. Both tables are sorted by name; a
+//! test shows which line is not.
 
 use super::values::type_of;
 use super::{FactKey, KeyEntry, KeyFamily, Kind};
@@ -27,7 +27,7 @@ macro_rules! keys {
                 };
             )*
         }
-        /// The same keys with the types of their values: what is stated is stated by these.
+        /// The same keys with the types of their values, for code that adds facts.
         pub mod typed {
             use super::{key, type_of};
             pub use crate::fact::values::{

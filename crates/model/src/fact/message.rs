@@ -7,28 +7,28 @@ use super::command::{CommandKind, command};
 pub struct Message {
     /// Its time as printed.
     pub stamp: String,
-    /// Seconds on the log's own clock: since boot, or since a day of its own. Only differences
-    /// within one log mean anything.
+    /// Seconds on the log's own clock: since boot, or since its first day. Only differences within
+    /// one log are meaningful.
     pub at_s: Option<f64>,
     /// The message without its time.
     pub text: String,
     /// The sector it names.
     pub sector: Option<u64>,
-    /// The host adapter of the SCSI address it begins with: 4 of `sd 4:0:0:1: [sde]`. Of fibre
-    /// channel also the adapter that the driver names, 8 of `qla2xxx [0000:41:00.0]-500b:8: `.
+    /// The host adapter of the SCSI address it begins with: 4 of `sd 4:0:0:1: [sde]`. For Fibre
+    /// Channel also the adapter that the driver names, 8 of `qla2xxx [0000:41:00.0]-500b:8: `.
     pub adapter: Option<u32>,
     /// The logical unit of that address: 1.
     pub unit: Option<u32>,
-    /// What the command that it names was to do.
+    /// The purpose of the command that it names.
     pub command: Option<CommandKind>,
 }
 
-/// What a message of the kernel is about.
+/// The subject of a kernel message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageKind {
-    /// A command failed; what of it is not reported.
+    /// A command failed for an unknown reason.
     Command,
-    /// A controller or host adapter complained or was reset.
+    /// A controller or host adapter reported an error or was reset.
     Controller,
     /// The drive refused a request: it is locked, or a comparison failed. The kernel calls it a
     /// medium error (drivers/nvme/host/core.c, nvme_error_status).
@@ -39,7 +39,7 @@ pub enum MessageKind {
     Hardware,
     /// A task waited too long.
     HungTask,
-    /// A request failed; what of it is not reported.
+    /// A request failed for an unknown reason.
     IoError,
     /// Cable, connector or port.
     Link,
@@ -51,7 +51,7 @@ pub enum MessageKind {
     Offline,
     /// A volume lost one of its paths.
     Path,
-    /// The link went down or woke up, nothing else.
+    /// The link went down or came up, nothing else.
     Phy,
     /// A program asked the drive about itself (SMART, power mode) and got no answer: no I/O failed.
     Query,
@@ -60,7 +60,7 @@ pub enum MessageKind {
     Refused,
     /// A server or peer on the network did not answer.
     Remote,
-    /// An answer that programs give in a drive's place: a write that failed with a read error.
+    /// An error that only a software target returns: a write that failed with a read error.
     Target,
     /// No answer from the drive.
     Timeout,
@@ -119,37 +119,36 @@ impl MessageKind {
     }
 }
 
-/// What a message reports of the way between host and disk.
+/// What a message reports about the path between host and disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathEvent {
-    /// Frames were corrupted: only a link at fault writes that.
+    /// Frames were corrupted: only a faulty link causes that.
     Corruption,
-    /// Frames were corrupted and sent again by the hardware: nothing was lost but some
-    /// microseconds.
+    /// Frames were corrupted and resent by the hardware within microseconds.
     Corrected,
     /// A controller reports that it has failed (CSTS, controller fatal status).
     Fatal,
     /// A controller was lost although it reports that it is ready.
     Unresponsive,
-    /// The link of a host adapter to its network of storage is down.
+    /// The link of a host adapter to its storage network is down.
     LinkDown,
-    /// A device on USB was reset, or a command to it aborted.
+    /// A USB device was reset, or a command to it was aborted.
     UsbReset,
-    /// A controller was lost and reset; a single command that was aborted is less.
+    /// A controller was lost and reset; an aborted command alone does not count.
     Reset,
-    /// The command was done and its interrupt never came.
+    /// The command completed, but its interrupt never arrived.
     LostInterrupt,
-    /// The host controller of a card waited for its own interrupt in vain.
+    /// A card's host controller never received its own interrupt.
     CardHost,
     /// A plug was pulled, or its power was lost: another device may be on the link now.
     Exchanged,
     /// No device is on the link of a port.
     NoDevice,
-    /// An adapter reached for memory that it may not touch.
+    /// An adapter accessed memory that the IOMMU forbids.
     Memory,
-    /// A transfer by DMA to a drive of IDE never ended: the kernel goes on without DMA.
+    /// A DMA transfer to an IDE drive never finished: the kernel continues without DMA.
     Dma,
-    /// The link was reset: what the kernel does with a port after any command that it gave up.
+    /// The link was reset, as the kernel does after any command that timed out.
     LinkReset,
 }
 
@@ -167,13 +166,13 @@ impl Message {
         }
     }
 
-    /// What it reports of the way to a disk.
+    /// What it reports about the path to a disk.
     pub fn log_event(&self) -> Option<PathEvent> {
         log_event(&self.text)
     }
 
-    /// Whether it is how libata shows that a command ended, `res 40/00:... Emask 0x4 (timeout)`:
-    /// the last of what it prints of one, after it froze the port and gave the command up.
+    /// Whether it is libata's result line, `res 40/00:... Emask 0x4 (timeout)`: its last line about
+    /// a command, after it froze the port and gave up the command.
     pub fn is_outcome(&self) -> bool {
         let of_a_port = self.text.split_once(": ").filter(|(port, _)| port.starts_with("ata"));
         let reported = of_a_port.map_or(self.text.as_str(), |(_, reported)| reported).trim_start();
@@ -182,32 +181,32 @@ impl Message {
         is_result && reported.contains("Emask ")
     }
 
-    /// Whether a port of ATA shows it: `ata3.00: `.
+    /// Whether an ATA port logs it: `ata3.00: `.
     pub fn is_of_ata(&self) -> bool {
         let port = self.text.strip_prefix("ata");
         port.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     }
 
-    /// Whether it is of a connection or session of iSCSI (drivers/scsi/libiscsi.c, and what
-    /// open-iscsi's daemon repeats of it).
+    /// Whether it is about an iSCSI connection or session (drivers/scsi/libiscsi.c, repeated by
+    /// open-iscsi's daemon).
     pub fn is_of_iscsi(&self) -> bool {
         const BEGIN: [&str; 4] = ["connection", "session", "Kernel reported iSCSI ", "iscsid"];
         let text = self.text.trim_start();
         BEGIN.iter().any(|words| text.starts_with(words)) || text.contains("iSCSI connection is ")
     }
 
-    /// Whether an array of md reports it of a member: it rewrote what could not be read, whatever
-    /// the reason was (drivers/md/raid1.c, raid10.c, raid5.c).
+    /// Whether an md array reports that it rewrote unreadable sectors of a member, whatever the
+    /// reason (drivers/md/raid1.c, raid10.c, raid5.c).
     pub fn is_of_an_array(&self) -> bool {
         self.text.trim_start().starts_with("md/raid")
     }
 
-    /// Whether a device on USB left the bus (drivers/usb/core/hub.c).
+    /// Whether a USB device left the bus (drivers/usb/core/hub.c).
     pub fn is_usb_disconnect(&self) -> bool {
         self.text.starts_with("usb ") && self.text.contains(": USB disconnect")
     }
 
-    /// Whether a disk is gone that nobody had asked to go (event 157 of Windows): pulled, or lost.
+    /// Whether a disk was removed unexpectedly (event 157 of Windows).
     pub fn is_surprise_removal(&self) -> bool {
         self.text.contains(" has been surprise removed")
     }
@@ -218,9 +217,9 @@ impl Message {
         self.text.contains("link is slow to respond")
     }
 
-    /// Whether it shows what is done about a command that got no answer, and that the device still
-    /// gives none: the link is reset, answers late, and who asks the device what it is waits in
-    /// vain (drivers/ata/libata-core.c, ata_dev_read_id).
+    /// Whether it shows recovery from an unanswered command while the device still does not answer:
+    /// the link is reset, comes up late, and IDENTIFY fails (drivers/ata/libata-core.c,
+    /// ata_dev_read_id).
     pub fn is_of_recovery(&self) -> bool {
         self.is_slow_link()
             || LINK_RESET.iter().any(|words| self.text.contains(words))
@@ -228,7 +227,7 @@ impl Message {
             || self.text.contains("device not ready (errno=")
     }
 
-    /// Whether the kernel gave a controller of NVMe up: it did not come back from a reset
+    /// Whether the kernel gave up an NVMe controller that did not come back from a reset
     /// (drivers/nvme/host/pci.c, nvme_reset_work).
     pub fn gives_a_controller_up(&self) -> bool {
         const SAID: [&str; 3] = [
@@ -239,8 +238,8 @@ impl Message {
         SAID.iter().any(|words| self.text.contains(words))
     }
 
-    /// Whether a command of NVMe got no answer in time and is aborted (drivers/nvme/host/pci.c,
-    /// nvme_timeout). What the device had answered is polled instead.
+    /// Whether an NVMe command timed out and is aborted (drivers/nvme/host/pci.c, nvme_timeout). If
+    /// the device had answered, the kernel polls the completion instead.
     pub fn is_of_nvme_timeout(&self) -> bool {
         self.text.contains(" timeout, aborting")
     }
@@ -250,25 +249,25 @@ impl Message {
         controller_status(&self.text) == Some(GONE)
     }
 
-    /// Whether a drive named a tag of its queue that nobody sent.
+    /// Whether a drive completed a tag that was never sent.
     pub fn names_an_idle_tag(&self) -> bool {
         self.text.contains("log page 10h reported inactive tag")
     }
 
-    /// Whether a zoned device refuses a write that does not begin where its zone was written last
-    /// (ZBC, additional sense 21h/04h; NVMe zoned namespaces, statuses b8h to bfh).
+    /// Whether a zoned device refuses a write that does not begin at its zone's write pointer (ZBC,
+    /// additional sense 21h/04h; NVMe zoned namespaces, statuses b8h to bfh).
     pub fn breaks_the_order_of_a_zone(&self) -> bool {
         const SAID: [&str; 2] = ["Unaligned write command", "(sct 0x1 / sc 0xb"];
         SAID.iter().any(|words| self.text.contains(words))
     }
 
-    /// Whether a drive of NVMe refuses a place that its namespace does not have (LBA Out of Range).
-    /// Disks of SCSI say the same of a sector that they did not find, as adapters translate that.
+    /// Whether an NVMe drive refuses an address beyond its namespace (LBA Out of Range). SCSI disks
+    /// return the same for a sector that they did not find, as adapters translate it.
     pub fn is_beyond_the_end(&self) -> bool {
         self.text.contains("(sct 0x0 / sc 0x80)") || self.is_beyond_its_end_to_the_kernel()
     }
 
-    /// Whether the kernel itself refuses it, before the drive was asked: `sdb1: rw=0, want=4996184,
+    /// Whether the kernel itself refuses it before it reaches the drive: `sdb1: rw=0, want=4996184,
     /// limit=4996183`.
     pub fn is_beyond_its_end_to_the_kernel(&self) -> bool {
         self.text.split_once(": rw=").is_some_and(|(_, rest)| rest.contains(" limit="))
@@ -280,7 +279,7 @@ impl Message {
     }
 }
 
-/// Words that only a link at fault writes (drivers/ata/libata-eh.c).
+/// Words that only a faulty link causes (drivers/ata/libata-eh.c).
 const CORRUPT: [&str; 18] = [
     "PCIe Bus Error",
     "BadTLP",
@@ -303,7 +302,7 @@ const CORRUPT: [&str; 18] = [
     "PCI bus parity error",
     "PCI Parity Error",
 ];
-/// Words of a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas).
+/// Words about a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas).
 const RESET: [&str; 14] = [
     "RESET operation started",
     "controller is down",
@@ -323,32 +322,32 @@ const RESET: [&str; 14] = [
     "resetting fusion adapter",
     "FW Fault, calling reset adapter",
 ];
-/// The same of a device on USB (drivers/usb/core/hub.c, drivers/usb/storage/uas.c).
+/// The same for a USB device (drivers/usb/core/hub.c, drivers/usb/storage/uas.c).
 const USB_RESET: &str = ": reset ";
 const UAS: &str = "uas_eh_";
-/// What a PCIe function reports of an error that its link mended (drivers/pci/pcie/aer.c).
+/// What a PCIe function reports about an error that its link corrected (drivers/pci/pcie/aer.c).
 const CORRECTED: &str = "PCIe Bus Error: severity=Correct";
-/// Bits of an NVMe controller's status, and what a function that left the bus reads as (NVM
+/// Bits of an NVMe controller's status, and the value read from a function that left the bus (NVM
 /// Express base specification, controller status).
 const READY: u32 = 1;
 const FATAL: u32 = 2;
 const GONE: u32 = u32::MAX;
-/// Words of a fibre channel adapter whose link is down (drivers/scsi/qla2xxx, lpfc, bfa).
+/// Words of a Fibre Channel adapter whose link is down (drivers/scsi/qla2xxx, lpfc, bfa).
 const LINK_DOWN: [&str; 3] = ["LOOP DOWN detected", "Link Down Event", "port offline"];
-/// And of an interrupt that never came (drivers/nvme/host/pci.c).
+/// And about an interrupt that never arrived (drivers/nvme/host/pci.c).
 const POLLED: [&str; 2] = ["completion polled", ": lost interrupt"];
-/// Of a transfer by DMA that never ended (drivers/ide/ide-dma.c).
+/// About a DMA transfer that never finished (drivers/ide/ide-dma.c).
 const DMA: [&str; 4] =
     ["dma_timer_expiry", ": bad DMA status", ": DMA timeout ", ": timeout waiting for DMA"];
-/// Of a card's host controller (drivers/mmc/host/sdhci.c).
+/// About a card's host controller (drivers/mmc/host/sdhci.c).
 const CARD_HOST: [&str; 1] = ["Timeout waiting for hardware"];
-/// Of a plug (drivers/ata/libahci.c; SATA, SError bit 26), and of a link with nothing on it.
+/// About hot-plug (drivers/ata/libahci.c; SATA, SError bit 26), and about a link without a device.
 const EXCHANGED: [&str; 2] = ["DevExch", "connection status changed"];
 const NO_DEVICE: [&str; 1] = ["SATA link down (SStatus 0 "];
-/// Of the IOMMU (drivers/iommu).
+/// About the IOMMU (drivers/iommu).
 const MEMORY: [&str; 2] = ["[IO_PAGE_FAULT ", "DMAR: [DMA "];
-/// A reset that by itself blames no link (drivers/ata/libata-eh.c, ata_eh_reset; until 2.6.24 of a
-/// port).
+/// A reset that alone is no evidence against the link (drivers/ata/libata-eh.c, ata_eh_reset; until
+/// 2.6.24 of a port).
 const LINK_RESET: [&str; 2] = ["hard resetting link", "hard resetting port"];
 
 fn log_event(text: &str) -> Option<PathEvent> {
@@ -403,7 +402,7 @@ fn address(text: &str) -> Option<[u32; 4]> {
     numbers?.try_into().ok()
 }
 
-/// The host adapter behind the place and the number of a message (drivers/scsi/qla2xxx/qla_dbg.c,
+/// The host adapter after the address and number of a message (drivers/scsi/qla2xxx/qla_dbg.c,
 /// ql_dbg_prefix).
 fn of_qla(text: &str) -> Option<u32> {
     let (_, rest) = text.strip_prefix("qla2xxx [")?.split_once("]-")?;
@@ -494,7 +493,7 @@ mod tests {
             ))
         };
         assert_eq!(of("0xffffffff"), Some(PathEvent::Reset));
-        // Bit 1 is fatal whatever stands beside it.
+        // Bit 1 means fatal, whatever the other bits are.
         for csts in ["0x2", "0x3", "0xb", "0x1f"] {
             assert_eq!(of(csts), Some(PathEvent::Fatal), "{csts}");
         }

@@ -1,4 +1,4 @@
-//! Worked examples: names, keys, and texts that become values.
+//! Worked examples: names, keys, and texts parsed as values.
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Keys that know the type of their values, and the types themselves.
 //!
-//! A reader that has a number reports the number, in the unit of the key: another type or unit does
-//! not compile. A value that a tool prints in words of its own is read by the key's kind.
+//! A reader adds a number in the unit of the key: another type or unit does not compile. A value
+//! that a tool prints as text is parsed by the key's kind.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -73,8 +73,8 @@ impl<V: Into<FactValue>> From<OfProcess<V>> for FactValue {
     }
 }
 
-/// The text of a capture and of a list of facts, which the key's kind reads again:
-/// `17920.0 KiB/s mysqld (500)`, `98.12 % mysqld (500)`, `4880 ms mysqld (500)`.
+/// The text in a capture and in a list of facts, which the key's kind can parse again: `17920.0
+/// KiB/s mysqld (500)`, `98.12 % mysqld (500)`, `4880 ms mysqld (500)`.
 impl fmt::Display for OfProcess<FactValue> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.value {
@@ -94,7 +94,7 @@ macro_rules! words {
             pub enum $name { $($(#[$of])* $variant,)* }
 
             impl $name {
-                /// The word that stands for it in a list of facts and in a capture.
+                /// Its word in a list of facts and in a capture.
                 pub const fn name(self) -> &'static str {
                     match self { $($name::$variant => $word,)* }
                 }
@@ -110,29 +110,29 @@ macro_rules! words {
 }
 
 words! {
-    /// What an array, pool or volume does beside its work.
+    /// The background task of an array, pool or volume.
     ArrayAction {
         /// Reads everything and compares.
         Check "check",
         /// Nothing.
         Idle "idle",
-        /// Makes its redundancy for the first time.
+        /// Builds its redundancy for the first time.
         Init "init",
-        /// Puts data on a new member, in the words of a controller.
+        /// Rebuilds onto a new member (a controller's word).
         Rebuild "rebuild",
-        /// The same, in the words of the kernel.
+        /// The same (the kernel's word).
         Recover "recover",
         /// Reads everything and corrects.
         Repair "repair",
-        /// Changes its shape.
+        /// Changes its layout.
         Reshape "reshape",
-        /// Puts data on a new member, in the words of ZFS.
+        /// Rebuilds onto a new member (the word of ZFS).
         Resilver "resilver",
-        /// Makes its members equal.
+        /// Makes its members identical.
         Resync "resync",
         /// Reads everything and verifies.
         Scrub "scrub",
-        /// Does not, though it has begun to.
+        /// A paused scrub.
         ScrubPaused "scrub paused",
     }
     /// When a run made its data durable.
@@ -250,7 +250,7 @@ impl<V> Key<V> {
         Key { key, value: PhantomData }
     }
 
-    /// The key as it is looked for.
+    /// The key without a type, for lookups.
     pub fn key(self) -> FactKey {
         self.key
     }
@@ -284,7 +284,7 @@ impl Key<Share> {
 }
 
 impl<V: Into<FactValue>> Key<V> {
-    /// What is stated of it: for facts that wait until it is known whom they are about.
+    /// Key and value of a fact whose device is not known yet.
     pub fn with(&self, value: impl Into<V>) -> (FactKey, FactValue) {
         (self.key.clone(), value.into().into())
     }

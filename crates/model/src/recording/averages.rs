@@ -1,20 +1,20 @@
-//! Rows of averages of a long listing: neighbours in time are joined, by twos, fours and so on.
+//! Rows of averages of a long listing: neighbours in time are merged, by twos, fours and so on.
 
 use std::collections::HashMap;
 
 use super::ceilings::ROWS_OF_ONE;
 use crate::{DeviceId, Interval};
 
-/// How the rows of a listing were joined.
+/// How the rows of a listing were merged.
 #[derive(Clone, Debug)]
 pub(super) struct JoinedRows {
-    /// Rows that become one, a power of two.
+    /// Rows merged into one, a power of two.
     together: u32,
-    /// How many each row stands for.
+    /// How many rows each one represents.
     counts: Vec<u32>,
     /// The last row of each device.
     last: HashMap<DeviceId, usize>,
-    /// Rows before they are joined again.
+    /// Rows before they are merged again.
     limit: usize,
 }
 
@@ -25,13 +25,13 @@ impl Default for JoinedRows {
 }
 
 impl JoinedRows {
-    /// Rows before they are joined again.
+    /// Rows before they are merged again.
     pub(super) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Joins a new row with the last one of its device; false if that one is full, and the new one
-    /// is to be kept.
+    /// Merges a new row into the last one of its device; false if that one is full and the new one
+    /// must be kept.
     pub(super) fn take(&mut self, rows: &mut [Interval], one: &Interval) -> bool {
         let joined = self.last.get(&one.device).is_some_and(|place| {
             let (Some(row), Some(count)) = (rows.get_mut(*place), self.counts.get_mut(*place))
@@ -49,8 +49,8 @@ impl JoinedRows {
         joined
     }
 
-    /// Joins neighbours until half of the rows are left; whether any could be joined. Where there
-    /// are more devices than that, the limit rises.
+    /// Merges neighbours until half of the rows are left; returns whether any could be merged. If
+    /// there are more devices than that, the limit rises.
     pub(super) fn thin(&mut self, rows: &mut Vec<Interval>) -> bool {
         self.counts.resize(rows.len(), 1);
         let before = rows.len();

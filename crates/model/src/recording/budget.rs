@@ -7,19 +7,19 @@ use std::ops::Range;
 use super::Listing;
 use crate::{DeviceId, DeviceTotals, Distribution, Edges, Event, Histogram, Layer, Op, Stage};
 
-/// Events that the end of a long listing must have to be a stretch of its own: as many as are
+/// Events that the end of a long listing needs to be an interval of its own: as many as are
 /// replayed (docs/METHOD.md, 1 Replay).
 const STRETCH_LEAST: usize = 20_000;
 /// Slowest events kept besides, once a listing is past its budget.
 const SLOWEST_KEPT: usize = 10_000;
-/// Of the events of a listing past its budget, one in so many is left to devices with few of them.
+/// Past its budget a listing reserves one in so many events for devices with few of them.
 const SPARED_SHARE: usize = 4;
 
 impl Listing {
     /// Moves the events into histograms, per device and operation, and keeps the slowest. Returns
-    /// how many were let go because they have no latency to count.
+    /// how many were dropped because they have no latency to count.
     pub(super) fn fold_events(&mut self) -> u64 {
-        // `None` sorts below any latency: events without one leave first.
+        // `None` sorts below any latency: events without one are dropped first.
         let slowest = |event: &Event| Reverse(event.longest().map(|(_, latency)| latency));
         let kept = SLOWEST_KEPT.min(self.events.len());
         if kept < self.events.len() {
@@ -28,9 +28,9 @@ impl Listing {
         self.fold(kept..self.events.len(), &HashSet::new())
     }
 
-    /// Moves that half of the events into histograms in which less was waited. Each half is one
-    /// stretch of time, and so is what stays. A device with few I/Os keeps all of its own: beside a
-    /// busy one it would be left with none.
+    /// Moves the half of the events with less time waited into histograms. Each half is one
+    /// interval, and so is the remainder. A device with few I/Os keeps all of them: beside a busy
+    /// one it would have none left.
     pub(super) fn fold_a_half(&mut self) -> u64 {
         let spared = self.spared();
         let busy = self.events.iter().filter(|event| !spared.contains(&event.device));
@@ -43,7 +43,7 @@ impl Listing {
         unmeasured
     }
 
-    /// Folds what came since the last half was chosen, or that half: which of the two waits less.
+    /// Folds the events since the last half was chosen, or that half, whichever waited less.
     pub(super) fn fold_the_rest(&mut self) -> u64 {
         let spared = self.spared();
         let chosen = self.stretch.unwrap_or(0).min(self.events.len());
@@ -73,14 +73,14 @@ impl Listing {
         few.map(|(_, device)| device).collect()
     }
 
-    /// Where so many events of devices that are not spared have gone by.
+    /// The index after this many events of devices that are not spared.
     fn place_of(&self, spared: &HashSet<DeviceId>, count: usize) -> usize {
         let mut busy = self.events.iter().enumerate();
         let mut busy = busy.by_ref().filter(|(_, event)| !spared.contains(&event.device));
         busy.nth(count).map_or(self.events.len(), |(place, _)| place)
     }
 
-    /// Moves some events into histograms, but those of spared devices. Returns how many have no
+    /// Moves some events into histograms, except those of spared devices. Returns how many have no
     /// latency to count.
     fn fold(&mut self, which: Range<usize>, spared: &HashSet<DeviceId>) -> u64 {
         let edges = Edges::standard();
@@ -92,7 +92,7 @@ impl Listing {
                 places.insert((known.device, op, known.layer, known.stage), place);
             }
         }
-        // Drained in place, so that no second copy is held while they are counted.
+        // Drained in place, to avoid a second copy while they are counted.
         let folds = |event: &mut Event| !spared.contains(&event.device);
         for event in self.events.extract_if(which, folds) {
             DeviceTotals::count(&mut self.counted, &mut devices, &event);
@@ -115,7 +115,7 @@ impl Listing {
     }
 }
 
-/// Mean time that events waited, but those of spared devices, ns.
+/// Mean time that events waited, without those of spared devices, ns.
 fn waited_ns(events: &[Event], spared: &HashSet<DeviceId>) -> f64 {
     let (mut waited, mut count) = (0.0, 0usize);
     for event in events.iter().filter(|event| !spared.contains(&event.device)) {

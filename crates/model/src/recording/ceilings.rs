@@ -1,28 +1,27 @@
-//! How much a recording keeps of each kind, whatever is emitted: what comes from strangers costs a
-//! bounded amount of memory. What there is no room for is counted as lost, so it is reported, and
-//! status 1.
+//! Limits of a recording for each kind of record, so that untrusted input takes a bounded amount of
+//! memory. What exceeds a limit is counted as lost and reported, with status 1.
 
 use super::{EVENTS_KEPT, Listing, Recording};
 use crate::{DeviceId, Note, Sink};
 
-/// Devices named (some 200 bytes each: 26 MB): ten times those of the largest machine known.
+/// Devices (some 200 bytes each: 26 MB): ten times those of the largest machine known.
 pub(super) const DEVICES: usize = 1 << 17;
-/// The device of all records that name a further one; none of them is kept.
+/// The device for all records of devices beyond the limit; none of them is kept.
 pub(super) const FURTHER_DEVICES: DeviceId = DeviceId(DEVICES as u32);
 /// Strings interned (some 150 bytes each: 80 MB).
 pub(super) const NAMES: usize = 1 << 19;
-/// What a further string or device is called.
+/// The name of strings and devices beyond the limit.
 pub(super) const FURTHER: &str = "(further)";
-/// Listings (some 700 bytes each: 46 MB). One more contains what is reported of those beyond.
+/// Listings (some 700 bytes each: 46 MB). One more counts those beyond the limit.
 pub(super) const LISTINGS: usize = 1 << 16;
-/// Rows of averages of one listing (some 400 bytes each: 52 MB) before neighbours are joined.
+/// Rows of averages of one listing (some 400 bytes each: 52 MB) before neighbours are merged.
 pub(super) const ROWS_OF_ONE: usize = 1 << 17;
 /// Single I/Os of all listings together past which a listing keeps [`EVENTS_LEAST`] only.
 const EVENTS_TOGETHER: usize = 1 << 20;
 const EVENTS_LEAST: usize = 1 << 12;
 
-/// A kind of record: how many of all listings together are kept, what is reported of those beyond,
-/// and how many a listing holds.
+/// A kind of record: how many are kept over all listings, the loss reported beyond that, and how
+/// many a listing has.
 #[derive(Clone, Copy)]
 pub(super) struct Ceiling {
     most: usize,
@@ -30,7 +29,7 @@ pub(super) struct Ceiling {
     of: fn(&KeptCounts) -> usize,
 }
 
-/// 300 MB, of captures of many listings: one alone folds long before.
+/// 300 MB, for captures with many listings: a single one folds long before.
 pub(super) const EVENTS: Ceiling = Ceiling {
     most: 3 << 20,
     beyond: "I/Os of many listings beyond the first 3145728",
@@ -41,7 +40,7 @@ pub(super) const ROWS: Ceiling = Ceiling {
     beyond: "rows of averages beyond the first 262144",
     of: |kept| kept.rows,
 };
-/// Those of a table of some twenty buckets take 60 MB.
+/// Histograms of some twenty buckets take 60 MB.
 pub(super) const HISTOGRAMS: Ceiling = Ceiling {
     most: 1 << 17,
     beyond: "histograms beyond the first 131072",
@@ -86,8 +85,8 @@ impl KeptCounts {
 }
 
 impl Recording {
-    /// Whether the open listing may keep one more of a kind, of this device; what there is no room
-    /// for is counted as lost.
+    /// Whether the open listing may keep one more record of this kind and device; otherwise it is
+    /// counted as lost.
     pub(super) fn has_room(&mut self, device: Option<DeviceId>, kind: Ceiling) -> bool {
         let open = KeptCounts::of(self.open());
         let together = (kind.of)(&self.ended) + (kind.of)(&open);
@@ -100,7 +99,7 @@ impl Recording {
         } else {
             return true;
         };
-        // It was read, so the listing is not without any.
+        // It was read, so the listing is not empty.
         self.source().records += 1;
         self.lost(beyond, 1);
         false
@@ -112,12 +111,12 @@ impl Recording {
         if self.events_kept < EVENTS_KEPT { self.events_kept.min(left) } else { self.events_kept }
     }
 
-    /// Whether it is one of a capture, not one that a view empties all the time.
+    /// Whether it is from a capture, not a live one that a view keeps emptying.
     fn is_bounded(&self) -> bool {
         self.events_kept < usize::MAX
     }
 
-    /// A note on the open listing, unless it has it.
+    /// Adds a note to the open listing, unless it has it.
     pub(super) fn say_once(&mut self, reason: &str) {
         if !self.source().notes.iter().any(|note| note.reason == reason) {
             self.note(Note { line: 0, text: String::new(), reason: reason.to_string() });

@@ -9,10 +9,10 @@ use crate::{
 
 /// Columns of all series together (1.9 KB each: 31 MB).
 const COLUMNS: i64 = 1 << 14;
-/// Columns are 2^20 ns wide at first, a millisecond: nobody's paper shows more of a long capture.
+/// Columns are 2^20 ns wide at first, a millisecond: no screen shows a long capture in more detail.
 const SHIFT: u32 = 20;
 /// Series over time at most (two columns each at least: 62 MB), and as many histograms of other
-/// stages. I/Os of further ones count for rates and averages only.
+/// stages. I/Os of further series count for rates and averages only.
 const SERIES: usize = 1 << 14;
 
 /// What was counted.
@@ -26,15 +26,15 @@ pub(super) struct Columns {
     last: i64,
     /// Events counted.
     pub(super) events: u64,
-    /// Latencies that found no room, for there were too many series.
+    /// Latencies dropped because there were too many series.
     pub(super) unplaced: u64,
-    /// What they add up to, by device.
+    /// Their sums by device.
     pub(super) counted: Vec<DeviceTotals>,
-    /// What pictures show of single ones, if any does.
+    /// Single I/Os for pictures, if any picture shows them.
     pub(super) singles: Option<SingleIos>,
     /// Which stage is counted over time; else the longest.
     over_time: Option<Stage>,
-    /// Where each device stands there, each key in `timed` and each in `whole`.
+    /// The index of each device in these, and of each key in `timed` and `whole`.
     places: HashMap<DeviceId, usize>,
     timed_places: HashMap<Key, usize>,
     whole_places: HashMap<Key, usize>,
@@ -44,7 +44,7 @@ pub(super) struct Columns {
     whole: Vec<Distribution>,
 }
 
-/// The columns of one device, operation and stage that hold something, by number.
+/// The non-empty columns of one device, operation and stage, by number.
 #[derive(Clone, Debug)]
 struct TimeColumns {
     key: Key,
@@ -138,16 +138,15 @@ impl Columns {
         self.whole[place].histogram.record(latency.ns() as u64);
     }
 
-    /// The narrowest columns, from a shift on, with which so many series have room. At the widest
-    /// there are two, before and after the zero of the clock.
+    /// The narrowest column width, not below this shift, at which this many series fit. At the
+    /// widest there are two columns, before and after the zero of the clock.
     fn fitting(&self, from: u32, series: usize) -> u32 {
         let room = (COLUMNS / series.max(1) as i64).max(2);
         let fits = |shift: &u32| (self.last >> shift) - (self.first >> shift) < room;
         (from..63).find(fits).unwrap_or(63)
     }
 
-    /// All of it: every column from the first to the last, for watching and seeing nothing is a
-    /// result too.
+    /// Every column from the first to the last, because seeing nothing is a result too.
     pub(super) fn distributions(self) -> Vec<Distribution> {
         let Columns { edges, shift, first, last, timed, mut whole, .. } = self;
         let length = Some(Nanos(last.saturating_sub(first).saturating_add(1)));
@@ -249,7 +248,7 @@ mod tests {
     fn clocks_that_leap_to_the_ends_of_time_do_not_overflow() {
         let all = columns(&[0, i64::MAX, i64::MIN + 1, 5]).distributions();
         assert!(all.len() as i64 <= COLUMNS);
-        // An issue before the beginning of time is moved to it, and so is not a latency's loss.
+        // An issue before the start of the clock is moved to it, so its latency is not lost.
         assert_eq!(all.iter().map(|one| one.histogram.count()).sum::<u64>(), 4);
     }
 }

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use crate::{Distribution, Filter, Listing, Recording, SingleIos};
 
 impl Listing {
-    /// Its histograms, those of the I/Os that are no longer kept one by one among them.
+    /// Its histograms, including those of I/Os that are no longer kept individually.
     pub fn histograms(&self) -> impl Iterator<Item = &Distribution> {
         self.distributions.iter().chain(&self.rest)
     }
 
-    /// What is reported of its single I/Os that pass, all of them, kept or not.
+    /// Details of all single I/Os that pass the filter, kept or not.
     pub fn singles(&self, filter: &Filter) -> Cow<'_, SingleIos> {
         if let Some(cells) = &self.cells {
             return Cow::Borrowed(&cells.singles);
@@ -31,7 +31,7 @@ impl Listing {
         };
         let given = self.distributions.iter();
         let given = given.filter(|known| filter.distribution(known) == Some(true));
-        // What else the filter asks was asked before they were counted.
+        // All other conditions of the filter were applied when they were counted.
         let cells = cells.iter().filter(|one| filter.device(one.device) && filter.op(one.op));
         Listing {
             events,
@@ -46,9 +46,8 @@ impl Listing {
 }
 
 impl Recording {
-    /// The same recording for pictures, with what passes the filter: where cells were kept beside a
-    /// part of the I/Os, the cells instead of these; `None` if there are none, and it can be drawn
-    /// as it is.
+    /// The same recording for pictures, filtered: if cells were kept, they replace the I/Os. `None`
+    /// if there are none and the recording can be drawn directly.
     pub fn in_cells(&self, filter: &Filter) -> Option<Recording> {
         self.listings.iter().any(|listing| listing.cells.is_some()).then(|| {
             let listings = self.listings.iter().map(|listing| listing.in_cells(filter));

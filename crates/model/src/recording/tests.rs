@@ -1,4 +1,4 @@
-//! What is kept, and what is counted.
+//! Which events are kept and which are only counted.
 
 use super::*;
 use crate::{Layer, Op, Time};
@@ -47,7 +47,7 @@ fn for_a_verdict_the_stretch_that_waited_most_stays_in_sequence() {
     let total = 205_000;
     for k in 0..total {
         let mut event = Event::new(sda, Op::Read, Layer::Block);
-        // Slow from the 90 000th to the 110 000th.
+        // The 90 000th to the 110 000th are slow.
         let took = if (90_000..110_000).contains(&k) { 900 } else { 100 };
         event.issued = Some(Time::from_ns(k * 1000));
         event.completed = Some(Time::from_ns(k * 1000 + took));
@@ -146,7 +146,7 @@ fn averages(rows: usize, devices: usize) -> Recording {
 }
 
 #[test]
-fn rows_of_a_long_log_are_joined_with_their_neighbours_and_it_is_said() {
+fn rows_of_a_long_log_are_merged_with_neighbours_and_noted() {
     let total = 1_000_000;
     let recording = averages(total, 2);
     let listing = &recording.listings[0];
@@ -184,7 +184,7 @@ fn past_the_devices_and_listings_of_any_machine_records_are_lost_and_counted() {
 }
 
 #[test]
-fn names_and_reasons_past_their_ceilings_are_told_in_one() {
+fn names_and_reasons_past_their_limits_are_merged() {
     let mut recording = Recording::new();
     recording.begin(Source::new("biosnoop", "-", Level::C));
     let names: Vec<Name> =

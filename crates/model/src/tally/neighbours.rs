@@ -4,14 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{DeviceId, Distribution, Layer, Name, Nanos, Op, Stage};
 
-/// What may be added up, if the stretches of time are neighbours.
+/// Histograms with the same key can be added up if their intervals are neighbours.
 type Key = (Of, Option<Name>, Option<i64>, (usize, u64));
 type Of = (DeviceId, Option<Op>, Layer, Stage, Option<u32>);
 
-/// How far back a series is looked for that went on: so many may come side by side.
+/// How far back the previous histogram of a series is looked for: this many series may be
+/// interleaved.
 const BESIDE: usize = 16;
 
-/// Adds a histogram to its neighbour among the last, if both begin in the same stretch of
+/// Adds a histogram to its neighbour among the last ones, if both begin in the same interval of
 /// 2^`shift` ns; false if there is none.
 pub(super) fn join(all: &mut [Distribution], one: &Distribution, shift: u32) -> bool {
     let wanted = key(one, shift);
@@ -19,13 +20,12 @@ pub(super) fn join(all: &mut [Distribution], one: &Distribution, shift: u32) -> 
     last.is_some_and(|known| merge(known, one))
 }
 
-/// Adds up neighbours, over ever longer stretches, until at most so many are left; more remain
-/// only of more series than that. Returns the length of the stretches as a power of two of ns.
+/// Adds up neighbours over longer and longer intervals until at most this many are left, or one per
+/// series. Returns the interval length as a power of two of ns.
 pub(super) fn add_up(all: &mut Vec<Distribution>, most: usize) -> u32 {
     let lengths = all.iter().filter_map(|one| one.length).filter(|length| length.ns() > 0);
     let shortest = lengths.min().map_or(1, Nanos::ns);
-    // How many are left is counted before any is moved: each step of the search passes over keys
-    // only.
+    // The result is counted before anything is moved: each step of the search reads keys only.
     let left = |shift: u32| all.iter().map(|one| key(one, shift)).collect::<HashSet<Key>>().len();
     let (mut low, mut high) = (shortest.ilog2() + 1, 63);
     if left(high) > most {
@@ -55,14 +55,14 @@ fn merge(known: &mut Distribution, other: &Distribution) -> bool {
 }
 
 fn key(one: &Distribution, shift: u32) -> Key {
-    // Without a start and a length it has no neighbours; all such are of one time.
+    // Without a start and a length it has no neighbours; all of these have the same time.
     let column = one.start.zip(one.length).map(|(start, _)| start.ns() >> shift);
-    // Enough of the edges to tell one source's tables apart.
+    // Enough of the edges to distinguish the tables of one source.
     let edges = (one.histogram.edges().buckets(), one.histogram.edges().high(0));
     ((one.device, one.op, one.layer, one.stage, one.bytes), one.label, column, edges)
 }
 
-/// The stretch of both.
+/// The interval of both.
 fn extend(known: &mut Distribution, other: &Distribution) {
     let ends = [&*known, other].map(|one| one.start.zip(one.length).map(|(at, long)| at + long));
     if let (Some(start), Some(other_start), [Some(one), Some(two)]) =

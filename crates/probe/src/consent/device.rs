@@ -1,4 +1,4 @@
-//! Writing to a whole device: only if nothing is on it, nobody uses it, and it was meant.
+//! Writing to a whole device: only if it is empty, unused, and confirmed.
 
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata, OpenOptions};
@@ -19,8 +19,7 @@ use crate::target::{EDGE_BYTES, Target, sensors};
 const CHUNK: usize = 1 << 20;
 /// Share of a device that may be written without a cap of the user's own (peers note, "Safety").
 const CAP_SHARE: u64 = 100;
-/// How often it is looked again whether somebody still contains a device open, and the pause before
-/// each look.
+/// How often an open device is checked again, and the pause before each check.
 const LOOKS: usize = 4;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
@@ -97,7 +96,7 @@ pub fn open(
         .custom_flags(flags)
         .open(path)
         .map_err(|cause| Error::target("open for writing", path, cause))?;
-    // What was opened is examined, not what the path once led to.
+    // The opened device is examined, not the path.
     let found = file.metadata().map_err(|cause| Error::target("examine", path, cause))?;
     let again = topology::node_of(&found).filter(|again| again == node);
     if again.is_none() {
@@ -204,7 +203,7 @@ fn objections(path: &Path, node: &Node) -> Vec<String> {
         },
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
             found.push("the kernel reports it as in use".to_string());
-            // Its marks still tell what by.
+            // Its signatures still show what uses it.
             let flags = libc::O_DIRECT | libc::O_CLOEXEC;
             let plain = OpenOptions::new().read(true).custom_flags(flags).open(path);
             found.extend(plain.ok().and_then(|file| marks(&file, path).ok()).into_iter().flatten());
@@ -214,8 +213,8 @@ fn objections(path: &Path, node: &Node) -> Vec<String> {
     found
 }
 
-/// Who holds any of these open, and not for a moment only: `losetup`, `udevd` and `blkid` look into
-/// each device that appears.
+/// Processes that keep any of these open, not only for a moment: `losetup`, `udevd` and `blkid`
+/// look into each device that appears.
 fn lasting_holders(family: &BTreeSet<String>) -> Vec<String> {
     let mut holders = topology::open_in(family);
     for _ in 0..LOOKS {

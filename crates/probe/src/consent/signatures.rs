@@ -1,7 +1,7 @@
-//! What lies on a device, by the marks at its start and end.
+//! The content of a device, by signatures at its start and end.
 //!
-//! A device may be written to only if both ends are blank. The marks merely give a name to what
-//! is there; data of an unknown kind is refused as well (a database on a raw device has no mark).
+//! A device may be written to only if both ends are blank. Signatures only name the content; data
+//! of an unknown kind is refused as well (a database on a raw device has no mark).
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! Who is who among block devices, as /sys and /proc tell.
+//! Relations between block devices, from /sys and /proc.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -58,7 +58,7 @@ impl Node {
         self.disk().read("queue/logical_block_size")?.parse().ok()
     }
 
-    /// What it is made of, only where the kernel can be believed: virtual disks claim to turn.
+    /// The medium, only if the kernel can be trusted: virtual disks report as rotational.
     pub fn medium(&self) -> Option<Medium> {
         let disk = self.disk();
         let stacked = ["loop", "dm-", "md"].iter().any(|prefix| disk.name.starts_with(prefix));

@@ -101,7 +101,7 @@ impl ThreadsState<'_> {
         let mut free_since_ns = self.clock.now_ns();
         while let Some(Due { intended_ns, offset, op, bytes, number }) = self.due() {
             if bytes > length {
-                // Of a plan, most threads never see its largest.
+                // In a plan, most threads never see the largest I/O.
                 length = bytes.next_power_of_two();
                 buffer = AlignedBuffer::new(length as usize, &mut random);
             }

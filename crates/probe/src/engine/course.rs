@@ -19,9 +19,9 @@ pub struct Course {
     time_ns: u64,
     /// When it began, once it has.
     begun_ns: Option<u64>,
-    /// The next that waits for nobody.
+    /// The next that waits for no other.
     next: usize,
-    /// Those whose turn has come: when each is due, and its number.
+    /// I/Os that are due: time and number.
     released: BinaryHeap<Reverse<(u64, u32)>>,
     in_flight: u64,
 }

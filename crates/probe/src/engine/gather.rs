@@ -1,4 +1,4 @@
-//! What the I/Os of a run gave, gathered as they complete.
+//! Collects the results of I/Os as they complete.
 
 use iowhy_model::Op;
 
@@ -38,7 +38,7 @@ impl Io {
     }
 }
 
-/// What a run gave so far: enough to report it, should the process be killed.
+/// The results so far: enough to report them if the process is killed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SoFar {
     /// I/Os done.

@@ -22,8 +22,8 @@ const SPIN_NS: u64 = 18_000;
 /// How near an I/O is due when sleeping for it is no longer worth while: the kernel's timers are
 /// at least this late.
 const NEAR_NS: u64 = 20_000;
-/// How long after the end I/Os are waited for that do not come back: the block layer's own
-/// time-out is 30 s (`block/blk-settings.c`, 30 * HZ), and it retries.
+/// How long to wait for missing completions after the end: the block layer's own time-out is 30 s
+/// (`block/blk-settings.c`, 30 * HZ), and it retries.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// `RWF_DSYNC` of `include/uapi/linux/fs.h`.
 const RWF_DSYNC: i32 = 2;
@@ -309,7 +309,7 @@ impl Rounds {
     }
 }
 
-/// A wait that a timer, a signal or a full completion queue ends is none that failed.
+/// A wait ended by a timer, a signal or a full completion queue is not an error.
 fn accept(result: io::Result<usize>) -> io::Result<()> {
     match result.map_err(|error| (error.raw_os_error(), error)) {
         Ok(_) | Err((Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN), _)) => Ok(()),

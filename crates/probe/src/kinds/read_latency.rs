@@ -118,7 +118,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     Ok(Outcome { answer, tables: vec![table], ..Outcome::default() })
 }
 
-/// Says that the device did not keep up with the rate asked of it.
+/// Reports that the device did not keep up with the requested rate.
 fn behind(run: &Run, what: &str) -> Option<String> {
     let (count, longest_ns) = run.unserved;
     (count > 0).then(|| {

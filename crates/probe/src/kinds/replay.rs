@@ -69,7 +69,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     let plan = Arc::new(Plan::of(replay, region, session.target.block, ask.depth));
     let Some(last) = plan.ios.last() else {
         return Err(match (plan.writes_left_out, plan.too_large) {
-            (0, 0) => nothing("the capture has no read or write with a place and a time"),
+            (0, 0) => nothing("the capture has no read or write with an offset and a time"),
             (writes, 0) => Error::asked(
                 format!("nothing to replay: all {writes} I/Os of the capture are writes"),
                 "`--overwrite` replays writes, to a directory or an empty device",
@@ -128,7 +128,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     Ok(Outcome { answer, tables, ..Outcome::default() })
 }
 
-/// How late each I/O was issued, whoever is to blame, and how many by more than [`LATE_NS`].
+/// How late each I/O was issued, for any reason, and how many by more than [`LATE_NS`].
 fn lateness(run: &Run) -> (Latencies, u64) {
     let mut late = Latencies::default();
     let mut beyond = 0;

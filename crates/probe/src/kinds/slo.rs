@@ -121,7 +121,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     Ok(Outcome { answer: vec![answer], tables: vec![table], ..Outcome::default() })
 }
 
-/// What the device gives when asked for all, per second.
+/// The device's maximum rate per second.
 fn ceiling(ask: &Ask, session: &mut Session<'_>) -> Result<Option<f64>, Error> {
     let (from, span) = session.target.region();
     let depth = ask.depth.unwrap_or(DEPTH).min(32);

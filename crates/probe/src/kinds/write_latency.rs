@@ -74,7 +74,7 @@ fn depth(ask: &Ask) -> u32 {
     ask.depth.unwrap_or(if ask.per_s.is_some() { OPEN } else { 1 })
 }
 
-/// Who waits for each write wants it safe; who enqueues writes, as the mail did, lets them go.
+/// One write at a time is durable by default; enqueued writes, as in the mail, are not.
 fn durable(ask: &Ask) -> Durable {
     ask.durable.unwrap_or(if depth(ask) == 1 { Durable::Dsync } else { Durable::Plain })
 }

@@ -25,7 +25,7 @@ impl Clock {
     }
 }
 
-/// Copies that are being read: a copy begins where a device comes round again, or at a time.
+/// Copies that are being read: a copy begins when a device repeats, or at a time.
 #[derive(Default)]
 pub(crate) struct Copies {
     /// Times of the first copy, the one before and the current one.
@@ -39,7 +39,7 @@ pub(crate) struct Copies {
     current: Vec<Counters>,
     seen: HashSet<String>,
     untimed: bool,
-    /// The time between copies, where the command shows it and no copy its own.
+    /// The time between copies, if the command shows it and the copies have none.
     pub(crate) every: Option<Nanos>,
 }
 
@@ -49,7 +49,7 @@ impl Copies {
         self.copies == 0 && self.current.is_empty()
     }
 
-    /// The time of the copy that comes, told ahead of it.
+    /// The time of the next copy, printed before it.
     pub(crate) fn begins_at(&mut self, now: Option<Clock>) {
         self.now = now;
     }
@@ -60,7 +60,7 @@ impl Copies {
         self.now = Some(now);
     }
 
-    /// Takes the counters of a device, with a time of their own if they have one.
+    /// Adds the counters of a device, with their own time if they have one.
     pub(crate) fn take(&mut self, counters: Counters, now: Option<Clock>, sink: &mut dyn Sink) {
         if self.seen.contains(&counters.name) {
             self.turn(sink);
@@ -71,7 +71,7 @@ impl Copies {
         self.current.push(counters);
     }
 
-    /// Compares the last copy; of one alone the averages are since boot.
+    /// Compares the last copy; for a single copy the averages are since boot.
     pub(crate) fn finish(&mut self, sink: &mut dyn Sink) {
         if self.copies > 0 {
             self.turn(sink);
@@ -126,7 +126,7 @@ impl Copies {
                 }
             };
             let device = sink.device(&counters.name);
-            // An unknown rate is none, and not 0.
+            // An unknown rate is `None`, not 0.
             if delta.length.is_none() {
                 delta.distributions(device).into_iter().for_each(|known| sink.distribution(known));
                 continue;

@@ -1,10 +1,10 @@
-//! What each column of iostat and sar says, by its name and not by its place.
+//! The meaning of each column of iostat and sar, by name, not by position.
 
 use iowhy_model::{DeviceId, Interval, Layer, Op, Rates};
 
 use crate::decimal;
 
-/// Whether a word of a header names a column. By shape, for new columns keep coming.
+/// Whether a word of a header names a column. By its form, because new columns keep appearing.
 pub(crate) fn is_column(word: &str) -> bool {
     let shaped = word.ends_with("/s") || word.ends_with("-sz") || word.ends_with("await");
     let totals = ["kB", "MB", "GB", "Blk"].iter().any(|unit| {
@@ -45,13 +45,13 @@ const MIB: f64 = KIB * KIB;
 const GIB: f64 = MIB * KIB;
 const NS_PER_MS: f64 = 1e6;
 
-/// How far bytes over requests may be from the printed size: nothing but rounding lies between
-/// them, and a tenth is more than that of any row worth judging.
+/// How far bytes over requests may be from the printed size: only rounding separates them, and a
+/// tenth exceeds it in any row worth judging.
 const SIZE_TOLERANCE: f64 = 0.10;
 /// Half of the last digit of a number that is printed to a hundredth.
 const HALF_DIGIT: f64 = 0.005;
 
-/// A row that is being put together, perhaps from several tables of one report.
+/// A row that is being assembled, perhaps from several tables of one report.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowBuilder {
     /// Reads, writes, discards, flushes.
@@ -110,7 +110,7 @@ impl RowBuilder {
         }
     }
 
-    /// The basic report gives bytes by direction but requests only together.
+    /// The basic report has bytes by direction but only the total of requests.
     fn add_bytes(&mut self, bytes: Option<f64>) {
         if let Some(bytes) = bytes {
             *self.mixed.bytes.get_or_insert(0.0) += bytes;
@@ -156,7 +156,7 @@ impl RowBuilder {
         let parts = parts.filter_map(|(bytes, ios, size, unit)| Some((bytes?, ios?, size, unit)));
         let denied = |(bytes, ios, size, unit): (f64, f64, Option<f64>, f64)| {
             let size = size.filter(|size| *size > 0.0 && ios > 0.0 && bytes > 0.0)?;
-            // Each figure may be off by half of its last digit, a hundredth of its unit.
+            // Each value may be off by half of its last digit, a hundredth of its unit.
             let (low, high) = (bytes - HALF_DIGIT * unit, bytes + HALF_DIGIT * unit);
             let least = low / (ios + HALF_DIGIT) / (size + HALF_DIGIT * KIB);
             let most = high / (ios - HALF_DIGIT).max(0.0) / (size - HALF_DIGIT * KIB).max(0.0);
@@ -172,7 +172,7 @@ impl RowBuilder {
         let parts = OPS.iter().zip(&self.parts);
         interval.rates = parts.filter_map(|((_, op), part)| Some((*op, part.rates()?))).collect();
         interval.mixed = self.mixed.rates();
-        // "0.00" stands where nothing completed; that is not a latency.
+        // "0.00" is printed if nothing completed; that is not a latency.
         let idle = interval.ios_per_s() == 0.0;
         let known = |time: &f64| !(idle && *time == 0.0);
         interval.await_ns = self.await_ns.filter(known);
@@ -199,7 +199,7 @@ impl Part {
 /// that says anything: by chance all of so many are multiples of the step less than once in 8,000
 /// times.
 const STEPPED: [(f64, usize); 4] = [(1.0, 2), (2.0, 3), (5.0, 3), (10.0, 4)];
-/// Rates needed against a banner, behind which a report that counts since boot is usual.
+/// Rates needed after a banner, which is usually followed by a report since boot.
 const AGAINST_A_BANNER: usize = 4;
 
 /// Whether all rates of a report are whole requests over 1, 2, 5 or 10 s. Averages since boot are
@@ -212,8 +212,8 @@ pub(crate) fn are_whole(rates: &[f64]) -> bool {
     STEPPED.into_iter().any(over)
 }
 
-/// Whether they are although the report is the first: `-y` was given, though nobody copied the
-/// command.
+/// Whether they are although the report is the first: `-y` was given, but the command was not
+/// copied.
 pub(crate) fn are_whole_first(rates: &[f64]) -> bool {
     rates.len() >= AGAINST_A_BANNER && are_whole(rates)
 }

@@ -51,7 +51,7 @@ pub struct Counters {
     pub weighted_ms: Option<u64>,
 }
 
-/// A line of `/proc/diskstats`. `None` if it is none.
+/// A line of `/proc/diskstats`. `None` if it is not one.
 pub fn parse_line(line: &str) -> Option<Counters> {
     if !line.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
         return None;
@@ -61,7 +61,7 @@ pub fn parse_line(line: &str) -> Option<Counters> {
     // Linux numbers: 12 bits of major, 20 bits of minor (include/linux/kdev_t.h).
     let major = integer(major).filter(|number| *number < 1 << 12)?;
     let minor = integer(minor).filter(|number| *number < 1 << 20)?;
-    // Where a number should stand is not a name.
+    // A number in the place of the name is invalid.
     let mut counters = parse_values(name, values).filter(|_| !is_odd(name))?;
     counters.number = Some((major as u32, minor as u32));
     Some(counters)

@@ -33,16 +33,16 @@ pub(crate) struct DeviceLine<'a> {
 /// systemd: limits that are set by options of a command.
 pub(crate) fn set_by_options(text: &str) -> Vec<DeviceLine<'_>> {
     let set = OPTIONS.iter().filter_map(|(option, limit, kilo)| {
-        let (_, reported) = text.split_once(option)?;
-        let reported = reported.trim_start_matches(['=', ' ', '"', '\'']);
-        let (path, reported) = reported.split_once([':', ' '])?;
-        let end = reported.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(reported.len());
+        let (_, setting) = text.split_once(option)?;
+        let setting = setting.trim_start_matches(['=', ' ', '"', '\'']);
+        let (path, setting) = setting.split_once([':', ' '])?;
+        let end = setting.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(setting.len());
         let device = path.strip_prefix("/dev/").filter(|name| !name.contains('/'))?.to_string();
-        let binary = bytes(reported.get(..end)?)?;
+        let binary = bytes(setting.get(..end)?)?;
         // systemd counts in thousands.
         let thousands = ["k", "m", "g", "t"];
         let power = thousands.iter().position(|unit| {
-            reported.get(..end).is_some_and(|reported| reported.to_ascii_lowercase().contains(unit))
+            setting.get(..end).is_some_and(|setting| setting.to_ascii_lowercase().contains(unit))
         });
         let power = power.map_or(0, |place| place as i32 + 1);
         let value = binary * (kilo / 1024.0).powi(power);

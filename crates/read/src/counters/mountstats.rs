@@ -15,8 +15,8 @@ use iowhy_model::{
 
 use crate::integer;
 
-/// The two transports that count what they sent and what came back, and where these counters stand
-/// behind their names.
+/// The two transports that count requests and replies, and the position of these counters after
+/// their names.
 const TRANSPORTS: [(&str, usize); 2] = [("tcp", 5), ("udp", 2)];
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: i64 = 1_000_000_000;
@@ -60,9 +60,9 @@ pub enum MountLine {
     Begins(Option<Box<MountCounters>>),
     /// It is part of a mount.
     Part,
-    /// It should be, and a number in it is none.
+    /// It should be, but a number in it is invalid.
     Damaged,
-    /// None of this file's.
+    /// Not part of this file.
     Other,
 }
 
@@ -232,7 +232,7 @@ impl MountCounters {
 pub enum Readings {
     /// By the ages of the mount that stand in both; the first reading counts since the mount.
     ByAge,
-    /// By the clock of who watches: since when, and for how long.
+    /// By the watcher's clock: start and length.
     Watched(Time, Nanos),
 }
 
@@ -262,8 +262,8 @@ impl MountHistory {
         let device = sink.device(&now.export);
         if self.stated.insert(now.point.clone()) {
             sink.set_medium(device, Medium::Network);
-            let reported = [(typed::MOUNT_POINT, &now.point), (typed::MOUNT_TYPE, &now.kind)];
-            for (key, text) in reported {
+            let mount_facts = [(typed::MOUNT_POINT, &now.point), (typed::MOUNT_TYPE, &now.kind)];
+            for (key, text) in mount_facts {
                 sink.fact(Fact::of(Some(device), key, text.as_str(), place));
             }
         }

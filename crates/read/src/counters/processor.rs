@@ -61,7 +61,7 @@ pub(crate) fn shares<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>) -> S
     shares
 }
 
-/// Whether these columns are those of a processor: enough to tell it from anything else.
+/// Whether these are columns of a processor: enough to recognise it.
 pub(crate) fn are_shares(columns: &[&str]) -> bool {
     let has = |key: &str| {
         let names = SHARES.iter().find(|(known, _)| *known == key).map_or(&[][..], |(_, n)| n);

@@ -5,7 +5,7 @@ use iowhy_model::{Event, Layer, Nanos, Op, Sink, Time, typed};
 use crate::WallTime;
 use crate::facts::AddFact;
 
-/// What such a log has named so far.
+/// The operations of such a log so far.
 #[derive(Default)]
 pub(crate) struct SlowLog {
     first: Option<WallTime>,
@@ -19,8 +19,7 @@ impl SlowLog {
         self.first = self.first.or(now);
     }
 
-    /// Gives out an operation that took so long: whose, what it was called, and when its line was
-    /// written.
+    /// Emits an operation with this duration: its device, its name, and when its line was written.
     pub(crate) fn take(
         &mut self,
         (whose, op, what): (&str, Op, &str),
@@ -53,7 +52,7 @@ impl SlowLog {
         sink.event(event);
     }
 
-    /// States how many flushes it named, and the longest.
+    /// Adds the number of flushes, and the longest.
     pub(crate) fn state_flushes(&self, sink: &mut dyn Sink) {
         if self.flushes > 0 {
             sink.add_fact(None, typed::FLUSH_SLOW, self.flushes);
@@ -62,7 +61,7 @@ impl SlowLog {
         }
     }
 
-    /// States from when on an operation is named: the mean of what is, is none of all.
+    /// Adds the threshold of the log: the mean of logged operations is not the mean of all.
     pub(crate) fn state_threshold(&self, us: u64, sink: &mut dyn Sink) {
         sink.add_fact(None, typed::TRACE_THRESHOLD, Nanos::from_us(us as f64));
     }

@@ -1,12 +1,12 @@
-//! Averages that many formats state in the same way.
+//! Averages that many formats report in the same way.
 
 use iowhy_model::typed::{BytesPerSecond, Key};
 use iowhy_model::{DeviceId, FactValue, Rates, Sink, typed};
 
 use crate::facts::AddFact;
 
-/// Rates of one operation, where the number of requests is known. A mean of 0 beside requests is
-/// one that was rounded away.
+/// Rates of one operation, where the number of requests is known. A mean of 0 with requests was
+/// rounded away.
 pub(crate) fn rates(ios: Option<f64>, bytes: Option<f64>, await_ns: Option<f64>) -> Option<Rates> {
     let ios_per_s = ios.filter(|ios| *ios >= 0.0)?;
     Some(Rates {

@@ -76,8 +76,8 @@ impl TimeSpans {
         (self.targets, self.latencies) = Default::default();
     }
 
-    /// Gives out the span that was read; `mixed` is what nobody knows the operation of, and
-    /// percentiles have this step, ns.
+    /// Emits the interval; `mixed` has requests of unknown operation, and percentiles have this
+    /// step, ns.
     pub(crate) fn emit(
         &mut self,
         seconds: f64,

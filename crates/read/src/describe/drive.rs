@@ -1,4 +1,4 @@
-//! What labels say of a drive, whatever the tool calls them.
+//! Facts of a drive by label, under the names of various tools.
 
 use iowhy_model::typed::{Celsius, Key};
 use iowhy_model::{FactValue, Nanos, typed};
@@ -21,7 +21,7 @@ pub(crate) fn text(key: Key<String>, value: &str, report: &mut Report) -> Option
     if value.is_empty() { Some(()) } else { report.fact(key, value) }
 }
 
-/// Its model, which names it where nothing else does.
+/// Its model, which is its name if there is no other.
 pub(crate) fn model(value: &str, report: &mut Report) -> Option<()> {
     report.drive.model(value);
     text(typed::SMART_MODEL, value, report)

@@ -1,9 +1,9 @@
-//! Reports: lines that each say one thing of a drive, a volume or a run.
+//! Reports: lines that each state one property of a drive, a volume or a run.
 //!
-//! A report is a list of lines, each a [`Pattern`] with what follows from one that fits it, and of
-//! labels (`Firmware Revision: EX04`), each with what follows from its value. The first that fits
-//! counts. Blanks around a line are none of it. Beside a pattern stand real lines: they are its
-//! tests, and `iowhy explain` prints them.
+//! A report is a list of lines, each a [`Pattern`] with the effect of a match, and of labels
+//! (`Firmware Revision: EX04`), each with the effect of its value. The first match counts. Blanks
+//! around a line are ignored. Each pattern has real lines: they are its tests, and `iowhy explain`
+//! prints them.
 
 use std::collections::BTreeMap;
 
@@ -27,24 +27,23 @@ use crate::{Detect, Reader, Step};
 /// A report.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels {
-    /// What it is about where no line names that; empty: a drive, named by its model and serial
-    /// number.
+    /// Its subject if no line names one; empty: a drive, named by its model and serial number.
     pub unnamed: &'static str,
-    /// The command above it, which names what it is about.
+    /// The command above it, which names its subject.
     pub command: Option<Command>,
-    /// What it says, line by line.
+    /// Its lines.
     pub lines: &'static [Line],
-    /// What it says after a colon.
+    /// Its labels.
     pub labels: &'static [Label],
-    /// The same for labels that are too many to list.
+    /// The same for labels too numerous to list.
     pub rest: Option<fn(&str, &str, &mut Report) -> Step>,
     /// Labels that show nothing of I/O.
     pub ignored: &'static [&'static str],
-    /// Its other lines, as far as they are known: they are part of the report.
+    /// Its other known lines, which are part of the report.
     pub own: &'static [&'static str],
-    /// What a line begins with that is part of the report whatever it says.
+    /// Beginnings of lines that are part of the report, whatever follows.
     pub inner: &'static [char],
-    /// Words of a line that is part of it: one that has them and fits none could not be read.
+    /// Words of its lines: a line with these words that matches no pattern is unreadable.
     pub cut: &'static [&'static str],
     /// Lines between one that announces the report and one that begins it.
     pub near: usize,
@@ -102,7 +101,7 @@ pub struct Line {
     pattern: &'static str,
     role: Role,
     opens: Opens,
-    /// What else has to be so, that a pattern cannot say.
+    /// A further condition that a pattern cannot express.
     when: Option<fn(&Found) -> bool>,
     /// What the index looks for: the shape of a line that has no word of its own, by its name in
     /// `index.rs`, or a word that is rarer than the longest one.
@@ -116,9 +115,9 @@ pub struct Line {
 enum Role {
     /// It does.
     Begins,
-    /// It does if a line that begins it or follows comes soon.
+    /// It does if a line that begins it or continues it follows soon.
     Announces,
-    /// It does not by itself, but settles it behind one that announces; it may be another's.
+    /// Not by itself, but it confirms an announced one; it may belong to another report.
     Follows,
     /// It does not.
     Within,
@@ -136,7 +135,7 @@ pub enum Opens {
     Record,
     /// Another report.
     Report,
-    /// Another report, if the line stood in this one before.
+    /// Another report, if the line occurred in this one before.
     Again,
 }
 
@@ -145,7 +144,7 @@ const fn line(pattern: &'static str, role: Role, call: FromLine) -> Line {
     Line { pattern, role, opens: Opens::Nothing, when: None, shape: "", call, like: &[] }
 }
 
-/// A line at which a report begins, wherever it stands.
+/// A line that begins a report, anywhere.
 pub const fn begins(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Begins, call)
 }
@@ -155,8 +154,7 @@ pub const fn announces(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Announces, call)
 }
 
-/// A line that shows what was announced above it to be a report; it is none of it if nothing
-/// follows from it.
+/// A line that confirms an announced report; it is not part of it if it has no effect.
 pub const fn follows(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Follows, call)
 }
@@ -208,14 +206,14 @@ impl Line {
     }
 }
 
-/// A label, by the names it has in versions of the tool, and what follows from its value.
+/// A label, by its names in versions of the tool, and the effect of its value.
 #[derive(Clone, Debug)]
 pub struct Label {
     names: &'static [&'static str],
     value: LabelValue,
 }
 
-/// What follows from the value of a label.
+/// The effect of a label's value.
 #[derive(Clone, Debug)]
 enum LabelValue {
     Call(fn(&str, &mut Report) -> Option<()>),
@@ -236,16 +234,16 @@ pub const fn counts(names: &'static [&'static str], key: Key<u64>) -> Label {
     Label { names, value: LabelValue::Count(key) }
 }
 
-/// What a report has said so far.
+/// The state of a report while it is read.
 #[derive(Debug, Default)]
 pub struct Report {
     unnamed: &'static str,
-    /// Whether something was read, besides lines that begin a report and say no more.
+    /// Whether anything was read beside lines that only begin a report.
     begun: bool,
     place: String,
-    /// The drive or run that it is about, with what is to be stated of it.
+    /// Its drive or run, with the facts to emit.
     pub(crate) drive: Drive,
-    /// In which part of it the line stands, by a name of the format's own.
+    /// The current part of it, by a name of the format's own.
     pub part: &'static str,
     /// When its parts were printed.
     pub(crate) moments: Moments,
@@ -255,16 +253,16 @@ pub struct Report {
     buckets: Vec<Bucket>,
     /// The columns of the table whose rows follow.
     pub(crate) heading: Heading,
-    /// What rows say again and again, by a name of the format's own, of processors and of
-    /// processes. These two, and what all disks [`READ`] and [`WRITTEN`], are stated at the end.
+    /// Repeated values of rows, by a name of the format's own, of processors and of processes.
+    /// These two, and the totals [`READ`] and [`WRITTEN`] of all disks, are emitted at the end.
     columns: Vec<(&'static str, Column)>,
     pub(crate) processor: Processor,
     pub(crate) processes: Processes,
-    /// What was done to each of several devices: reads, writes and all together.
+    /// I/O of each of several devices: reads, writes and total.
     works: BTreeMap<String, [Work; 3]>,
 }
 
-/// What was done, or is done each second: requests, bytes, and the sum of waits, ns.
+/// I/O in total or per second: requests, bytes, and the sum of waits, ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
     pub(crate) ios: f64,
@@ -280,7 +278,7 @@ pub const WRITTEN: &str = "written to all disks";
 type Bucket = (u64, u64, u64);
 
 impl Report {
-    /// Whether there is something to state of it.
+    /// Whether there is anything to emit.
     fn says(&self) -> bool {
         !self.drive.is_empty() || !self.numbers.is_empty()
     }
@@ -291,7 +289,7 @@ impl Report {
         Some(())
     }
 
-    /// What it is about.
+    /// Its subject.
     pub fn device(&self, sink: &mut dyn Sink) -> DeviceId {
         sink.device(self.drive.name().unwrap_or(self.unnamed))
     }
@@ -302,13 +300,13 @@ impl Report {
         Some(())
     }
 
-    /// States a fact of what it is about, which the line says.
+    /// Adds a fact of its subject, from the line.
     pub fn fact<V: Into<FactValue>>(&mut self, key: Key<V>, value: impl Into<V>) -> Option<()> {
         self.drive.add_fact(key, value, &self.place);
         Some(())
     }
 
-    /// The same of a fact whose last value counts.
+    /// The same for a fact whose last value counts.
     pub fn update<V: Into<FactValue>>(&mut self, key: Key<V>, value: impl Into<V>) -> Option<()> {
         let fact = key.with(value);
         self.drive.forget(&fact.0);
@@ -332,7 +330,7 @@ impl Report {
         None
     }
 
-    /// Keeps a line as it is, for lines below it; so many are kept, and so many bytes.
+    /// Keeps a line verbatim for later lines; number and bytes are limited.
     pub fn quote(&mut self, line: &str) -> Option<()> {
         const MOST: usize = 1024;
         const BYTES: usize = 1 << 20;
@@ -349,7 +347,7 @@ impl Report {
         self.quote(line)
     }
 
-    /// Keeps none of them any longer.
+    /// Drops all of them.
     pub fn forget_quoted(&mut self) {
         self.quoted.clear();
     }
@@ -382,7 +380,7 @@ impl Report {
         Some(())
     }
 
-    /// The same, which is kept no longer.
+    /// The same, and drops it.
     pub fn take(&mut self, what: &str) -> Option<f64> {
         let number = self.kept(what);
         self.forget(what);
@@ -446,7 +444,7 @@ impl Report {
         !self.works.is_empty()
     }
 
-    /// Gives out what was done to each device in so many seconds; `of` completes an average.
+    /// Emits the I/O of each device in this many seconds; `of` completes an average.
     pub(crate) fn emit_works(
         &mut self,
         layer: Layer,
@@ -478,7 +476,7 @@ impl Report {
         self.numbers.iter().find(|(known, _)| *known == what).map(|(_, number)| *number)
     }
 
-    /// Gives out an average of what it is about: of one operation, or of all.
+    /// Emits an average of its subject: for one operation, or for all.
     pub fn average(
         &self,
         op: Option<Op>,
@@ -497,7 +495,7 @@ impl Report {
     }
 }
 
-/// Rates of operations of which one follows the other: they take the reverse of the rate.
+/// Rates of operations that follow each other: their latency is the inverse of the rate.
 pub fn one_by_one(ios_per_s: f64) -> Rates {
     let await_ns = Some(1e9 / ios_per_s).filter(|ns| ns.is_finite());
     Rates { ios_per_s, await_ns, ..Rates::default() }
@@ -509,7 +507,7 @@ fn labelled(text: &str) -> Option<(String, &str)> {
     Some((name.split_whitespace().collect::<Vec<_>>().join(" "), value.trim()))
 }
 
-/// A report whose patterns are ready to be looked for.
+/// A report with compiled patterns.
 #[derive(Debug)]
 pub(crate) struct ReadyLabels {
     labels: Labels,
@@ -520,8 +518,7 @@ pub(crate) struct ReadyLabels {
 impl ReadyLabels {
     /// The report, ready.
     ///
-    /// # Errors
-    /// Which pattern is none, and why.
+    /// # Errors If a pattern is invalid; names it and the reason.
     pub(crate) fn of(labels: &Labels) -> Result<ReadyLabels, String> {
         let of = |text: &str| Pattern::of(text).map_err(|wrong| format!("`{text}`: {wrong}"));
         let line = |line: &Line| Ok::<_, String>((of(line.pattern)?, *line));
@@ -532,14 +529,14 @@ impl ReadyLabels {
         })
     }
 
-    /// The same of a report of the program, made once. Its patterns were read when it was compiled.
+    /// The same for a built-in report, built once. Its patterns were checked at compile time.
     pub(crate) fn known(labels: &'static Labels) -> &'static ReadyLabels {
         static KNOWN: MadeOnce<ReadyLabels> = MadeOnce::new();
         let none = |_| ReadyLabels { labels: *labels, lines: Vec::new(), own: Vec::new() };
         KNOWN.of(labels, |labels| ReadyLabels::of(labels).unwrap_or_else(none))
     }
 
-    /// Texts one of which stands in each line that begins a listing; `None` if a pattern has none.
+    /// Texts, one of which is in each line that begins a listing; `None` if a pattern has none.
     pub(crate) fn needles(&self) -> Option<Vec<&str>> {
         let begins = |role| matches!(role, Role::Begins | Role::Announces);
         let first = self.lines.iter().filter(|(_, line)| begins(line.role));
@@ -578,7 +575,7 @@ impl ReadyLabels {
             _ if !is(first, Role::Announces) && !self.is_announced(first) => Detect::No,
             [.., last] if is(last, Role::Begins) || is(last, Role::Follows) => Detect::Yes,
             _ if rest.len() >= self.labels.near => Detect::No,
-            // A line or two of something else may stand between.
+            // A line or two of other text may be in between.
             _ if rest.iter().filter(|line| !self.has(line)).count() > self.labels.near / 4 => {
                 Detect::No
             }
@@ -586,7 +583,7 @@ impl ReadyLabels {
         }
     }
 
-    /// The lines of the description that a text fits, in their order.
+    /// The patterns that a line matches, in order.
     fn all<'s, 't: 's>(&'s self, text: &'t str) -> impl Iterator<Item = (&'s Line, Found<'s, 't>)> {
         self.lines.iter().filter_map(move |(pattern, line)| Some((line, line.read(pattern, text)?)))
     }
@@ -622,7 +619,7 @@ pub(crate) struct LabelsReader {
     ready: &'static ReadyLabels,
     line_numbers: LineNumbers,
     report: Report,
-    /// The last line that fitted, and those that stand in one report once, by their patterns.
+    /// The last matching line, and the patterns that occur once per report.
     last: &'static str,
     seen: Vec<&'static str>,
 }
@@ -639,7 +636,7 @@ impl LabelsReader {
         }
     }
 
-    /// Gives out what was read of one subject.
+    /// Emits everything read about one subject.
     fn end(&mut self, sink: &mut dyn Sink) {
         if let Some(end) = self.ready.labels.end {
             end(&mut self.report, sink);
@@ -666,7 +663,7 @@ impl LabelsReader {
         false
     }
 
-    /// What became of a line.
+    /// The result of a line.
     fn step(&mut self, read: Option<()>) -> Step {
         let why = self.report.why.take().map(str::to_string);
         match read {
@@ -739,7 +736,7 @@ impl Reader for LabelsReader {
         Step::NotMine
     }
 
-    /// A line above the listing may name what it is about.
+    /// A line above the listing may name its subject.
     fn line_above(&mut self, line: &str) {
         if let Some(name) = self.ready.command(line) {
             self.report.name(&name);

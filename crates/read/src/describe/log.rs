@@ -1,8 +1,7 @@
 //! Logs of programs: sentences that report I/O among lines that do not.
 //!
-//! A log is a list of sentences, each a [`Pattern`] with what follows from a line that fits it. The
-//! first that fits counts. Beside it stand real lines of the program: they are its tests, and
-//! `iowhy explain` prints them.
+//! A log is a list of sentences, each a [`Pattern`] with the effect of a match. The first match
+//! counts. Each has real lines of the program: they are its tests, and `iowhy explain` prints them.
 
 use std::collections::HashMap;
 
@@ -19,18 +18,18 @@ use crate::{Detect, Reader, Step, WallTime};
 /// A log of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Log {
-    /// Whose operations these are, where a sentence names no device.
+    /// The subject of operations if a sentence names no device.
     pub who: &'static str,
     /// Where the time of a line stands.
     pub time: &'static [Stamp],
-    /// What a line of the program may begin with; one of these stands in front of each sentence.
-    /// Empty: anything.
+    /// Possible beginnings of the program's lines; one of these precedes each sentence. Empty:
+    /// anything.
     pub fronts: &'static [&'static str],
     /// What the program reports of I/O.
     pub sentences: &'static [Sentence],
-    /// Its other lines, as far as they are known: they are part of the log.
+    /// Its other known lines, which are part of the log.
     pub own: &'static [&'static str],
-    /// Words of a sentence: a line that has them and fits none could not be read.
+    /// Words of a sentence: a line with these words that matches no pattern is unreadable.
     pub cut: &'static [&'static str],
     /// From when on an operation is logged, unless a sentence knows better.
     pub over: Option<Nanos>,
@@ -39,7 +38,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log of nobody, with nothing in it.
+    /// An empty log.
     pub const NEW: Log = Log {
         who: "",
         time: &[Stamp::Front],
@@ -82,7 +81,7 @@ pub struct Sentence {
     over: Option<Nanos>,
 }
 
-/// A sentence. A pattern that is none, or lacks a hole that an effect needs, does not compile.
+/// A sentence. An invalid pattern, or one without a hole that an effect needs, does not compile.
 pub const fn says(pattern: &'static str, effects: &'static [Effect]) -> Sentence {
     assert!(is_pattern(pattern, &[]), "no pattern");
     let mut place = 0;
@@ -112,7 +111,7 @@ impl Sentence {
         Sentence { like, ..self }
     }
 
-    /// Whose operations these are, if the program is not the log's.
+    /// The subject of the operations, if it is not that of the log.
     pub const fn of(self, who: &'static str) -> Sentence {
         Sentence { who: Some(who), ..self }
     }
@@ -127,18 +126,18 @@ impl Sentence {
 /// machine.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// An operation ended when the line was written and took `took`. Flushes also state
-    /// `flush.slow` and `flush.slowest`. The line's own word for the operation, if it has one,
-    /// goes before these.
+    /// An operation ended when the line was written and took `took`. Flushes also add `flush.slow`
+    /// and `flush.slowest`. The line's own word for the operation, if it has one, goes before
+    /// these.
     Event(Op, &'static str),
-    /// The same, of an operation that goes on: of the lines of one `what` and `file` the last
+    /// The same for an operation in progress: of the lines with one `what` and `file` the last
     /// counts.
     Growing,
     /// The same, with the time worked out from the hole `rest`.
     EventOf(Op, &'static str, fn(&str) -> Option<Nanos>),
     /// One more.
     Count(Key<u64>),
-    /// No more: the fact is stated, if only as 0.
+    /// Only adds the fact, even as 0.
     Zero(Key<u64>),
     /// As many more as `n`.
     Add(Key<u64>),
@@ -151,11 +150,11 @@ pub enum Effect {
     /// The sum of `took`, which grows from line to line until the operation is over, and how many
     /// there were.
     Running(Key<u64>, Key<Nanos>),
-    /// A length of time that the program does not print: at least so much.
+    /// A duration that the program does not print: at least this.
     AtLeast(Key<Nanos>, Nanos),
     /// The last `share`.
     Last(Key<Share>),
-    /// Whatever else.
+    /// Any other effect.
     Call(fn(&Found, &mut dyn Sink) -> Option<()>),
 }
 
@@ -196,7 +195,7 @@ impl Effect {
     }
 }
 
-/// A log whose patterns are ready to be looked for.
+/// A log with compiled patterns.
 #[derive(Debug)]
 pub(crate) struct Ready {
     log: Log,
@@ -224,7 +223,7 @@ impl Ready {
         })
     }
 
-    /// The same of a log of the program, made once. Its patterns were read when it was compiled.
+    /// The same for a built-in log, built once. Its patterns were checked at compile time.
     pub(crate) fn known(log: &'static Log) -> &'static Ready {
         static KNOWN: MadeOnce<Ready> = MadeOnce::new();
         let none = |_| Ready { log: *log, sentences: Vec::new(), own: Vec::new() };
@@ -248,7 +247,7 @@ impl Ready {
         needles.iter().all(|needle| !needle.is_empty()).then_some(needles)
     }
 
-    /// The pattern of the first sentence that a line fits.
+    /// The pattern of the first matching sentence.
     pub(crate) fn says(&self, line: &str) -> Option<&'static str> {
         self.sentence(line).map(|(sentence, _)| sentence.pattern)
     }
@@ -269,7 +268,7 @@ struct Tallies {
     facts: Vec<(FactKey, FactValue)>,
 }
 
-/// An operation that goes on, as its last line has it.
+/// An operation in progress, by its last line.
 struct Operation {
     what: String,
     file: Option<String>,
@@ -384,7 +383,7 @@ impl LogReader {
         self.growing.push(Operation { what, file, op, took, at });
     }
 
-    /// An operation that went on is over.
+    /// An operation in progress has ended.
     fn grown(&mut self, place: usize, sink: &mut dyn Sink) {
         let Operation { what, op, took, at, .. } = self.growing.remove(place);
         self.slow.give((self.ready.log.who, op, &what), took, at, sink);
@@ -495,7 +494,7 @@ impl Reader for LogReader {
 }
 
 impl Stamp {
-    /// Words from the start of a line among which its time is looked for.
+    /// Number of words at the start of a line in which its time is looked for.
     const FIRST: usize = 8;
 
     fn of(self, line: &str) -> Option<WallTime> {

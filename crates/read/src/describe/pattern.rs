@@ -4,14 +4,14 @@
 //!
 //! | hole | takes |
 //! |---|---|
-//! | `{*}` | any text, as little as will do |
+//! | `{*}` | any text, as short as possible |
 //! | `{a\|b\|}` | one of these texts, the last here being none |
 //! | `{ }` | any number of blanks, or none |
-//! | `{name:kind}` | a value; `{:kind}` one that nobody needs |
+//! | `{name:kind}` | a value; `{:kind}` one that is not used |
 //!
-//! `^` in front ties a pattern to the line's beginning, `$` behind to its end; a brace is doubled.
-//! The kinds stand in [`KINDS`]. The same function reads the patterns of the program when it is
-//! compiled, so a wrong one does not build, and those of a user's file when it is read.
+//! `^` anchors a pattern to the start of the line, `$` to its end; a brace is doubled. The kinds
+//! are listed in [`KINDS`]. The same function reads built-in patterns at compile time, so a wrong
+//! one does not build, and those of a user's file when it is read.
 
 use iowhy_model::typed::Share;
 use iowhy_model::{Nanos, Op};
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
     Word,
     /// Any text.
     Text,
-    /// Text without a blank, the name of a device; a leading `/dev/` is none of it.
+    /// Text without a blank, the name of a device, without a leading `/dev/`.
     Device,
     /// A path, whose drive or folder is the device: `D:` of `D:\data\x.mdf`.
     Folder,
@@ -90,7 +90,7 @@ pub(crate) enum Value<'t> {
     Operation(Op, &'t str),
 }
 
-/// A part of a pattern, by where it stands in it.
+/// A part of a pattern, by its position.
 #[derive(Clone, Copy)]
 enum Part {
     Begin,
@@ -223,7 +223,7 @@ pub(crate) const fn has_hole(pattern: &str, name: &str) -> bool {
     false
 }
 
-/// A part of a pattern, ready to be looked for.
+/// A compiled part of a pattern.
 #[derive(Debug)]
 enum Piece {
     Begin,
@@ -246,11 +246,10 @@ pub(crate) struct Pattern {
     choices: Vec<Finder<'static>>,
 }
 
-/// Steps that are made to fit one line, and bytes that are one step: more than any line of a tool
-/// needs.
+/// Maximum steps for matching one line, and bytes per step: more than any line of a tool needs.
 const STEPS: u32 = 20_000;
 const BYTES_OF_A_STEP: usize = 64;
-/// Bytes of a value that is one word, with some to spare.
+/// Maximum bytes of a one-word value.
 const WORD: usize = 1024;
 
 impl Pattern {
@@ -317,8 +316,8 @@ impl Pattern {
         self.names.iter().map(|(name, kind)| (name.as_str(), *kind))
     }
 
-    /// Texts without a blank one of which stands in each line that fits: that one, or those of a
-    /// choice if they are rarer.
+    /// Texts without a blank, one of which is in each matching line: that one, or those of a choice
+    /// if they are rarer.
     pub(crate) fn needles(&self) -> Vec<&str> {
         let choices = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Choice(known) => Some(known.iter().map(|text| rarest_word(text)).collect()),
@@ -356,7 +355,7 @@ fn rarity(text: &str) -> usize {
     text.len() + if is_plain { 0 } else { OF_A_SIGN }
 }
 
-/// The values that a line has in the holes of a pattern.
+/// The values of a line in the holes of a pattern.
 #[derive(Debug, Default)]
 pub struct Found<'p, 't> {
     line: &'t str,
@@ -526,7 +525,7 @@ fn after(literal: &str, text: &str) -> Option<usize> {
     Some(at)
 }
 
-/// Where a value of a kind may end that a text begins with, the likeliest first.
+/// The possible ends of a value of this kind at the start of a text, the most likely first.
 fn ends(kind: Kind, text: &str, is_last: bool) -> Box<dyn Iterator<Item = usize> + '_> {
     let all = text;
     let near = (0..=WORD.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
@@ -706,7 +705,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_pattern_is_said() {
+    fn errors_in_a_pattern_are_reported() {
         for (pattern, reported) in [
             ("took {took:ms", "unclosed"),
             ("took {took", "unclosed"),

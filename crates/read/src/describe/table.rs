@@ -1,9 +1,9 @@
 //! Tables of averages: a heading names the columns, a row is a disk.
 //!
-//! One behaviour under damage for all of them. A value belongs to the column it stands under. A row
-//! that is wider or narrower than its heading could be read in more than one way, so it is left out
-//! and counted; only a name may hold blanks, and it never takes in a word that reads as a value. A
-//! row without a heading is nobody's. A mean of 0 beside requests was rounded away and is unknown.
+//! All handle damage in the same way. A value belongs to the column above it. A row that is wider
+//! or narrower than its heading is ambiguous, so it is left out and counted; only a name may
+//! contain blanks, and never a word that reads as a value. A row without a heading belongs to no
+//! device. A mean of 0 with requests was rounded away and is unknown.
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ pub struct Table {
     pub heading: &'static [&'static str],
     /// What stands in front of the heading's names: `#`.
     pub sign: &'static str,
-    /// Where a row says whom it is about.
+    /// The position of a row's subject.
     pub subject: Subject,
     /// What the columns mean; one that is not named here shows nothing that is kept.
     pub columns: &'static [Column],
@@ -32,7 +32,7 @@ pub struct Table {
     pub banners: &'static [&'static str],
     /// Whether the first report is the mean since boot.
     pub since_boot: bool,
-    /// What parts values besides blanks.
+    /// Separators of values beside blanks.
     pub blanks: &'static str,
     /// Cells without a value.
     pub empty: &'static [&'static str],
@@ -42,7 +42,7 @@ pub struct Table {
     pub may_resume: bool,
     /// Whether a row counts, by its name and those above it in the report.
     pub keep: Option<fn(&str, &[String]) -> bool>,
-    /// What the columns alone do not say.
+    /// What the columns alone do not show.
     pub finish: Option<fn(&mut Interval, &Cells)>,
 }
 
@@ -113,7 +113,7 @@ impl Slot {
     }
 }
 
-/// Where a row says whom it is about.
+/// The position of a row's subject.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject {
     /// In front of the values, under one of these names.
@@ -319,14 +319,13 @@ impl ReadyTable {
         self.table.empty.contains(&bare) || self.value(word).is_some()
     }
 
-    /// The value of a cell; none is below zero.
+    /// The value of a cell; negative ones are invalid.
     fn value(&self, word: &str) -> Option<f64> {
         decimal(word.trim_end_matches('%')).filter(|value| *value >= 0.0)
     }
 }
 
-/// Values from which on a line that is not a row was meant for one: a sentence contains one or two
-/// numbers.
+/// Minimum values for a line to be a damaged row: a sentence contains one or two numbers.
 const MEANT: usize = 3;
 
 /// Reads a table by its description.
@@ -455,7 +454,7 @@ impl TableReader {
     }
 }
 
-/// Why a line is not a row, if it was meant for one, and whose it would have been.
+/// Why a damaged row is not usable, and its device.
 struct Miss {
     why: Option<Why>,
     name: Option<String>,

@@ -606,7 +606,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_are_reported_with_their_line() {
         let log = |says: &str| format!("[[log]]\nname = \"a-log\"\n[[log.says]]\n{says}");
         for (text, reported) in [
             ("", "line 1: the file describes no format"),

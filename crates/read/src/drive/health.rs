@@ -1,7 +1,7 @@
-//! What a drive reports of itself, by one set of names: facts are kept until the drive's name is
+//! What a drive reports about itself, by one set of names: facts are kept until the drive's name is
 //! known.
 //!
-//! JSON, text, syslog lines and mails of the same tools state the same facts through here.
+//! JSON, text, syslog lines and mails of the same tools give the same facts.
 
 use iowhy_model::typed::{Celsius, Key, Share};
 use iowhy_model::{Fact, FactKey, FactValue, Sink, typed};
@@ -56,7 +56,7 @@ const PLAIN: &[&str] = &["critical_warning", "temperature"];
 const KELVIN: i64 = 273;
 /// Above this, a temperature is in kelvin.
 const HOTTEST: i64 = 200;
-/// How a drive is called that no line names.
+/// The name of a drive that no line names.
 const UNNAMED_DRIVE: &str = "drive";
 
 /// The name of a value of the NVMe health log by smartctl's JSON, whoever printed it.
@@ -97,7 +97,7 @@ pub(crate) fn nvme_fact(key: &str, value: i64) -> (FactKey, FactValue) {
 }
 
 /// Attributes whose normalised value is the endurance that is left, in per cent, by number and name
-/// (smartmontools' drivedb.h). Other drives give these numbers to other things.
+/// (smartmontools' drivedb.h). Other drives use these numbers for other things.
 const LIFE_LEFT: [(u64, &str); 4] = [
     (177, "Wear_Leveling_Count"),
     (202, "Percent_Lifetime_Remain"),
@@ -172,7 +172,7 @@ pub(crate) struct Drive {
     name: Option<String>,
     model: Option<String>,
     serial: Option<String>,
-    /// Somebody hid the serial number: drives of one model cannot be distinguished by it.
+    /// The serial number was hidden: it does not distinguish drives of one model.
     is_hidden: bool,
     facts: Vec<PendingFact>,
 }
@@ -181,8 +181,8 @@ pub(crate) struct Drive {
 const HIDDEN: [&str; 9] = [
     "redacted", "removed", "hidden", "masked", "censored", "anonymi", "deleted", "omitted", "snip",
 ];
-/// So many signs of one kind at the end stand for what was hidden (a choice: serial numbers end in
-/// fewer alike).
+/// This many equal characters at the end mean that it was hidden (a choice: real serial numbers end
+/// in fewer).
 const MASKED: usize = 4;
 
 /// Whether a serial number was made unreadable, whole or in part.
@@ -231,7 +231,7 @@ impl Drive {
         self.add(key.with(value), read_from);
     }
 
-    /// Adds a value in the words of the tool, which the key's kind reads.
+    /// Adds a value as the tool prints it, parsed by the key's kind.
     pub(crate) fn add_text(&mut self, key: impl Into<FactKey>, text: &str, read_from: &str) {
         let key = key.into();
         let value = key.read(text);
@@ -248,7 +248,7 @@ impl Drive {
         self.facts.is_empty()
     }
 
-    /// Takes back what was read of a key.
+    /// Removes the values of a key.
     pub(crate) fn forget(&mut self, key: &FactKey) {
         self.facts.retain(|known| known.fact.0 != *key);
     }
@@ -258,14 +258,14 @@ impl Drive {
         self.facts.iter().any(|known| known.fact.0 == key)
     }
 
-    /// Gives all facts to the device. A drive without a name is called as below /dev/disk/by-id,
-    /// and shows it: who knows the machine may know which it is.
+    /// Gives all facts to the device. A drive without a name is called as in /dev/disk/by-id, so
+    /// that it can be identified on the machine.
     pub(crate) fn emit(&mut self, sink: &mut dyn Sink) {
         let drive = std::mem::take(self);
         let Some(first) = drive.facts.first() else { return };
         let place = first.read_from.clone();
         let id = || {
-            // Two drives of one model are two, where nobody can read that they are one.
+            // Two drives of one model are different, unless they are known to be the same.
             let record = format!("({place})");
             let other = if drive.is_hidden { record.as_str() } else { "" };
             let parts = [drive.model.as_deref()?, drive.serial.as_deref().unwrap_or(other)];

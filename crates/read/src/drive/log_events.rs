@@ -11,7 +11,7 @@ use crate::facts::AddFact;
 /// Messages kept of one kind and device.
 const KEPT: u64 = 100;
 
-/// What words make a log event of which kind: all words of a row must stand in the message.
+/// The words of each kind of log event: a message must contain all words of a row.
 pub(crate) type Kinds = [(MessageKind, &'static [&'static str])];
 
 /// The kind of the first row that fits a message.
@@ -24,7 +24,7 @@ pub(crate) fn kind_of(kinds: &Kinds, message: &str) -> Option<MessageKind> {
 pub(crate) struct Counted {
     /// What reports one of them.
     each: Family<Message>,
-    /// What reports how many there were.
+    /// The key of their number.
     all: Family<u64>,
     counts: BTreeMap<(&'static str, String), u64>,
 }
@@ -34,7 +34,7 @@ impl Counted {
         Counted { each, all, counts: BTreeMap::new() }
     }
 
-    /// Takes a message, about no device where the name is empty.
+    /// Adds a message; an empty name means no device.
     pub(crate) fn add(
         &mut self,
         kind: MessageKind,
@@ -74,7 +74,7 @@ impl Default for LogEvents {
 }
 
 impl LogEvents {
-    /// Takes a log event, about no device where the name is empty.
+    /// Adds a log event; an empty name means no device.
     pub(crate) fn add(
         &mut self,
         kind: MessageKind,
@@ -86,7 +86,7 @@ impl LogEvents {
         self.known.add(kind, name, message, &place, sink);
     }
 
-    /// States how many there were of each kind, of how many lines, and the time of the last line as
+    /// Adds how many there were of each kind, the number of lines, and the time of the last line as
     /// printed.
     pub(crate) fn close(&mut self, lines: u64, end: String, sink: &mut dyn Sink) {
         let place = sink.source().place();

@@ -237,22 +237,22 @@ pub(crate) fn volume(text: &str) -> Option<Row<'_>> {
         return None;
     }
     let (head, inside) = text.split_once(" (").unwrap_or((text, ""));
-    let reported = || -> Option<Vec<&str>> {
+    let parts = || -> Option<Vec<&str>> {
         Some(inside.strip_suffix(')')?.split(", ").map(str::trim).collect())
     };
     if let Some(number) = head.strip_prefix("logicaldrive ") {
-        return Some(Row::Logical { number, reported: reported()? });
+        return Some(Row::Logical { number, reported: parts()? });
     }
     if let Some(place) = head.strip_prefix("physicaldrive ") {
-        return Some(Row::Physical { place, reported: reported()? });
+        return Some(Row::Physical { place, reported: parts()? });
     }
     let (device, rest) = text.strip_prefix("/dev/")?.split_once(": (")?;
     let (controller, rest) = rest.split_once(") ")?;
-    let (what, reported) = rest.split_once("status: ")?;
+    let (what, parts) = rest.split_once("status: ")?;
     what.contains("Volume").then_some(Row::Status {
         device,
         controller,
-        reported: reported.trim().trim_end_matches('.'),
+        reported: parts.trim().trim_end_matches('.'),
     })
 }
 
@@ -480,7 +480,7 @@ impl Controller {
             (Table::Volumes, [place, _, volume_state, ..]) if place.contains('/') => {
                 let Some(number) = place.split('/').nth(1).and_then(integer) else { return false };
                 let name = format!("{}/v{number}", self.controller());
-                let reported = match *volume_state {
+                let state = match *volume_state {
                     "Optl" => "optimal",
                     "Dgrd" => "degraded",
                     "Pdgd" => "partially degraded",
@@ -488,7 +488,7 @@ impl Controller {
                     "OfLn" => "offline",
                     other => other,
                 };
-                sink.add_fact_at(&name, typed::ARRAY_STATE, reported, &self.place);
+                sink.add_fact_at(&name, typed::ARRAY_STATE, state, &self.place);
                 let titles: Vec<&str> = self.header.split_whitespace().collect();
                 let place = titles.iter().position(|title| *title == "Cache");
                 if let Some(cache) = place.and_then(|place| words.get(place))
@@ -509,7 +509,7 @@ impl Controller {
                     let alias = vec![format!("megaraid,{id}")];
                     sink.add_fact_at(&name, typed::DEVICE_ALIAS, alias, &self.place);
                 }
-                let reported = match *drive_state {
+                let state = match *drive_state {
                     "Onln" | "UGood" | "JBOD" => None,
                     "Rbld" => Some("rebuilding"),
                     "Offln" => Some("offline"),
@@ -519,8 +519,8 @@ impl Controller {
                     "Msng" => Some("missing"),
                     other => Some(other),
                 };
-                if let Some(reported) = reported {
-                    sink.add_fact_at(&name, typed::MEMBER_STATE, reported, &self.place);
+                if let Some(state) = state {
+                    sink.add_fact_at(&name, typed::MEMBER_STATE, state, &self.place);
                 }
                 let medium = words.windows(2).find_map(|pair| match pair {
                     ["SATA" | "SAS", "HDD"] => Some(Medium::Rotational),
@@ -558,10 +558,10 @@ impl Controller {
                     ["Optimal", "Opt", "Failed", "Degraded", "Dgd", "Fail", "Charging", "Learning"];
                 let known = sound.contains(battery);
                 if known {
-                    let reported = battery.to_ascii_lowercase();
+                    let state = battery.to_ascii_lowercase();
                     let name = self.controller();
                     let key = typed::CONTROLLER_BATTERY;
-                    sink.add_fact_at(&name, key, reported, &self.place);
+                    sink.add_fact_at(&name, key, state, &self.place);
                 }
                 known
             }
@@ -615,23 +615,20 @@ impl Controller {
             return true;
         }
         if label == "Status" && self.table == Table::Detail {
-            let reported = value.to_ascii_lowercase();
-            if let Some(name) =
-                self.about.clone().filter(|_| !reported.is_empty() && reported != "ok")
-            {
-                sink.add_fact_at(&name, typed::MEMBER_STATE, reported, &self.place);
+            let state = value.to_ascii_lowercase();
+            if let Some(name) = self.about.clone().filter(|_| !state.is_empty() && state != "ok") {
+                sink.add_fact_at(&name, typed::MEMBER_STATE, state, &self.place);
             }
             return true;
         }
         if label == "State" {
             let Some(name) = self.about.clone() else { return true };
             let drive = name.contains("/s");
-            let reported = value.split(" (").next().unwrap_or(value).to_ascii_lowercase();
+            let state = value.split(" (").next().unwrap_or(value).to_ascii_lowercase();
             let key = if drive { typed::MEMBER_STATE } else { typed::ARRAY_STATE };
-            let plain =
-                drive && (reported == "optimal" || reported == "online" || reported == "ready");
-            if !plain && !reported.is_empty() {
-                sink.add_fact_at(&name, key, reported, &self.place);
+            let plain = drive && (state == "optimal" || state == "online" || state == "ready");
+            if !plain && !state.is_empty() {
+                sink.add_fact_at(&name, key, state, &self.place);
             }
             return true;
         }
@@ -660,12 +657,12 @@ impl Controller {
 
 /// A state in lower case; nothing for a drive that works.
 fn state_of(key: FactKey, value: &str) -> Option<String> {
-    let reported = value.split(" (").next().unwrap_or(value).trim().to_ascii_lowercase();
-    let works = reported.starts_with("online") || reported.starts_with("unconfigured(good)");
+    let state = value.split(" (").next().unwrap_or(value).trim().to_ascii_lowercase();
+    let works = state.starts_with("online") || state.starts_with("unconfigured(good)");
     let plain = key == key::MEMBER_STATE && works;
     // `Unconfigured(bad)` of MegaCli, `UBad` of storcli.
-    let reported = if reported.ends_with("(bad)") { "bad".to_string() } else { reported };
-    Some(reported).filter(|reported| !reported.is_empty() && !plain)
+    let state = if state.ends_with("(bad)") { "bad".to_string() } else { state };
+    Some(state).filter(|state| !state.is_empty() && !plain)
 }
 
 /// What a policy does with writes: `WriteBack`, `WB` of `RWBD`; `AWB` is write-back always.

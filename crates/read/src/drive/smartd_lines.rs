@@ -74,11 +74,11 @@ pub(crate) fn message_of(line: &str) -> Option<SmartdMessage> {
     let (subject, sentence) = text.split_once(", ").or_else(|| text.split_once(' '))?;
     let path = subject.split_whitespace().next()?;
     let drive = disk_behind(subject).or_else(|| drive_named(path))?;
-    let mut reported = SmartdMessage { drive, facts: Vec::new() };
-    let known = state(sentence.trim(), &mut reported);
+    let mut smartd_message = SmartdMessage { drive, facts: Vec::new() };
+    let known = state(sentence.trim(), &mut smartd_message);
     let by_smartd = line.contains("smartd");
     let noise = || NOISE.iter().any(|noise| sentence.trim_start().starts_with(noise));
-    (known || by_smartd && noise()).then_some(reported)
+    (known || by_smartd && noise()).then_some(smartd_message)
 }
 
 /// Takes the facts of a sentence; whether it is known.

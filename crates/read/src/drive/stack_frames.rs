@@ -1,6 +1,6 @@
 //! Lines of kernel stacks. What a task waits for by them is in `iowhy_model::waits`.
 
-/// Whether a line is a function of which the kernel is certain: `shrink_node+0xf3/0x4e0`, not `?
+/// Whether a line is a function that the kernel is certain about: `shrink_node+0xf3/0x4e0`, not `?
 /// shrink_node+0xf3/0x4e0`, which may be left from an earlier call. Its address may stand in front,
 /// its module behind.
 pub(crate) fn is_certain(line: &str) -> bool {
@@ -14,10 +14,10 @@ pub(crate) fn is_certain(line: &str) -> bool {
     placed && named && more.is_none()
 }
 
-/// Whether a line begins the stack of a task that cannot be interrupted: `task:fstrim
-/// state:D stack:    0 pid: 3552 ...`, before Linux 5.14 `fstrim          D ffff8800b5ad3a48     0
-/// 3552   2091 0x00000004` (kernel/sched/core.c, sched_show_task). Of the older form only behind a
-/// time, since its words may stand anywhere.
+/// Whether a line begins the stack of a task that cannot be interrupted: `task:fstrim state:D
+/// stack: 0 pid: 3552 ...`, before Linux 5.14 `fstrim D ffff8800b5ad3a48 0 3552 2091 0x00000004`
+/// (kernel/sched/core.c, sched_show_task). The older form only after a time, because its words may
+/// occur anywhere.
 pub(crate) fn begins(line: &str, is_timed: bool) -> bool {
     let line = line.trim_start();
     if let Some(rest) = line.strip_prefix("task:") {

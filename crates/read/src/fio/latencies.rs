@@ -1,4 +1,4 @@
-//! What fio reports of the latencies of one direction, and the histograms that follow from it.
+//! fio's latencies of one direction, and the histograms derived from them.
 
 use iowhy_model::{DeviceId, Histogram, Interval, Layer, Nanos, Note, Op, Rates, Sink, numbers};
 
@@ -35,7 +35,7 @@ impl Latencies {
         }
     }
 
-    /// Where the line of a latency goes.
+    /// The field for a latency line.
     pub(crate) fn place(&mut self, which: LatencyKind) -> &mut Option<Summary> {
         match which {
             LatencyKind::Slat => &mut self.slat,
@@ -113,7 +113,7 @@ impl Latencies {
         (end >= TABLE_ENDS_NS && mean > end.saturating_add(step) as f64).then_some((end, mean))
     }
 
-    /// Says once of a listing that the percentiles end below the mean, if they do.
+    /// Adds a note, once per listing, if the percentiles end below the mean.
     pub(crate) fn state_clipped(&self, sink: &mut dyn Sink) {
         let Some((end, mean)) = self.clipped() else { return };
         let reason = format!(
@@ -139,8 +139,8 @@ impl Latencies {
             .filter(|(of, _)| *of == which)
             .and_then(|(_, step)| percentile_histogram(&known, step, summary, count));
         let buckets = buckets.or_else(|| {
-            let reported = || self.shares.iter().map(|(.., percent)| percent).sum::<f64>();
-            let tells = which == LatencyKind::Clat && reported() >= LEAST_PERCENT;
+            let percent_sum = || self.shares.iter().map(|(.., percent)| percent).sum::<f64>();
+            let tells = which == LatencyKind::Clat && percent_sum() >= LEAST_PERCENT;
             shares_histogram(Some(&self.shares).filter(|_| tells)?, count)
         });
         let Some(Summary { min_ns, max_ns, mean_ns }) = summary else { return buckets };
@@ -164,7 +164,7 @@ pub(crate) fn percentile_histogram(
     summary: Option<Summary>,
     count: u64,
 ) -> Option<Histogram> {
-    // Of which less than half is reported (the rest was cut off), the shape is not known.
+    // If less than half is printed (the rest was cut off), the distribution is unknown.
     if percentiles.last().is_some_and(|(percent, _)| *percent < LEAST_PERCENT) {
         return None;
     }
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(histogram.count(), 200);
         assert_eq!(histogram.filled().collect::<Vec<_>>(), [(15_000, 9_663_000, 200)]);
         assert_eq!(percentile_histogram(&[], 1, None, 5).unwrap().count(), 5);
-        // Cut off below the median they tell no shape.
+        // Cut off below the median they do not show the distribution.
         assert!(percentile_histogram(&[(1.0, 100), (49.0, 200)], 1, SUMMARY, 200).is_none());
         assert!(percentile_histogram(&[(1.0, 100), (50.0, 200)], 1, SUMMARY, 200).is_some());
     }

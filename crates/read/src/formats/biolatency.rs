@@ -78,7 +78,7 @@ fn sniff(head: &[&str]) -> Detect {
     Detect::NeedLine
 }
 
-/// One thing such a screen says; several may stand on a line.
+/// An item of such a screen; several may be on a line.
 #[derive(Clone, PartialEq, Debug)]
 enum Item<'a> {
     /// What is being traced.
@@ -198,7 +198,7 @@ struct Biolatency {
     flags: Option<String>,
     /// What the tables are of, if of no block I/O.
     foreign: Option<String>,
-    /// What the words around the tables say of them.
+    /// The context of the tables from the text around them.
     subject: Subject,
     /// The end of the current interval and its length, in seconds.
     clock: Option<i64>,
@@ -257,7 +257,7 @@ impl Biolatency {
         let unit = unit_of(&read.unit).ok_or("neither usecs nor msecs")?;
         // No other tool prints its histograms so.
         self.subject = Subject::Disks;
-        // Those of one interval bear one stamp.
+        // Those of one interval have the same timestamp.
         if self.stamp.as_ref() != Some(&read.stamp) {
             let time = read.stamp.split(' ').nth(1).and_then(Item::lone);
             if let Some((clock @ Item::Clock(_), _)) = time {
@@ -268,7 +268,7 @@ impl Biolatency {
         self.flush(sink)?;
         (self.disk, self.flags) = (None, None);
         if let Some((key, value)) = &read.key {
-            // The library's own word for what it was given no word for.
+            // The library's default word.
             let key = if key == "Bucket ptr" { "disk" } else { key };
             self.item(Item::Key(key, value), sink)?;
         }
@@ -354,7 +354,7 @@ impl Biolatency {
         }
     }
 
-    /// Emits the table out, under the disk, flags and time that stand above it.
+    /// Emits the table with the disk, flags and time printed above it.
     fn flush(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
         let Some(table) = self.table.take().filter(|table| !table.rows.is_empty()) else {
             return Ok(());

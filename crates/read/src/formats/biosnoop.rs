@@ -56,9 +56,9 @@ pub const FORMAT: Format = Format::program::<Biosnoop>(
 const BYTES_WIDTH: usize = 7;
 /// A request is whole sectors of 512 bytes (`SECTOR_SHIFT`, include/linux/blk_types.h).
 const SECTOR_BYTES: u64 = 512;
-/// How `iowhy snoop` shows the error of the I/O in the line below.
+/// How `iowhy snoop` prints an I/O's error in the line below it.
 const FAILED: &str = "# the I/O below failed: errno ";
-/// How it shows that its rows are all I/Os there were.
+/// Its mark that the rows are complete.
 const UNFILTERED: &str = "# unfiltered: every I/O is listed";
 /// The heading of the file behind the latency.
 const FILE_HEADING: &str = "LAT(ms)  FILE";
@@ -122,7 +122,7 @@ impl Columns {
         })
     }
 
-    /// The columns of a row whose heading is missing, told by what can stand where: a time to the
+    /// The columns of a row without a heading, inferred from possible values: a time to the
     /// microsecond, a process, a disk, an operation, whole sectors, a latency.
     fn of_row(line: &str) -> Option<Columns> {
         let fractions = |text: &str| text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
@@ -188,8 +188,8 @@ struct Run {
     shuffled: bool,
 }
 
-/// A clock that falls by this and more, to less than half, is that of another run; rows of one run
-/// are out of order by the time that buffers of single processors wait.
+/// A clock that falls by at least this, to less than half, belongs to another run; rows of one run
+/// are out of order by the delay of per-CPU buffers.
 const FALL_NS: i64 = 1_000_000_000;
 /// Rows in order before a fall shows it.
 const IN_ORDER: u64 = 16;
@@ -273,7 +273,7 @@ impl Reader for Biosnoop {
 
     fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> BlockSize {
         let mut taken = BlockSize::default();
-        // What is reported once per listing is reported by the first line.
+        // Values that are set once per listing come from the first line.
         if !self.stepped || !self.columns.are_usual() || self.failed.is_some() {
             return taken;
         }
@@ -292,7 +292,7 @@ impl Reader for Biosnoop {
 }
 
 impl Biosnoop {
-    /// Rows come without their heading.
+    /// Rows without their heading.
     fn infer(&mut self, line: &str, sink: &mut dyn Sink) {
         self.columns = Columns::of_row(line).unwrap_or_default();
         sink.source().infer(Inference::Columns);
@@ -306,12 +306,12 @@ impl Biosnoop {
     /// A line that is not an event: the heading, a notice of the tool, or prose.
     fn other(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(columns) = Columns::of(line) {
-            // Where rows stand in no order, a heading shows nothing of where a run begins.
+            // If rows are unordered, a heading does not show where a run begins.
             let same = columns == self.columns && self.run.is_in_no_order();
             if self.begun && !same {
                 return Step::End;
             }
-            // A second one shows that there were several runs, and nothing which row is of which.
+            // A second one shows that there were several runs, but not which row belongs to which.
             if self.headed && same {
                 sink.source().infer(Inference::Order);
                 sink.note(note(

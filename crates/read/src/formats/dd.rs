@@ -157,10 +157,10 @@ fn records(line: &str) -> Option<f64> {
     let (before, rest) = line.split_at_checked(start)?;
     let (whole, rest) = rest.split_once('+')?;
     let (partial, words) = rest.split_once(' ')?;
-    let reported = !words.trim().is_empty() && words.split_whitespace().count() <= 4;
+    let is_short_label = !words.trim().is_empty() && words.split_whitespace().count() <= 4;
     let plain = before.is_empty() || !before.is_ascii();
     let count = integer(whole)?.checked_add(integer(partial)?)?;
-    (reported && plain && !words.contains(['(', '='])).then_some(count as f64)
+    (is_short_label && plain && !words.contains(['(', '='])).then_some(count as f64)
 }
 
 /// A dd command as it was typed.

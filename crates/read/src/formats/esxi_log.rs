@@ -252,8 +252,8 @@ fn device(message: &str) -> &str {
 /// deteriorated. I/O latency increased from average value of 1343 microseconds to 28022
 /// microseconds.`
 fn deteriorated_us(message: &str) -> Option<u64> {
-    let reported = said_of_storage(message)?;
-    let (_, rest) = reported.split_once("performance has deteriorated. ")?;
+    let text = said_of_storage(message)?;
+    let (_, rest) = text.split_once("performance has deteriorated. ")?;
     let (_, rest) = rest.split_once(" to ")?;
     integer(rest.split_once(" microseconds")?.0)
 }
@@ -279,11 +279,11 @@ impl Reader for EsxiLog {
         self.lines += 1;
         self.end = stamp.to_string();
         if let Some(volume) = of_nfs(message) {
-            let reported = Message::new(stamp, message);
-            self.log_events.add(MessageKind::Remote, volume, reported, place, sink);
+            let text = Message::new(stamp, message);
+            self.log_events.add(MessageKind::Remote, volume, text, place, sink);
         } else if let Some(kind) = kind(message) {
-            let reported = Message::new(stamp, message);
-            self.log_events.add(kind, device(message), reported, place, sink);
+            let text = Message::new(stamp, message);
+            self.log_events.add(kind, device(message), text, place, sink);
         } else if let Some(us) = deteriorated_us(message) {
             let longest = self.deteriorated.entry(device(message).to_string()).or_default();
             if us > longest.0 {

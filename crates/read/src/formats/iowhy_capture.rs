@@ -280,15 +280,20 @@ impl Stream {
         let known = self.listings.iter().position(|known| known.number == section.listing);
         let place = known.unwrap_or_else(|| {
             let here = begin(&section.source, self.listings.is_empty(), sink);
-            let mut reported = section.source.clone();
+            let mut source_before = section.source.clone();
             let mut watched_before = Nanos(0);
             if repeats {
-                watched_before = reported.watched.unwrap_or(watched_before);
+                watched_before = source_before.watched.unwrap_or(watched_before);
             } else {
-                (reported.skipped, reported.losses) = (0, Vec::new());
+                (source_before.skipped, source_before.losses) = (0, Vec::new());
             }
-            reported.notes = Vec::new();
-            self.listings.push(Listing { number: section.listing, here, reported, watched_before });
+            source_before.notes = Vec::new();
+            self.listings.push(Listing {
+                number: section.listing,
+                here,
+                reported: source_before,
+                watched_before,
+            });
             self.listings.len() - 1
         });
         let Some(listing) = self.listings.get_mut(place) else { return true };

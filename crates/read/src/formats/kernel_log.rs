@@ -137,9 +137,9 @@ fn sniff(lines: &[&str]) -> Detect {
         return Detect::Yes;
     }
     let complains = || {
-        let line_text = as_printed(first);
-        let by_kernel = line_text.len() < first.len() && kind(&line_text).is_some();
-        by_kernel || is_bare_complaint(&line_text)
+        let printed = as_printed(first);
+        let by_kernel = printed.len() < first.len() && kind(&printed).is_some();
+        by_kernel || is_bare_complaint(&printed)
     };
     if is_for_people(first) && (split(first).is_some() || complains()) {
         return Detect::Yes;
@@ -177,8 +177,8 @@ fn as_printed(line: &str) -> Cow<'_, str> {
         let mut letters = head.trim_end_matches(' ').chars();
         letters.all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
     };
-    let line_text = line.split_once("kernel: ").filter(|(head, _)| is_host(head));
-    let line = line_text.map_or(line, |(_, message)| message);
+    let after_host = line.split_once("kernel: ").filter(|(head, _)| is_host(head));
+    let line = after_host.map_or(line, |(_, message)| message);
     match line.contains("0×") {
         true => Cow::Owned(line.replace("0×", "0x")),
         false => Cow::Borrowed(line),
@@ -256,7 +256,7 @@ fn device(message: &str) -> Option<&str> {
         .or_else(|| host_of_usb(message))
 }
 
-/// The disk of which an array of md speaks: `sda1: rescheduling sector 3998908672`, `read error
+/// The disk in a message of an md array: `sda1: rescheduling sector 3998908672`, `read error
 /// corrected (8 sectors at 3999170856 on sda1)`, `Disk failure on sda1, disabling device.`, without
 /// its partition.
 fn member(line_text: &str) -> Option<&str> {
@@ -301,9 +301,9 @@ fn server(message: &str) -> Option<&str> {
         return rest.get(..word(rest));
     }
     // These do not name the server.
-    let line_text = message.strip_prefix("CIFS").map(|rest| rest.trim_start_matches(':'));
-    let line_text = line_text.and_then(|rest| rest.strip_prefix(" VFS: "));
-    if line_text.is_some_and(|line_text| line_text.starts_with("Error connecting")) {
+    let rest_of_cifs = message.strip_prefix("CIFS").map(|rest| rest.trim_start_matches(':'));
+    let rest_of_cifs = rest_of_cifs.and_then(|rest| rest.strip_prefix(" VFS: "));
+    if rest_of_cifs.is_some_and(|rest_of_cifs| rest_of_cifs.starts_with("Error connecting")) {
         return message.get(.."CIFS".len());
     }
     if message.starts_with("iscsi: ") {
@@ -318,7 +318,7 @@ fn server(message: &str) -> Option<&str> {
         let name = message.get(.."Kernel reported iSCSI connection ".len() + word(rest));
         return name?.strip_prefix("Kernel reported iSCSI ");
     }
-    if let Some(rest) = line_text {
+    if let Some(rest) = rest_of_cifs {
         let rest = rest.trim_start_matches("Server ").trim_start_matches('\\');
         return rest.get(..word(rest));
     }
@@ -339,10 +339,10 @@ fn server(message: &str) -> Option<&str> {
 /// (0x04:0x0023): Sector repair completed:port=1, LBA=0x4383A7F`.
 fn unread_behind_3ware(message: &str) -> Option<String> {
     let (_, rest) = message.strip_prefix("3w-")?.split_once(": ")?;
-    let (adapter, line_text) = rest.split_once(": AEN: ")?;
+    let (adapter, event) = rest.split_once(": AEN: ")?;
     let unread =
-        ["Sector repair completed", "Drive ECC error"].iter().any(|what| line_text.contains(what));
-    let (_, port) = line_text.split_once("port=").filter(|_| unread)?;
+        ["Sector repair completed", "Drive ECC error"].iter().any(|what| event.contains(what));
+    let (_, port) = event.split_once("port=").filter(|_| unread)?;
     let port = port.split(|c: char| !c.is_ascii_digit()).next().filter(|port| !port.is_empty())?;
     Some(format!("c{}/p{port}", adapter.strip_prefix("scsi")?))
 }
@@ -357,9 +357,9 @@ fn btrfs_counts(message: &str) -> Option<(&str, Vec<(&'static str, u64)>)> {
         ("corrupt", "checksum"),
         ("gen", "generation"),
     ];
-    let line_text = message.trim_start().strip_prefix("BTRFS ")?;
-    let (_, line_text) = line_text.split_once(" (device ")?.1.split_once("): ")?;
-    let (member, counts) = line_text.strip_prefix("bdev ")?.split_once(" errs: ")?;
+    let body = message.trim_start().strip_prefix("BTRFS ")?;
+    let (_, body) = body.split_once(" (device ")?.1.split_once("): ")?;
+    let (member, counts) = body.strip_prefix("bdev ")?.split_once(" errs: ")?;
     let counts = counts.split(", ").map(|pair| {
         let (name, count) = pair.trim().split_once(' ')?;
         let (_, kind) = KINDS.iter().find(|(known, _)| *known == name)?;
@@ -377,7 +377,7 @@ fn of_illumos(message: &str) -> Option<&str> {
     let rest = Some(rest).filter(|rest| rest.starts_with("/pci@"))?;
     let disk = rest.split_once(" (").and_then(|(_, rest)| rest.split_once("):"));
     let disk = disk.map(|(name, _)| name).filter(|name| is_disk(name));
-    // Of a port only the controller is named.
+    // For a port only the controller is named.
     disk.or_else(|| rest.split_once(':').map(|(path, _)| path).filter(|path| !path.contains(' ')))
 }
 
@@ -407,7 +407,7 @@ fn is_disk(name: &str) -> bool {
 #[derive(Default)]
 struct KernelLog {
     line_numbers: LineNumbers,
-    /// Those that were of the kernel.
+    /// The kernel's lines.
     lines: u64,
     /// The time of the last of them, as printed.
     end: String,
@@ -416,17 +416,16 @@ struct KernelLog {
     /// The disk of the last message, if it was one of the SCSI layer, which says more in lines of
     /// their own.
     reported: String,
-    /// The port of which the last message said that it works again: the failed command is reported
-    /// of next.
+    /// The port that the last message reported as recovered: the failed command is reported next.
     recovered: Option<String>,
-    /// Ports and the disks after them, as far as that was reported.
+    /// Ports and their disks, as far as reported.
     behind: HashSet<(String, String)>,
     /// The disk whose last message was a read error.
     read_error: String,
     log_events: LogEvents,
     /// Sectors that drives behind an adapter could not read, as it counts them.
     unread: BTreeMap<String, u64>,
-    /// Errors that btrfs counted of its members, as it said last.
+    /// The last error counts of btrfs for its members.
     of_btrfs: BTreeMap<String, BtrfsCounts>,
     /// Arrays that do background work of which no end was printed.
     arrays: BTreeMap<String, String>,
@@ -436,19 +435,19 @@ struct KernelLog {
     functions: Functions,
     /// By which buses disks are attached.
     buses: Buses,
-    /// Resets of devices on USB behind which no disk is known.
+    /// Resets of USB devices without a known disk.
     resets: Resets,
     /// Disks of which a request failed.
     failing: BTreeSet<String>,
-    /// Commands of which more may be reported.
+    /// Commands that may have more lines.
     commands: Commands,
     /// SCSI addresses that a log event named and no disk yet.
     addressed: BTreeSet<String>,
     /// Aborts of commands at a SCSI address whose result was not printed yet.
     aborted: BTreeMap<String, u64>,
-    /// A command that an adapter gave up, until the next line says whose it was.
+    /// A command that an adapter gave up, until the next line names its device.
     given_up: Option<Said>,
-    /// The last line, if it was no log event: it may go on in the next.
+    /// The last line, if it was no log event: it may continue in the next.
     unfinished: Option<(String, String)>,
     /// Whether a drive on a port reported sense data with the last command that failed there. Where
     /// it did not, libata makes sense data up from the registers, whatever went wrong
@@ -456,18 +455,17 @@ struct KernelLog {
     /// command` for any error without a bit, with `LBA out of range` for a sector that was not
     /// found.
     reports_sense: Option<bool>,
-    /// Drives of IDE of which a transfer by DMA did not end in time: what is done about it is no
-    /// second one.
+    /// IDE drives with a DMA timeout: the recovery from it is not a second event.
     expired: BTreeSet<String>,
-    /// Ports whose disk the kernel itself lets sleep and wakes by a reset (Synology's kernel says
-    /// so): that the link answers late then is not a log event.
+    /// Ports whose disk the kernel itself suspends and wakes by a reset (reported by Synology's
+    /// kernel): a late link is then not a log event.
     woken: HashSet<String>,
-    /// Log events seen that bear a time to the microsecond: a log that was pasted twice says all of
-    /// them twice.
+    /// Log events with a time to the microsecond: a log that was pasted twice contains all of them
+    /// twice.
     seen: HashSet<u64>,
     /// The kernel's own clock on the last line.
     clock: Option<String>,
-    /// Connections of iSCSI of which the kernel itself complained.
+    /// iSCSI connections with errors reported by the kernel itself.
     connections: HashSet<String>,
     /// Lines left that may be the call trace of a task that hung.
     trace: u32,
@@ -478,15 +476,15 @@ struct KernelLog {
     /// Processes that were ended because memory ran out, and where the first stands.
     out_of_memory: u64,
     first_ended: String,
-    /// In what form the log came.
+    /// The form of the log.
     form: Form,
     /// The last record of /dev/kmsg, until the fields after it are read.
     record: Option<Record>,
     /// Whether records of this log name their devices.
     names_devices: bool,
-    /// Whether the last message was so long that the next may be its rest.
+    /// Whether the last message was so long that the next may continue it.
     was_long: bool,
-    /// Whether the last message was one of a driver that prints no names but its own.
+    /// Whether the last message was from a driver that prints no user-chosen names.
     was_of_a_driver: bool,
 }
 
@@ -530,7 +528,7 @@ enum Form {
 impl Reader for KernelLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let printed = as_printed(line);
-        // Whose line it is stands in front of it, where no time does.
+        // Without a time the line begins with its device.
         let is_spoken = printed.len() < line.len();
         let line = &*printed;
         // A page or a terminal may have run the lines together.
@@ -639,7 +637,7 @@ impl KernelLog {
                         || kmsg_field(line).is_some();
                     return if others { Step::Consumed } else { Step::NotMine };
                 };
-                // Of a command that was passed through, the rest shows which one it was.
+                // For a passthrough command the rest shows which one it was.
                 let is_cut = message.ends_with(" CDB: ATA command");
                 if !is_cut && !self.is_repeated(line, message) {
                     self.message(stamp, message, place, sink);
@@ -691,11 +689,11 @@ impl KernelLog {
         let found = hasher.finish();
         let known = self.seen.contains(&found)
             || (self.seen.len() < REMEMBERED && !self.seen.insert(found));
-        // Of commands that failed together the kernel shows the same in one moment.
+        // For commands that failed together the kernel logs the same at once.
         known && !(at_once && commands::is_of_a_command(message))
     }
 
-    /// States what the log says as a whole.
+    /// Adds the facts of the log as a whole.
     fn close(&mut self, sink: &mut dyn Sink) {
         self.flush_record(sink);
         let place = sink.source().place();
@@ -802,9 +800,9 @@ impl KernelLog {
             || !self.reported.is_empty() && line.starts_with("Additional sense: ")
     }
 
-    /// States which disk is behind a port. When libata has mended a port (`ata1.00: configured for
-    /// UDMA/133`), it hands the command that failed back to the SCSI layer, which names the disk in
-    /// the next line (drivers/ata/libata-eh.c, ata_eh_finish).
+    /// Adds the disk of a port. When libata has recovered a port (`ata1.00: configured for
+    /// UDMA/133`), it returns the failed command to the SCSI layer, which names the disk in the
+    /// next line (drivers/ata/libata-eh.c, ata_eh_finish).
     fn tell_port(&mut self, named: Option<&str>, message: &str, place: &str, sink: &mut dyn Sink) {
         let recovered = self.recovered.take();
         let is_single = message.starts_with("ata")
@@ -815,9 +813,9 @@ impl KernelLog {
             self.recovered = named.map(str::to_string);
             return;
         }
-        let line_text = names::address(message).and_then(|_| forms::of_scsi(message));
-        let failed = line_text
-            .is_some_and(|line_text| FAILED.iter().any(|words| line_text.starts_with(words)));
+        let scsi_text = names::address(message).and_then(|_| forms::of_scsi(message));
+        let failed = scsi_text
+            .is_some_and(|scsi_text| FAILED.iter().any(|words| scsi_text.starts_with(words)));
         let Some((port, disk)) = recovered.zip(named.filter(|_| failed)) else { return };
         let was_reported = (port.clone(), disk.to_string());
         if self.behind.len() < ARRAYS && self.behind.insert(was_reported) {
@@ -825,7 +823,7 @@ impl KernelLog {
         }
     }
 
-    /// Takes what the array driver says: `data-check of RAID array md3`, `md3: data-check done.`
+    /// Handles the array driver's messages: `data-check of RAID array md3`, `md3: data-check done.`
     /// (drivers/md/md.c, md_do_sync).
     fn array(&mut self, line_text: &str) {
         let name = |word: &str| is_disk(word).then(|| word.to_string());
@@ -856,7 +854,7 @@ impl KernelLog {
     /// Takes a message of the kernel.
     fn message(&mut self, stamp: &str, message: &str, place: String, sink: &mut dyn Sink) {
         self.lines += 1;
-        // Lines that bear a whole date may be pasted in any order.
+        // Lines with a full date may be pasted in any order.
         let earlier = is_whole_date(stamp) && is_whole_date(&self.end) && *stamp < *self.end;
         if !earlier {
             self.end = stamp.to_string();
@@ -894,7 +892,7 @@ impl KernelLog {
         self.names.join(stamp, message, of_request);
         let gone = self.names.learn(stamp, message, named);
         if let Some(line_text) = self.given_up.take() {
-            // The adapter shows that it gives up, and the next line whose command that was.
+            // The adapter reports that it gives up, and the next line names the device.
             let address = names::address(message).filter(|_| message.contains("CDB: "));
             let whose = address.map(|address| self.names.at(address));
             let adapter = device(&line_text.message.text).map(str::to_string);
@@ -919,12 +917,13 @@ impl KernelLog {
             return;
         }
         if let Some(disk) = self.names.reset(message) {
-            let line_text = reset;
-            self.log_events.add(MessageKind::Controller, &disk, line_text, place, sink);
+            let reset_message = reset;
+            self.log_events.add(MessageKind::Controller, &disk, reset_message, place, sink);
             return;
         }
         if let Some(plug) = names::usb_reset(message) {
-            // Whether a disk hangs there is reported by others, or by how often it was reset.
+            // Whether a disk is attached there follows from other messages, or from the number of
+            // resets.
             self.resets.add(plug, reset, place);
             return;
         }
@@ -947,14 +946,14 @@ impl KernelLog {
         let is_made_up =
             |kind: &MessageKind| *kind == MessageKind::Refused && self.reports_sense == Some(false);
         let kind = kind(message).filter(|kind| !is_made_up(kind));
-        // The stack of a task that the line before said to hang is not a second one.
+        // The stack of a hung task from the previous line is not a second event.
         let is_new = self.trace + SAID_BEFORE < TRACE_LINES;
         let begins = kind.is_none() && stack_frames::begins(message, !stamp.is_empty());
         let kind = kind.or((begins && is_new).then_some(MessageKind::HungTask));
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind };
         if let Some(server) = self.trace(kind, message, sink) {
-            let line_text = Message::new(stamp, message);
-            self.log_events.add(MessageKind::Remote, server, line_text, place, sink);
+            let log_message = Message::new(stamp, message);
+            self.log_events.add(MessageKind::Remote, server, log_message, place, sink);
             return;
         }
         let wakes = || {
@@ -966,14 +965,14 @@ impl KernelLog {
         }
         let port = Some(self.port.clone()).filter(|_| message.starts_with("res "));
         let whose = self.whose(message, named.or(port.as_deref()));
-        let line_text = reset;
+        let reset_message = reset;
         let of_host = names::host(message).and_then(|host| self.commands.of_host(host));
         let target = of_host.as_deref().unwrap_or(&whose);
-        if forms::is_recovery(message) && self.commands.recovers(target, &line_text) {
+        if forms::is_recovery(message) && self.commands.recovers(target, &reset_message) {
             return;
         }
         let Some(known) = kind.filter(|_| self.is_of_storage(message)) else {
-            for log_event in self.commands.take(&whose, &line_text, None) {
+            for log_event in self.commands.take(&whose, &reset_message, None) {
                 self.state_complaint(log_event, sink);
             }
             if kind.is_none()
@@ -982,7 +981,7 @@ impl KernelLog {
             {
                 let at = names::address(message).map(|address| self.names.at(address));
                 let name = named.map(str::to_string).or(at).unwrap_or_default();
-                self.log_events.by_words.add(kind, &name, line_text, &place, sink);
+                self.log_events.by_words.add(kind, &name, reset_message, &place, sink);
             }
             return;
         };
@@ -1002,8 +1001,8 @@ impl KernelLog {
         if message.contains(SLOW_LINK) && named.is_some_and(|port| self.woken.contains(port)) {
             return;
         }
-        if let Some((drive, line_text)) = forms::of_ide(message) {
-            if line_text.starts_with("dma_timer_expiry") {
+        if let Some((drive, reset_message)) = forms::of_ide(message) {
+            if reset_message.starts_with("dma_timer_expiry") {
                 self.expired.insert(drive.to_string());
             } else if kind == MessageKind::Controller && self.expired.remove(drive) {
                 return;
@@ -1012,12 +1011,12 @@ impl KernelLog {
         let address = names::address(message);
         let of_an_adapter = message.contains("scmd(") || message.contains("(sc=");
         if kind == MessageKind::Timeout && address.is_none() && of_an_adapter {
-            self.given_up = Some(Said { message: line_text, place });
+            self.given_up = Some(Said { message: reset_message, place });
             return;
         }
         let at = address.and_then(|address| match kind {
             MessageKind::Timeout | MessageKind::Offline => Some(self.names.at(address)),
-            // Before there were names, adapters spoke of addresses.
+            // Before disks had names, adapters logged addresses.
             _ if names::is_older(message) => Some(self.names.at(address)),
             _ => self.names.known_at(address),
         });
@@ -1048,8 +1047,8 @@ impl KernelLog {
         }
         let named = function.or_else(|| multipath(message)).or(named.map(str::to_string));
         let name = named.or(port).or(at).unwrap_or_default();
-        let log_event = LogEvent { kind, name, message: line_text.clone(), place };
-        for log_event in self.commands.take(&whose, &line_text, Some(log_event)) {
+        let log_event = LogEvent { kind, name, message: reset_message.clone(), place };
+        for log_event in self.commands.take(&whose, &reset_message, Some(log_event)) {
             self.state_complaint(log_event, sink);
         }
     }
@@ -1077,8 +1076,8 @@ impl KernelLog {
         names::address(message).or_else(by_name).unwrap_or_default().to_string()
     }
 
-    /// Whether the reset of a plug on USB is what is done about a query or a discard of the disk
-    /// after it, or of the only disk of which a command was given up where the log does not tell.
+    /// Whether a USB port reset is the recovery from a query or a discard of its disk, or of the
+    /// only disk with a timed-out command if the log does not name it.
     fn recovers_usb(&self, message: &Message) -> bool {
         match self.names.reset(&message.text) {
             Some(disk) => {
@@ -1089,16 +1088,15 @@ impl KernelLog {
         }
     }
 
-    /// Whether a message is about what lies before a disk: the PCIe errors of a network card are
-    /// not.
+    /// Whether a message is about the path to a disk: the PCIe errors of a network card are not.
     fn is_of_storage(&self, message: &str) -> bool {
         !(pci::is_bus_error(message) || pci::is_iommu_fault(message))
             || self.functions.are_of_storage(message)
     }
 
-    /// States the resets of devices on USB: of a disk, where they are one device's and the only
-    /// disk of which requests failed is no other bus's; of the plug, where they follow each other
-    /// as commands that got no answer do; of nobody else.
+    /// Adds the resets of USB devices: to a disk, if all are of one device and the only disk with
+    /// failed requests is not on another bus; to the port, if their intervals match command
+    /// timeouts; otherwise to none.
     fn state_resets(&mut self, sink: &mut dyn Sink) {
         let mut failing = self.failing.iter();
         let only = failing.next().filter(|_| failing.next().is_none()).cloned();
@@ -1118,7 +1116,7 @@ impl KernelLog {
         }
     }
 
-    /// States a log event, unless it is how a command ended whose abort was stated.
+    /// Adds a log event, unless it is the result of a command whose abort was added.
     fn state_complaint(&mut self, log_event: LogEvent, sink: &mut dyn Sink) {
         let text = &log_event.message.text;
         if log_event.kind == MessageKind::Timeout
@@ -1172,7 +1170,7 @@ fn written_blocks(message: &str) -> Option<(u64, u64)> {
     }
 }
 
-/// The kernel's own clock on a line, if it bears one: `245.908016` of ` 245.908016]`.
+/// The kernel's own clock on a line, if it has one: `245.908016` of ` 245.908016]`.
 fn clock(line: &str) -> Option<&str> {
     line.match_indices(']').take(3).find_map(|(end, _)| {
         let before = line.get(..end)?;
@@ -1275,7 +1273,7 @@ mod tests {
         assert_eq!(stamp("<3>[12345.678901] x"), Some("12345.678901"));
         assert_eq!(stamp("[Sat Nov 21 08:36:47 2026] x"), Some("Sat Nov 21 08:36:47 2026"));
         assert_eq!(stamp("Nov  1 08:36:47 web kernel: [  1.000000] x"), Some("Nov  1 08:36:47"));
-        // A time that somebody shortened counts before a message that is the kernel's beyond doubt.
+        // A shortened time is accepted before a message that is certainly the kernel's.
         assert_eq!(stamp("[81234.110] sd 2:0:0:0: [sdb] Sense Key : x"), Some("81234.110"));
         assert_eq!(stamp("[81234] blk_update_request: I/O error, dev sdb"), Some("81234"));
         assert_eq!(stamp("[81234.110] starting the server"), None);

@@ -305,13 +305,13 @@ impl Mdstat {
             return words.contains(&"removed");
         };
         self.members.push(device.trim_start_matches("/dev/").to_string());
-        let reported = words.join(" ");
+        let state = words.join(" ");
         let member = match &words {
             _ if words.contains(&"faulty") => "faulty",
             _ if words.contains(&"rebuilding") => "rebuilding",
             ["spare", ..] => "spare",
-            _ if reported.starts_with("active sync") => return true,
-            _ => reported.as_str(),
+            _ if state.starts_with("active sync") => return true,
+            _ => state.as_str(),
         };
         if !member.is_empty() {
             sink.add_fact_at(*device, typed::MEMBER_STATE, member, spot);

@@ -126,9 +126,9 @@ fn path(line: &str) -> Option<(&str, String)> {
     let place = words.iter().position(|word| word.matches(':').count() == 3)?;
     let disk = words.get(place + 1)?;
     let text = line.replace(['[', ']'], " ");
-    let reported: Vec<&str> =
+    let state_words: Vec<&str> =
         text.split_whitespace().skip_while(|word| word != disk).skip(2).collect();
-    words.get(place + 2)?.contains(':').then(|| (*disk, reported.join(" ")))
+    words.get(place + 2)?.contains(':').then(|| (*disk, state_words.join(" ")))
 }
 
 fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {

@@ -103,10 +103,10 @@ fn rows(line: &str, headed: bool) -> Option<Vec<PressureLine<'_>>> {
     if path.is_some() && !named {
         return None;
     }
-    let reported = headed || named;
+    let known_resource = headed || named;
     let all = rows.iter().all(|row| {
         let fields = &row.fields;
-        let cut = reported && !fields.is_empty() && fields.iter().all(whole);
+        let cut = known_resource && !fields.is_empty() && fields.iter().all(whole);
         fields.iter().all(sound) && (fields.len() == 4 || cut)
     });
     (all && !rows.is_empty()).then_some(rows)

@@ -133,9 +133,9 @@ impl Reader for ProfileBlockio {
             return Step::Consumed;
         }
         if let Some(unit) = unit(line) {
-            let reported = self.resolve(sink);
+            let resolved = self.resolve(sink);
             self.table = Some(Table { unit, rows: Vec::new() });
-            return reported.map_or_else(Step::Malformed, |()| Step::Consumed);
+            return resolved.map_or_else(Step::Malformed, |()| Step::Consumed);
         }
         let Some(table) = &mut self.table else { return Step::NotMine };
         match row(line) {
@@ -169,12 +169,12 @@ impl ProfileBlockio {
         let Some(table) = self.table.take().filter(|table| !table.rows.is_empty()) else {
             return Ok(());
         };
-        let reported = match &self.before {
+        let flushed = match &self.before {
             Some(before) if !table.continues(before) => self.flush(sink),
             _ => Ok(()),
         };
         self.before = Some(table);
-        reported
+        flushed
     }
 
     fn flush(&mut self, sink: &mut dyn Sink) -> Result<(), String> {

@@ -82,7 +82,7 @@ static LOG: Log = Log {
             .of("hdfs")
             .over(Nanos::whole_ms(300))
             .like(&["Slow manageWriterOsCache took 512ms (threshold=300ms)"]),
-        // What another machine of the pipeline is waited for.
+        // A wait for another machine of the pipeline.
         says(
             "Slow BlockReceiver write packet to mirror took {took:ms}ms (threshold=",
             REPLICA,

@@ -37,13 +37,13 @@ const INFO: &str = "info";
 static LABELS: Labels = Labels {
     lines: &[
         begins("Device: /", |found, report, sink| {
-            let reported = smartd_lines::message_of(found.line())?;
-            let device = Some(sink.device(&reported.drive));
-            for (key, value) in reported.facts {
+            let found_message = smartd_lines::message_of(found.line())?;
+            let device = Some(sink.device(&found_message.drive));
+            for (key, value) in found_message.facts {
                 sink.fact(Fact::new(device, key, value, report.place().to_string()));
             }
             report.forget(INFO);
-            report.quote_alone(&reported.drive)
+            report.quote_alone(&found_message.drive)
         })
         .when(|found| smartd_lines::message_of(found.line()).is_some())
         .like(&["Device: /dev/sda [SAT], 8 Currently unreadable (pending) sectors"]),

@@ -184,8 +184,8 @@ impl Reader for WindowsEvent {
             let stamps =
                 (1..=words.len()).rev().map(|n| words.get(..n).unwrap_or_default().join(" "));
             let stamp = stamps.into_iter().find(|stamp| WallTime::read(stamp).is_some());
-            let reported = Message::new(stamp.as_deref().unwrap_or(&self.date), line.trim());
-            self.log_events.add(kind, &device(line), reported, place, sink);
+            let text = Message::new(stamp.as_deref().unwrap_or(&self.date), line.trim());
+            self.log_events.add(kind, &device(line), text, place, sink);
             return Step::Consumed;
         }
         if let Some(("Date" | "TimeCreated", date)) = field(line.trim()) {

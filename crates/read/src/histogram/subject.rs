@@ -1,5 +1,5 @@
-//! What a printed histogram is of, by the words around it: many tools print the same table of other
-//! things than the latency of a disk.
+//! The subject of a printed histogram, from the words around it: many tools print the same table
+//! for other things than disk latency.
 
 use iowhy_model::{Inference, Sink};
 
@@ -111,7 +111,7 @@ impl Subject {
         }
     }
 
-    /// Says that nobody said what was measured, if so.
+    /// Adds a note if it is unknown what was measured.
     pub(crate) fn state(self, sink: &mut dyn Sink) {
         if self == Subject::Unsaid && !sink.source().inferred.contains(&Inference::Subject) {
             sink.source().infer(Inference::Subject);
@@ -122,7 +122,7 @@ impl Subject {
     }
 }
 
-/// Whether the words stand there as they are, not as part of others.
+/// Whether these occur as whole words.
 fn stands_in(line: &str, words: &str) -> bool {
     let joins = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(words).any(|(place, _)| {

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrow_and_what_stands_behind_it_are_no_part_of_a_row() {
+    fn an_arrow_and_text_after_it_are_not_part_of_a_row() {
         for (line, row) in [
             ("sdb  1.0  99.92    <-- swap disk", "sdb  1.0  99.92"),
             ("sdb  1.0  99.92 \u{2190} this one", "sdb  1.0  99.92"),

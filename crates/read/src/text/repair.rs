@@ -1,5 +1,5 @@
-//! Lines that would be rows of a listing if something that is not a number (`nan`, `inf`, `*****`,
-//! `-`) were one: such a line is a row that was lost, and not prose.
+//! Lines that would be rows of a listing if a non-number (`nan`, `inf`, `*****`, `-`) were a
+//! number: such a line is a lost row, not prose.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -69,7 +69,7 @@ impl Shapes {
         }
     }
 
-    /// The line is said to be lost already.
+    /// The line is reported as lost already.
     pub(crate) fn forget(&mut self, line: u64) {
         self.waiting.retain(|waiting| waiting.note.line != line);
     }
@@ -115,7 +115,7 @@ pub(crate) fn skip(mut note: Note, sink: &mut dyn Sink) {
     sink.skip(note);
 }
 
-/// Why a line is said to be lost.
+/// Why a line counts as lost.
 pub(crate) fn reason(odd: &str) -> String {
     format!("`{odd}` instead of a number")
 }

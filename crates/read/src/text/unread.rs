@@ -1,5 +1,5 @@
-//! Lines outside any listing that look like the rows of one: who reads on as if they were prose may
-//! clear the disk that they accuse.
+//! Lines outside any listing that look like rows of one: treating them as prose could clear the
+//! disk that they accuse.
 
 use iowhy_model::{Sink, Unread};
 

@@ -52,7 +52,7 @@ struct Lane {
     missing: u64,
 }
 
-/// What comes by the way while records are read.
+/// Side information collected while records are read.
 pub(crate) trait Aside {
     /// A process and its name.
     fn process(&mut self, pid: u32, name: &[u8]);

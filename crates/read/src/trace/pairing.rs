@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twins_beyond_the_limit_are_lost_aloud_and_leave_no_depth_behind() {
+    fn equal_requests_beyond_the_limit_are_reported_lost_and_leave_no_depth() {
         let mut recording = Recording::new();
         recording.begin(Source::new("blktrace", "-", Level::D));
         let device = recording.device("sda");

@@ -1,4 +1,5 @@
-//! The records of one binary blktrace file, each by its own magic; damage is ignored and told.
+//! The records of one binary blktrace file, each by its own magic number; damage is skipped and
+//! reported.
 
 use std::io::{BufRead, ErrorKind, Result};
 

@@ -58,30 +58,30 @@ pub fn show(stage: &Stage) -> io::Result<()> {
     say(&format!("{above} take 2, 10, 19 or 27 ms: one revolution, 8.33 ms, apart."))?;
     heading("iostat: averages")?;
     print(stage, "iostat", "sysstat")?;
-    say("A busy disk, none too quick. Is too much asked of it, or is it faulty? It does not say.")?;
+    say("A busy, slow disk. Is it overloaded or faulty? Averages do not show which.")?;
     heading("biolatency: a histogram")?;
     print(stage, "biolatency", "libbpf-tools")?;
-    say("Some reads take far longer than most. Why, it does not say.")?;
+    say("Some reads take far longer than most. The histogram does not show why.")?;
     heading("iowhy why: the verdict")?;
     stage.iowhy(&["why"])?;
     heading("The truth, from the disk itself")?;
-    reported(&truth)?;
+    show_truth(&truth)?;
     stage.pictures("map", &[])?;
     stage.farewell()
 }
 
 /// What the disk knows of its own reads.
-fn reported(truth: &Truth) -> io::Result<()> {
+fn show_truth(truth: &Truth) -> io::Result<()> {
     let reads = || truth.entries.iter().filter(|entry| entry.op == Op::Read);
     let n = reads().count().max(1) as f64;
     let mean = reads().map(Entry::latency).sum::<u64>() as f64 / n / 1e6;
     let lost = reads().map(|entry| entry.spent(Cause::Retry)).sum::<u64>() as f64 / n / 1e6;
     let share = 100.0 * lost / mean;
     say(&format!(
-        "It turns at 7200 rpm. {n} reads took {mean:.2} ms in the mean, of which {lost:.2} ms"
+        "It spins at 7200 rpm. {n} reads took {mean:.2} ms on average, of which {lost:.2} ms"
     ))?;
     say(&format!(
-        "({share:.0} %) went into reading sectors again. Extra revolutions: {}.",
+        "({share:.0} %) was spent rereading sectors. Extra revolutions: {}.",
         truth.revolutions_lost()
     ))
 }

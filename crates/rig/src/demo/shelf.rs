@@ -1,4 +1,5 @@
-//! A shelf of disks that do the same work, one of them faulty: nobody knows a disk as its peers do.
+//! A shelf of disks with the same load, one of them faulty, which is found by comparing it with its
+//! peers.
 
 use std::io;
 
@@ -62,9 +63,7 @@ pub fn show(stage: &Stage) -> io::Result<()> {
 
     heading("iostat: averages")?;
     print(stage, "iostat", "sysstat")?;
-    say(
-        "One stands out to the eye. Is it the load it got, or the disk? And is the difference chance?",
-    )?;
+    say("One looks slower. Is it the load or the disk? And is the difference more than chance?")?;
     heading("iowhy why: the verdict")?;
     stage.iowhy(&["why"])?;
     heading("The truth, from the disks themselves")?;

@@ -1,4 +1,4 @@
-//! Who watches the disks: iostat and biolatency beside iowhy, all at the same time.
+//! The watchers: iostat and biolatency beside iowhy, all at the same time.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
@@ -14,7 +14,7 @@ const GRACE: Duration = Duration::from_secs(8);
 /// Where Debian's libbpf-tools put it, which is not in everybody's PATH.
 const BIOLATENCY: [&str; 3] = ["/usr/sbin/biolatency", "/usr/sbin/biolatency-bpfcc", "biolatency"];
 
-/// Everybody who watches.
+/// All watchers.
 pub struct Watchers {
     watching: Vec<Child>,
     until: Instant,
@@ -37,7 +37,7 @@ impl Watchers {
         watchers.set(snoop, &stage.file("capture.json"))?;
         let mut iostat = disk.command("iostat");
         iostat.args(["-dxys"]).args(devices).args([&seconds, "1"]);
-        // Whoever is not installed is said to be missing later.
+        // Missing tools are reported later.
         let _ = watchers.set(iostat, &stage.file("iostat.txt"));
         if let ([device], Some(program)) = (devices, biolatency()) {
             let mut biolatency = disk.command(program);

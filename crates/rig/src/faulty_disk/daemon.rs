@@ -1,7 +1,7 @@
 //! The serving process: mounts the file in its own mount namespace and answers until told to end.
 //!
-//! It is reported line by line on its standard input which loop device hangs on it. If that input
-//! ends without a word, the supervisor is dead, and this process clears away.
+//! It reads on its standard input, line by line, which loop device uses it. If that input ends
+//! without `end`, the supervisor is dead, and this process cleans up.
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};

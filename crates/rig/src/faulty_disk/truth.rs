@@ -16,7 +16,7 @@ pub const HEADING: &str = "op,offset,bytes,arrival_ns,due_ns,reply_ns,failed,why
 /// One request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// What was asked.
+    /// The request.
     pub op: Op,
     /// First byte.
     pub offset: u64,
@@ -40,7 +40,7 @@ impl Entry {
         self.reply.saturating_sub(self.arrival)
     }
 
-    /// What was spent for one cause, ns.
+    /// Time spent for one cause, ns.
     pub fn spent(&self, cause: Cause) -> u64 {
         self.why.iter().find(|(known, _)| *known == cause).map_or(0, |(_, ns)| *ns)
     }

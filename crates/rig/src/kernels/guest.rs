@@ -150,42 +150,42 @@ fn doctor() -> io::Result<Vec<Value>> {
 /// A disk of a known latency: the equation per load and mode, and D2C.
 fn null_block() -> io::Result<Vec<Value>> {
     let device = Device::named("nullb0")?;
-    let mut reported = Vec::new();
+    let mut results = Vec::new();
     for mode in [TraceMode::Events, TraceMode::Histograms] {
         for (depth, number) in [(1, 500), (16, 8000)] {
             let load = Load { op: Op::Read, bytes: 4096, depth, number };
             let counted = count(&device, mode, || load.run(&device.path))?;
-            reported.extend(lines(&counted, mode, &format!("{depth} deep")));
+            results.extend(lines(&counted, mode, &format!("{depth} deep")));
             if mode == TraceMode::Events {
                 let p50 = counted.quantile(0.5);
                 let (low, high) = NULL_BLOCK_MS;
                 let right = p50.is_some_and(|ms| (low..high).contains(&ms));
                 let expected = format!("D2C {low} to {high} ms");
-                reported.push(json!({ "expected": expected, "p50_ms": p50, "right": right }));
+                results.push(json!({ "expected": expected, "p50_ms": p50, "right": right }));
             }
         }
         let load = Load { op: Op::Write, bytes: 65536, depth: 4, number: 2000 };
         let counted = count(&device, mode, || load.run(&device.path))?;
-        reported.extend(lines(&counted, mode, "4 deep"));
+        results.extend(lines(&counted, mode, "4 deep"));
     }
-    Ok(reported)
+    Ok(results)
 }
 
 /// The disk of FUSE and loop: reads, writes with their flushes, discards.
 fn sick_disk() -> io::Result<Vec<Value>> {
     let faulty = FaultyDisk::start(&spec(Some("retry=0.35")))?;
     let device = Device::named(faulty.path().trim_start_matches("/dev/"))?;
-    let mut reported = Vec::new();
+    let mut results = Vec::new();
     for mode in [TraceMode::Events, TraceMode::Histograms] {
         for (op, depth, number) in [(Op::Read, 8, 2000), (Op::Write, 2, 300), (Op::Discard, 1, 32)]
         {
             let load = Load { op, bytes: 65536, depth, number };
             let counted = count(&device, mode, || load.run(&device.path))?;
-            reported.extend(lines(&counted, mode, &format!("{depth} deep")));
+            results.extend(lines(&counted, mode, &format!("{depth} deep")));
         }
     }
     faulty.end()?;
-    Ok(reported)
+    Ok(results)
 }
 
 /// A sector that cannot be read: the request is counted, and its error named.
@@ -212,12 +212,12 @@ fn scsi_medium_error() -> io::Result<Vec<Value>> {
     let named = message["verdict"] == "device.media";
     let right =
         named && !counted.errors.is_empty() && counted.errors.iter().all(|errno| *errno == MEDIUM);
-    let mut reported = lines(&counted, TraceMode::Events, "8 blocks");
-    reported.push(json!({
+    let mut results = lines(&counted, TraceMode::Events, "8 blocks");
+    results.push(json!({
         "expected": "errno 61, device.media", "errors": counted.errors, "right": right,
         "verdict": message["verdict"], "sentence": message["sentence"],
     }));
-    Ok(reported)
+    Ok(results)
 }
 
 /// A disk that now and then never answers: the driver gives up, and the request is issued anew.
@@ -241,13 +241,13 @@ fn scsi_timeout() -> io::Result<Vec<Value>> {
     let (longest, requeues) = (counted.quantile(1.0), counted.requeues());
     let named = message["verdict"] == "device.recovery";
     let right = named && requeues > 0 && longest.is_some_and(|ms| ms >= f64::from(TIMEOUT_S) * 1e3);
-    let mut reported = lines(&counted, TraceMode::Events, "1 deep");
+    let mut results = lines(&counted, TraceMode::Events, "1 deep");
     let expected = format!("requeued, D2C above {TIMEOUT_S} s, device.recovery");
-    reported.push(json!({
+    results.push(json!({
         "expected": expected, "max_ms": longest, "requeues": requeues, "right": right,
         "verdict": message["verdict"], "sentence": message["sentence"],
     }));
-    Ok(reported)
+    Ok(results)
 }
 
 /// What `iowhy why` reports of a disk that is read from end to end.

@@ -61,8 +61,8 @@ pub fn build(cache: &Path) -> io::Result<PathBuf> {
 /// If it cannot be started or fails; then with its first error and its last line.
 pub fn run(command: &mut Command) -> io::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let reported = |error: io::Error| io::Error::new(error.kind(), format!("`{name}`: {error}"));
-    let output = command.stdin(Stdio::null()).output().map_err(reported)?;
+    let with_name = |error: io::Error| io::Error::new(error.kind(), format!("`{name}`: {error}"));
+    let output = command.stdin(Stdio::null()).output().map_err(with_name)?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

@@ -1,4 +1,4 @@
-//! What the machines said, as tables of Markdown.
+//! The machines' results as Markdown tables.
 
 use std::fmt::Write as _;
 

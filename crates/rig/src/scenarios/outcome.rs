@@ -49,7 +49,7 @@ pub struct Answer {
     pub verdict: String,
     /// The device it is about, if it is about one.
     pub device: Option<String>,
-    /// How sure.
+    /// Its confidence.
     pub confidence: f64,
     /// The figure the scenario asks about.
     pub figure: Option<f64>,
@@ -124,7 +124,7 @@ fn figure(finding: &Value, figure: Figure) -> Option<f64> {
 }
 
 impl Outcome {
-    /// Holds what was reported against the logs of the disks, the first disk's first.
+    /// Compares the reports with the logs of the disks, the first disk's first.
     pub fn new(
         scenario: &'static WrittenScenario,
         seed: u64,

@@ -1,4 +1,4 @@
-//! Incidents on the clock of the stretch of time that was asked for.
+//! Incidents on the clock of the requested interval.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ const ROWS: usize = 12;
 /// The widest label, and the fewest columns of the bars.
 const LABEL: usize = 38;
 const BARS: usize = 24;
-/// Time around incidents where none was asked for, ns, at the least.
+/// Minimum time around incidents without a requested interval, ns.
 const AROUND_NS: i64 = 5_000_000_000;
 
 /// Incidents of a stretch of time.
@@ -23,7 +23,7 @@ const AROUND_NS: i64 = 5_000_000_000;
 pub struct Timeline {
     /// Each of them, the earliest first.
     pub rows: Vec<IncidentRow>,
-    /// The start that was asked for, ns since 1970.
+    /// The requested start, ns since 1970.
     pub from_ns: Option<i64>,
     /// The end.
     pub to_ns: Option<i64>,
@@ -90,7 +90,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// Everything that the bars show, in words, for who cannot see them.
+    /// Everything that the bars show as text, for users who cannot see them.
     pub fn words(&self, style: &Style) -> String {
         let Some((from, to)) = self.window() else { return "no incident".to_string() };
         let at = |ns: i64| clock::date_and_time(ns, &style.zone);
@@ -157,7 +157,7 @@ enum Mark {
     Going,
     /// It began before the window.
     Before,
-    /// It goes on, or ended after the window.
+    /// It continues, or ended after the window.
     After,
 }
 

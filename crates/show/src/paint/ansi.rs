@@ -43,7 +43,7 @@ pub enum Tone {
 pub struct TextStyle {
     /// The letters.
     pub tone: Tone,
-    /// What is after them.
+    /// The background.
     pub behind: Option<Rgb>,
     /// Whether they are heavy.
     pub strong: bool,

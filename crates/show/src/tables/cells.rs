@@ -17,7 +17,7 @@ const RUN: usize = 1 << 19;
 /// The latest cells of a run that is full may still be counted in, s.
 const UNFINISHED_S: i64 = 10;
 
-/// What tells one cell from another, in the order of the rows but for the device's name.
+/// The key of a cell, in the order of the rows except for the device's name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     device: DeviceId,
@@ -36,7 +36,7 @@ struct Cell {
     origin: Origin,
 }
 
-/// How the numbers of a cell came about, the surest first.
+/// The basis of the numbers of a cell, the most certain first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Origin {
     Traced,

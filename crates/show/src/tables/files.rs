@@ -23,21 +23,21 @@ const LAST_DAY: i64 = 2_932_896;
 pub type OpenTable<'a> =
     Box<dyn FnMut(Table, &str, &About) -> io::Result<Box<dyn Write + 'a>> + 'a>;
 
-/// What tells an input from others.
+/// The identity of an input.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     /// When its first record was, ns since 1970.
     pub first_ns: Option<i64>,
     /// A sum over its first records.
     pub sum: Option<u32>,
-    /// The hosts that it speaks of, by format.
+    /// Its host names, by format.
     pub hosts: Vec<(String, String)>,
-    /// The format that spoke first.
+    /// The first format.
     pub format: String,
 }
 
 impl About {
-    /// Notes who speaks, and of which host.
+    /// Notes the source and its host.
     pub fn add_host(&mut self, source: &Source) {
         if self.format.is_empty() {
             self.format.clone_from(&source.format);

@@ -1,4 +1,4 @@
-//! A stretch of time of the live screen: what every device did in it, who waited, what was slowest.
+//! An interval of the live screen: the I/O of every device, who waited, the slowest I/Os.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ const SLOWEST: usize = 12;
 /// Processes, control groups and files kept of a tick and device, by time waited.
 const WAITERS: usize = 24;
 
-/// What happened in a stretch of time.
+/// The data of an interval.
 #[derive(Clone, Debug, Default)]
 pub struct Tick {
     /// When it began, ns on the clock of the input.
@@ -197,7 +197,7 @@ impl Tick {
         tick
     }
 
-    /// Counters of a device: what a trace of it knows better stays.
+    /// Counters of a device: values from a trace take precedence.
     fn interval(&mut self, name: &str, known: &Interval) {
         let place = self.devices.iter().position(|device| device.name == name);
         let place = place.unwrap_or_else(|| {
@@ -270,7 +270,7 @@ impl Sum {
         self.ios[place] += known.count();
         self.waited_ns += known.mean_ns().map_or(0.0, |(mean, _)| mean * known.count() as f64);
         match &mut self.latencies {
-            // Of two tables that do not merge the first stays.
+            // If two tables cannot be merged, the first is kept.
             Some(all) => _ = all.merge(known),
             None => self.latencies = Some(known.clone()),
         }

@@ -44,7 +44,7 @@ pub const VIEW: View = View {
     write,
 };
 
-/// What shows who reads the rows again that they are all there were.
+/// The mark that tells a reader that the rows are complete.
 const UNFILTERED: &str = "# unfiltered: every I/O is listed";
 /// Slow enough to be red without a threshold of the user's: the default of the outlier script of
 /// LucaCanali/Linux_tracing_scripts.
@@ -133,7 +133,7 @@ struct Columns {
     hidden: &'static [(&'static str, usize)],
 }
 
-/// Columns that may be left out, the least telling first, with their width and the blank behind
+/// Columns that may be left out, the least important first, with their width and the blank after
 /// them.
 const DROPPED: [(&str, usize); 5] =
     [("SECTOR", 11), ("PID", 8), ("BYTES", 8), ("QUE(ms)", 8), ("COMM", 16)];
@@ -144,7 +144,7 @@ impl Columns {
         let width = |(name, width): &(&str, usize)| {
             if *name == "QUE(ms)" && !self.queue { 0 } else { *width }
         };
-        // Time, device, operation and latency are always told.
+        // Time, device, operation and latency are always shown.
         let time = if self.clock.is_some() { 16 } else { 11 };
         let pattern = if style.pattern.is_some() { 2 } else { 0 };
         let mut whole = time + 8 + 3 + 7 + pattern + DROPPED.iter().map(width).sum::<usize>();
@@ -187,7 +187,7 @@ impl Columns {
     }
 }
 
-/// The time of day is reported if it was asked for, and of a capture wherever that knows it.
+/// The time of day is printed if requested, and always for a capture that has it.
 fn of_day(listing: &Listing, style: &Style) -> Option<Clock> {
     let zero = style.time_of_day.or_else(|| clock::zero(listing).filter(|_| style.clock_of_day));
     zero.map(|zero| Clock { zero, utc: true })

@@ -125,7 +125,7 @@ fn draw(
     sources::foot(&mut canvas, &report.recording)
 }
 
-/// Idle devices are shown only if somebody asked for them.
+/// Idle devices are shown only if selected.
 fn shown(row: &Row, style: &Style) -> bool {
     !row.idle || style.verbose || !style.filter.devices.is_empty()
 }
@@ -134,7 +134,7 @@ fn title(canvas: &mut Canvas, stretch: &Stretch) -> io::Result<()> {
     canvas.paragraph(&Line::new(), &stretch.title, TextStyle::from(Tone::Accent))
 }
 
-/// What a reader of iostat would get wrong; said once.
+/// A caveat for users of iostat; printed once.
 fn footnotes(canvas: &mut Canvas, rows: &[&Row], layout: &Layout) -> io::Result<()> {
     let mark = Line::new();
     if layout.draws("%util") {

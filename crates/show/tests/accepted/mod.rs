@@ -1,4 +1,4 @@
-//! Goldens: what is drawn, beside what a person looked at and accepted.
+//! Goldens: compares output with what a person reviewed and accepted.
 
 use std::path::PathBuf;
 

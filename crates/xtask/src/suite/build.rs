@@ -30,7 +30,7 @@ pub struct Program {
 const ALL: &str = "all";
 
 impl Program {
-    /// How it is called in the report: `read/samples`.
+    /// Its name in the report: `read/samples`.
     pub fn title(&self) -> String {
         format!("{}/{}", self.package, self.name)
     }
@@ -50,7 +50,7 @@ impl Program {
         Ok(self.split(&listed))
     }
 
-    /// The same by what it lists.
+    /// The same, from its list of tests.
     fn split(self, listed: &str) -> Vec<Program> {
         let mut modules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for test in listed.lines().filter_map(|line| line.strip_suffix(": test")) {
@@ -112,7 +112,7 @@ pub fn fleet(arguments: &[&str]) -> io::Result<Result<Command, String>> {
     Ok(Ok(cargo))
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target folder.
 pub fn objects() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from)
@@ -149,7 +149,7 @@ fn built(mut cargo: Command) -> io::Result<Option<Vec<Program>>> {
     Ok(Some(modules.collect::<io::Result<Vec<_>>>()?.concat()))
 }
 
-/// The test program that a line of cargo's speaks of.
+/// The test program in a line of cargo's output.
 fn program(line: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(line).ok()?;
     let path = message["executable"].as_str()?;

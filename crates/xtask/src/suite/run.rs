@@ -59,7 +59,7 @@ const LONGEST: [&str; 12] = [
     "fleet/fleet",
 ];
 
-/// What a program does most of the time.
+/// What a program mostly does.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
     /// Loads or watches devices.
@@ -85,7 +85,7 @@ impl Kind {
     }
 }
 
-/// Programs that nobody runs yet, in the order in which they begin.
+/// Programs not started yet, in order.
 struct Queue(Vec<(Kind, Program)>);
 
 impl Queue {

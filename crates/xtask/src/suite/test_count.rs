@@ -1,7 +1,7 @@
 //! What a test program printed, counted: libtest's own lines, and the `skipped: ` of a test that
 //! could not run here.
 
-/// How a reason begins that keeps a test out of the short run.
+/// The prefix of a reason that excludes a test from the short run.
 const LONG: &str = "long: ";
 
 /// Counts of one or more test programs.
@@ -15,7 +15,7 @@ pub struct TestCount {
     pub skipped: usize,
     /// Names of the tests that only the long run has.
     pub long: Vec<String>,
-    /// What skipped tests say is missing, sorted.
+    /// What skipped tests need, sorted.
     pub remarks: Vec<String>,
     /// What failed tests printed.
     pub failures: String,

@@ -80,8 +80,8 @@ pub fn core_tree(tree: &Tree) -> Vec<Complaint> {
             complaints.push(Complaint::new(
                 "Cargo.lock",
                 0,
-                format!("the core binary's tree holds `{name}`"),
-                "`cargo tree -p iowhy -i NAME` tells who brings it; it belongs into lab or rig",
+                format!("the core binary depends on `{name}`"),
+                "`cargo tree -p iowhy -i NAME` shows what depends on it; it belongs in lab or rig",
             ));
         }
     }

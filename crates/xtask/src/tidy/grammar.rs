@@ -1,5 +1,5 @@
 //! In `diagnose` texts are taken apart where their grammar is known, and nowhere else: a detector
-//! asks for what a name, a model or a message says, and never looks into it.
+//! uses functions for names, models and messages, and never parses them.
 
 use syn::visit::{self, Visit};
 

@@ -29,8 +29,8 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
                 continue;
             }
             if let Some(leak) = leak(line) {
-                let cure = "say it relative to the workspace, or leave it out";
-                let problem = format!("`{leak}` stands in the file");
+                let cure = "write it relative to the workspace, or leave it out";
+                let problem = format!("the file contains `{leak}`");
                 complaints.push(Complaint::new(path, place + 1, problem, cure));
             }
         }

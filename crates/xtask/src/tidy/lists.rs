@@ -153,7 +153,7 @@ fn compare(list: &Source, what: &str, found: &[Named], members: &[&str]) -> Vec<
         if let [(_, before), (line, name)] = pair
             && before >= name
         {
-            let problem = format!("{what}: `{name}` stands behind `{before}`");
+            let problem = format!("{what}: `{name}` comes after `{before}`");
             complaints.push(Complaint::new(&list.path, *line, problem, "sort them"));
         }
     }

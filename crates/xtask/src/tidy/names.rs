@@ -90,7 +90,7 @@ fn cases(tree: &Tree) -> Vec<Complaint> {
         !tree.files.contains(&story)
     });
     let complain = |case| {
-        let cure = "tell the story in our own words: input, command, expected verdict";
+        let cure = "describe the case in our own words: input, command, expected verdict";
         Complaint::new(&format!("{CASES}/{case}/case.md"), 0, "the case has no story", cure)
     };
     untold.map(complain).collect()

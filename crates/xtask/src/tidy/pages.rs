@@ -27,20 +27,25 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
         let name = path.strip_prefix("docs/").filter(|name| !name.contains('/'));
         if name.is_some_and(|name| !PAGES.contains(&name)) {
             let cure = "put it into one of the pages, or its tables into docs/results";
-            complaints.push(Complaint::new(path, 0, "one page more for a person to read", cure));
+            complaints.push(Complaint::new(path, 0, "a new page", cure));
         }
         let Some(text) = tree.text(path) else { continue };
         let is_result = path.starts_with("docs/results/");
         if is_result && !text.contains("<!-- results: ") && !text.contains("Written by `") {
             let cure = "name the command between `<!-- results: ` and ` -->` above the table";
-            complaints.push(Complaint::new(path, 0, "nobody knows how this was made", cure));
+            complaints.push(Complaint::new(
+                path,
+                0,
+                "no command shows how this table was made",
+                cure,
+            ));
         }
         let counted = name.is_some() || path == "README.md";
         for (place, line) in text.lines().enumerate() {
             if is_result && let Some(time) = line.split([' ', ',', '(']).find(|word| is_time(word))
             {
                 let problem = format!("the time of day `{time}`");
-                let cure = "say which command made it; when it ran matters to nobody";
+                let cure = "name the command that made it instead of the time of day";
                 complaints.push(Complaint::new(path, place + 1, problem, cure));
             }
             if counted && let Some(count) = count(line) {

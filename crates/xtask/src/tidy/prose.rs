@@ -121,8 +121,8 @@ impl Reading<'_> {
         if (self.source.path.as_str(), field) == SET {
             return;
         }
-        let cure = "hand over a type, a key or a number beside the words";
-        self.complain(at, format!("code reads the words of `{field}`"), cure);
+        let cure = "pass a type, a key or a number beside the text";
+        self.complain(at, format!("code parses the text of `{field}`"), cure);
     }
 }
 

@@ -40,7 +40,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         for (place, line) in code.lines().enumerate() {
             if let Some(unit) = by_hand(line) {
-                let problem = format!("`{unit}` is put behind a number by hand");
+                let problem = format!("the unit `{unit}` is written by hand");
                 let cure = "use `iowhy_model::numbers` or `Quantity`";
                 complaints.push(Complaint::new(path, place + 1, problem, cure));
             }

@@ -1,5 +1,5 @@
-//! The ways of a line from file to screen, as docs/ARCHITECTURE.md tells them: each hop is a
-//! function that exists.
+//! The path of a line from file to screen, as in docs/ARCHITECTURE.md: each step is an existing
+//! function.
 
 use super::{Complaint, Source, Tree};
 

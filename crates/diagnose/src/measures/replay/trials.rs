@@ -13,7 +13,7 @@ pub struct Case {
     pub spans: Vec<ServiceSpan>,
     /// The true healthy service time, ns.
     pub s0_ns: f64,
-    /// Whom to blame.
+    /// What to blame.
     pub truth: Side,
 }
 

@@ -1,4 +1,4 @@
-//! Targets that are written while the input is read, in flat memory whatever its length.
+//! Formats that are written while the input is read, in constant memory.
 
 use std::io::BufWriter;
 
@@ -12,13 +12,13 @@ use crate::command::Status;
 use crate::messages::{self, HintedError};
 use crate::outputs::Output;
 
-/// The targets written here.
+/// The formats written here.
 pub const NAMES: [&str; 2] = ["iowhy-capture", "parquet"];
 
-/// The number of a converted recording: it did not begin at any moment.
+/// The number of a converted recording, which has no start time.
 const CONVERTED: u64 = 0;
 
-/// Reads the input into the target of that name.
+/// Converts the input into the format of that name.
 pub fn run(convert: &Convert, target: &str, output: Output) -> anyhow::Result<Status> {
     let files = Files {
         files: vec![convert.from.clone()],
@@ -58,7 +58,7 @@ pub fn run(convert: &Convert, target: &str, output: Output) -> anyhow::Result<St
     Ok(Status::incomplete(failed > 0 || lost))
 }
 
-/// Nothing was written; why was reported already if the input could not be read.
+/// Nothing was written; a read error was reported already.
 fn nothing(
     failed: usize,
     target: &str,

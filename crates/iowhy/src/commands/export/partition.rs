@@ -1,5 +1,4 @@
-//! Where the rows of a host and day lie, and how files are named: by what they hold, never by when
-//! they were written.
+//! Folders for the rows of a host and day, and file names: by content, never by time of writing.
 
 use iowhy_show::tables::{About, Table};
 use iowhy_store::stamp;
@@ -8,7 +7,7 @@ use iowhy_store::stamp;
 const HOST_BYTES: usize = 64;
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// A host's share of the tables.
+/// A host's partition of the tables.
 #[derive(Clone, Debug)]
 pub struct Partition {
     /// The host's name.
@@ -17,7 +16,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// That of a host.
+    /// The partition of a host.
     pub fn of_host(host: &str) -> Partition {
         Partition { host: host.to_string(), folder: format!("host={}", escaped(host)) }
     }
@@ -28,7 +27,7 @@ impl Partition {
     }
 }
 
-/// A host's name that can be one.
+/// A valid host name.
 pub fn host(text: &str) -> Result<String, String> {
     match text.len() {
         0 => Err("a host name must not be empty".to_string()),
@@ -37,8 +36,8 @@ pub fn host(text: &str) -> Result<String, String> {
     }
 }
 
-/// A value in the name of a partition's folder, as Hive writes it: `%` and two digits for all that
-/// is not plain, so that no value leads out of the folder.
+/// A value in the name of a partition's folder, as Hive writes it: `%` and two digits for special
+/// characters, so that no value leaves the folder.
 pub fn escaped(text: &str) -> String {
     let mut plain = String::new();
     for byte in text.bytes() {
@@ -57,12 +56,12 @@ pub fn name_of(about: &About) -> String {
     format!("{}-{}-{:08x}", escaped(format), stamp(began), about.sum.unwrap_or(0))
 }
 
-/// What has to be asked of this machine before nothing else may be opened.
+/// Facts of this machine, read before the command is confined.
 #[derive(Clone, Debug, Default)]
 pub struct Here {
     /// Its name.
     pub host: String,
-    /// Which boot it is.
+    /// Its boot id.
     pub boot: String,
 }
 

@@ -1,9 +1,9 @@
 //! A recorder's store as tables: hour by hour, then incident by incident.
 //!
-//! The recorder thins its hours as they age, from seconds to minutes to hours. The name of an
-//! hour's file shows how fine its cells are; a file is replaced by one as fine, makes way for a
-//! finer one, and stays where only a coarser one could be written. The hour that is being recorded
-//! is the least of all, whatever its cells are: it is not whole yet.
+//! The recorder downsamples its hours as they age, from seconds to minutes to hours. The name of an
+//! hour's file contains its resolution; a file is replaced by one with the same or a finer
+//! resolution, never by a coarser one. The hour that is being recorded ranks last, because it is
+//! not complete.
 
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -20,13 +20,13 @@ use crate::recorded;
 use crate::store_input::{self, FOLDER};
 use crate::when;
 
-/// How fine an hour's cells are, the coarsest first.
+/// The resolution of an hour's cells, the coarsest first.
 const FINENESS: [&str; 4] = ["open", "hours", "minutes", "seconds"];
-/// A cell may begin so long after its hour, s.
+/// A cell may begin this long after its hour, s.
 const BEYOND_S: i64 = 60;
 
 impl Exporter {
-    /// What a store holds of the time asked for.
+    /// Contents of a store within the requested time.
     pub fn store(&mut self, folder: &Path, here: &Here) -> anyhow::Result<()> {
         let _working = ProgressMessage::on("exporting the recorder's store");
         let store = store_input::open(folder)?;
@@ -46,7 +46,7 @@ impl Exporter {
         let (mut damage, mut met) = (Damage::default(), 0);
         for name in segments.iter().filter(|name| name.touches(span.from_ns, span.to_ns)) {
             met += 1;
-            // What began in the future was recorded by another clock, and is not going on.
+            // A segment from the future was recorded with another clock, and is not being written.
             let ends = name.began_s.saturating_add(SegmentName::LENGTH_S + BEYOND_S);
             let young = (name.began_s..ends).contains(&now_s);
             let open = young && newest == Some(name.began_s);
@@ -69,7 +69,7 @@ impl Exporter {
         if met == 0 { Err(store_input::nothing(&store, folder, true)) } else { Ok(()) }
     }
 
-    /// An hour: what could not be read of it.
+    /// Exports an hour; returns what could not be read.
     fn hour(
         &mut self,
         store: &Store,
@@ -122,7 +122,7 @@ impl Exporter {
         Ok(damage)
     }
 
-    /// Files of an hour that are there already: their folders, and how fine they are.
+    /// Existing files of an hour: their folders and resolution.
     fn others(
         &self,
         began: &str,
@@ -151,7 +151,7 @@ impl Exporter {
         Ok(others)
     }
 
-    /// An incident: its single I/Os, if they are kept, and what was made of it.
+    /// An incident: its single I/Os, if they are kept, and its verdict.
     fn incident(&mut self, incident: &Incident, host: &Partition) -> anyhow::Result<()> {
         let options = TableOptions { events: true, ..TableOptions::default() };
         let unit = Unit { host: Some(host.clone()), name: Some(&incident.id), options };
@@ -163,7 +163,7 @@ impl Exporter {
             let input = capture.display().to_string();
             let file = match iowhy_store::open_plain(capture) {
                 Ok(file) => file.take(store_input::LONGEST_CAPTURE),
-                // It was removed meanwhile, to make room.
+                // It was removed meanwhile to free space.
                 Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(()),
                 Err(cause) => {
                     let text = format!("cannot read `{input}`: {cause}");
@@ -193,7 +193,7 @@ impl Exporter {
     }
 }
 
-/// What the recorder made of an incident, and of other devices in it; `None` if that cannot be
+/// The recorder's findings about an incident and other devices in it; `None` if they cannot be
 /// read.
 fn findings(incident: &Incident) -> Option<Vec<Statement>> {
     let Some(path) = &incident.verdict else { return Some(Vec::new()) };
@@ -222,7 +222,7 @@ fn findings(incident: &Incident) -> Option<Vec<Statement>> {
     Some(all.filter_map(finding).collect())
 }
 
-/// This machine's name, for a store that was recorded on it.
+/// This machine's name, for a store recorded on it.
 fn host_of(
     store: &Store,
     folder: &Path,
@@ -231,7 +231,7 @@ fn host_of(
 ) -> anyhow::Result<String> {
     let mut known = Recording::new();
     if let Some(last) = segments.last() {
-        // What cannot be read of it is reported when it is exported.
+        // Unreadable parts are reported when it is exported.
         let _ = store.emit_segment(*last, &mut known);
     }
     let boots = known.listings.iter().flat_map(|listing| &listing.facts);

@@ -92,7 +92,7 @@ impl Compat {
             let hint = "the highest row must not be below the lowest";
             return Err(HintedError::error("`--min-bucket` is above `--max-bucket`", hint));
         }
-        // The original takes -1 for "as the data are" and 64 for "12 rows".
+        // The original uses -1 for "from the data" and 64 for "12 rows".
         Ok(PylatencymapOptions {
             records: self.num_records as usize,
             min_bucket: self.min_bucket,
@@ -118,7 +118,7 @@ fn no_records(input: &str) -> anyhow::Error {
     )
 }
 
-/// Says once what the original would have ended with an error at.
+/// Reports once where the original would have failed.
 fn complain(input: &str, records: &LiteralRecords) {
     let skipped = records.skipped;
     let first: Vec<String> = records

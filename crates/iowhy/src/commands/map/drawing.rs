@@ -1,4 +1,4 @@
-//! Where a map goes and in what form: terminal, numbers on stdout, picture files.
+//! The output of a map: terminal, numbers on stdout, picture files.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::outputs::{Force, Output};
 use crate::present::View;
 use crate::sanitised;
 
-/// Rows of text for maps on no screen: sixteen for each, beside titles and legends.
+/// Rows of text for maps without a screen: sixteen each, beside titles and legends.
 const LONG: usize = 42;
 
 /// How maps are coloured and where they are written.
@@ -37,28 +37,27 @@ pub struct Drawing {
     force: Force,
 }
 
-/// Picture files that were opened before anything was read or watched.
+/// Picture files, opened before anything is read or watched.
 #[derive(Default)]
 pub struct Pictures(Vec<(Output, View)>);
 
 impl Drawing {
-    /// Whether the map is text for a person, which a terminal may show again and again.
+    /// Whether the map is text that a terminal may redraw.
     pub fn is_text(&self, json: bool) -> bool {
         !(json || self.commas.csv || self.svg.is_some() || self.png.is_some())
     }
 
     /// The style with our colours.
     pub fn style(&self, style: Style) -> Style {
-        // What is read on no screen has room for a line to each power of two.
+        // Without a screen there is room for a line for each power of two.
         let long = std::env::var_os("LINES").is_none() && !std::io::stdout().is_terminal();
         let height = if long { LONG } else { style.height };
         Style { palette: self.palette, growth: self.scale, height, ..style }
     }
 
-    /// Opens the picture files, so that one that cannot be written is reported before the work.
+    /// Opens the picture files, so that errors are reported before the work.
     ///
-    /// # Errors
-    /// If one must not be written to, or cannot.
+    /// # Errors If one must not or cannot be written.
     pub fn pictures(&self, inputs: &[PathBuf]) -> anyhow::Result<Pictures> {
         let mut opened = Vec::new();
         let pictures = [
@@ -78,10 +77,9 @@ impl Drawing {
         [&self.svg, &self.png].into_iter().flatten().map(PathBuf::as_path).collect()
     }
 
-    /// Writes the maps of a report wherever they are wanted.
+    /// Writes the maps of a report to all outputs.
     ///
-    /// # Errors
-    /// If a file cannot be written, or there is nothing to draw on a picture.
+    /// # Errors If a file cannot be written, or there is nothing to draw.
     pub fn write(
         &self,
         report: &Report,

@@ -1,4 +1,4 @@
-//! Keys while a map is drawn again and again: the next device, the one before, the end.
+//! Keys while a map is redrawn: next device, previous device, quit.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
-/// What a key asks for.
+/// The action of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Key {
     Next,
@@ -16,19 +16,18 @@ pub enum Key {
     Quit,
 }
 
-/// The terminal that keys come from, if this process may read them. Lines of output and Ctrl-C are
-/// left as they are.
+/// The terminal for keys, if this process may read them. Line output and Ctrl-C are unchanged.
 pub struct Keys(Option<(File, Termios)>);
 
 impl Keys {
-    /// Takes the keys of the terminal from now on; it may be another than standard input.
+    /// Reads keys from the terminal from now on; it may differ from standard input.
     pub fn open() -> Keys {
         Keys(Keys::take())
     }
 
     fn take() -> Option<(File, Termios)> {
         let terminal = File::open("/dev/tty").ok()?;
-        // In the background the keys are the shell's.
+        // In the background the keys belong to the shell.
         if tcgetpgrp(&terminal).ok()? != getpgrp() {
             return None;
         }
@@ -39,7 +38,7 @@ impl Keys {
         Some((terminal, before))
     }
 
-    /// The key that was pressed within the time, which passes if none is.
+    /// The key pressed within this time, if any.
     pub fn wait(&self, within: Duration) -> Option<Key> {
         let Some((terminal, _)) = &self.0 else {
             std::thread::sleep(within);
@@ -63,13 +62,13 @@ impl Keys {
 impl Drop for Keys {
     fn drop(&mut self) {
         if let Some((terminal, before)) = &self.0 {
-            // Nothing can be done about a terminal that is gone.
+            // A closed terminal cannot be restored.
             let _ = tcsetattr(terminal, OptionalActions::Now, before);
         }
     }
 }
 
-/// The key of what a terminal sends for it.
+/// The key for the bytes that a terminal sends.
 fn key(typed: &[u8]) -> Option<Key> {
     match typed {
         b"q" | b"Q" | b"\x1b" => Some(Key::Quit),

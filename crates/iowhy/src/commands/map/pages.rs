@@ -1,4 +1,4 @@
-//! A device a screen, those of most time waited first.
+//! One device per screen, those with most time waited first.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -11,28 +11,27 @@ use crate::present::View;
 use crate::sanitised;
 use crate::stop::Stop;
 
-/// How often it is looked whether a signal asks to end.
+/// How often signals are checked.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The screen of a terminal, and which device it shows.
+/// The screen of a terminal, and the device shown.
 pub struct Pages {
     keys: Keys,
     stop: Stop,
-    /// The device chosen by a key; until then that of most time waited.
+    /// The device chosen by a key; until then the one with most time waited.
     chosen: Option<DeviceId>,
     last: Option<(Report, Style)>,
 }
 
 impl Pages {
-    /// Takes the terminal's keys; before the command is confined.
+    /// Takes over the terminal's keys; before the command is confined.
     ///
-    /// # Errors
-    /// If signals cannot be listened to.
+    /// # Errors If signals cannot be handled.
     pub fn open() -> anyhow::Result<Pages> {
         Ok(Pages { keys: Keys::open(), stop: Stop::new()?, chosen: None, last: None })
     }
 
-    /// Draws the latest, over what the terminal shows.
+    /// Redraws the screen with the latest data.
     ///
     /// # Errors
     /// If the terminal is gone.
@@ -41,8 +40,8 @@ impl Pages {
         self.redraw(view)
     }
 
-    /// Whether the user wants to end, asked for so long; a key that turns the page is obeyed at
-    /// once.
+    /// Waits this long for keys; returns whether the user wants to quit. A key for another device
+    /// takes effect at once.
     ///
     /// # Errors
     /// If the terminal is gone.
@@ -94,8 +93,8 @@ impl Pages {
     }
 }
 
-/// The lines from the top left on, each and the rest below cleared. What the screen has no room for
-/// is counted, so that the title never scrolls away.
+/// Draws the lines from the top left, and clears the rest. Lines that do not fit are counted, so
+/// that the title never scrolls away.
 fn screen(text: &str, foot: &str, height: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let room = height.saturating_sub(1).max(1);

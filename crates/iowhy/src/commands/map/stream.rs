@@ -1,4 +1,4 @@
-//! A capture that arrives on standard input is drawn while it arrives, the latest at the right.
+//! Draws a capture from standard input while it arrives, the latest at the right.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,20 +22,20 @@ use iowhy_show::views;
 
 use crate::present::View;
 
-/// How often the picture is drawn, and how long one second of it is.
+/// How often the picture is drawn, and the length of a column.
 const REDRAWN: Duration = Duration::from_nanos(SECOND.0 as u64);
 /// Columns of a map beside its cells (labels and latest values, `heatmap`).
 pub(super) const BESIDE: usize = 18;
-/// How often it is looked whether the user wants to stop.
+/// How often a stop request is checked.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Map {
-    /// Draws what comes in on a terminal, once a second, until it ends or the user stops it. A
-    /// capture that is whole within the first second is drawn whole.
+    /// Draws the input on a terminal once a second, until it ends or the user stops it. A capture
+    /// that is complete within the first second is drawn as a whole.
     pub(super) fn arriving(&self, files: &Files) -> anyhow::Result<Status> {
         let known = files.read_as.known()?;
         let mut pages = Pages::open()?;
-        // Before the thread that reads begins, which inherits it.
+        // Before the reading thread starts, which inherits it.
         confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         let shared = SharedArrivals::default();
         let mut feed = shared.clone();
@@ -48,7 +48,7 @@ impl Map {
                 Ok::<(), anyhow::Error>(())
             });
             drop(feed.settle());
-            // If nobody listens any more, the user stopped it.
+            // If the receiver is gone, the user stopped it.
             let _ = done.send(outcome);
         });
         let view = View(&views::heatmap::VIEW);
@@ -86,12 +86,12 @@ impl Map {
     }
 }
 
-/// A recording that one thread fills and another looks at; what comes faster than it is drawn is
-/// counted, so that memory stays the same however much comes.
+/// A recording that one thread fills and another draws; I/Os that arrive faster than they are drawn
+/// are counted, so memory stays constant.
 #[derive(Clone, Default)]
 struct SharedArrivals {
     tally: Arc<Mutex<Tally>>,
-    /// The open source as the reader amends it; goes back before anything else is reported.
+    /// The open source while the reader amends it; returned before the next record.
     amended: Option<Source>,
 }
 
@@ -100,12 +100,12 @@ impl SharedArrivals {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What came since the last time; what is known of the sources stays.
+    /// New records since the last call; sources stay.
     fn take(&self) -> Recording {
         self.tally().take()
     }
 
-    /// The recording with all that was reported of its source.
+    /// The recording with the current state of its source.
     fn settle(&mut self) -> MutexGuard<'_, Tally> {
         let amended = self.amended.take();
         let mut tally = self.tally();

@@ -1,4 +1,4 @@
-//! The latest stretch of what arrives: as many seconds as the terminal has columns, no more.
+//! The most recent part of a stream: as many seconds as the terminal has columns.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use iowhy_show::clock;
 /// One second of a source's clock.
 pub const SECOND: Nanos = Nanos(1_000_000_000);
 
-/// What arrived lately, single requests counted by the second.
+/// Recent records, with single requests counted by the second.
 #[derive(Default)]
 pub struct Window {
     recording: Recording,
 }
 
-/// Who is counted: empty seconds are kept for each of these.
+/// The known series: empty seconds are kept for each of them.
 type CountedKeys = BTreeSet<(DeviceId, Layer, Stage)>;
 
 impl Window {
-    /// Adds what came since and gives out what there is to draw: `seconds` at the most.
+    /// Adds new records and returns what is drawn: at most `seconds`.
     pub fn add(&mut self, part: Recording, seconds: usize) -> Recording {
         let before = std::mem::replace(&mut self.recording, part);
         let mut olds = before.listings.into_iter();
@@ -33,10 +33,10 @@ impl Window {
     }
 }
 
-/// Puts what was known in front of what came, and forgets what is too old.
+/// Puts older records before the new ones, and drops those that are too old.
 fn merge(listing: &mut Listing, old: Option<Listing>, seconds: i64) {
     let events = std::mem::take(&mut listing.events);
-    // What is known of the clock is reported once, at the beginning.
+    // Facts about the clock are emitted once, at the beginning.
     if let Some(old) = old.as_ref().filter(|_| clock::zero(listing).is_none()) {
         let clock = old.facts.iter().filter(|fact| fact.key == key::CLOCK_OFFSET);
         listing.facts.extend(clock.cloned());
@@ -56,9 +56,9 @@ fn merge(listing: &mut Listing, old: Option<Listing>, seconds: i64) {
     listing.distributions = known;
 }
 
-/// Adds what was counted over much less than a second to its second, and what has no time to its
-/// like. A stretch of about a second stays where it was: moved to a whole second, it would leave a
-/// gap behind a neighbour that was a little longer, as a busy machine makes them.
+/// Adds an interval of much less than a second to its second, and one without a time to the others
+/// of its kind. An interval of about a second stays where it is: moved to a whole second, it would
+/// leave a gap after a slightly longer one, which a busy machine produces.
 fn join(known: &mut Vec<Distribution>, mut one: Distribution) {
     if let (Some(start), Some(length)) = (one.start, one.length) {
         if length.ns() > SECOND.ns() / 2 {
@@ -91,7 +91,7 @@ fn count(known: &mut Vec<Distribution>, counted: &mut CountedKeys, event: &Event
     let same = |one: &&mut Distribution| {
         (one.device, one.layer, one.stage, one.op, one.start) == who && one.label.is_none()
     };
-    // The newest stand last, and that is where most requests belong.
+    // The newest are last, and most requests belong there.
     if let Some(one) = known.iter_mut().rev().find(same) {
         one.histogram.record(latency.ns().unsigned_abs());
         return;
@@ -102,9 +102,9 @@ fn count(known: &mut Vec<Distribution>, counted: &mut CountedKeys, event: &Event
     known.push(one);
 }
 
-/// Seconds since the last one drawn in which nobody completed anything: watched, and empty.
+/// Watched seconds without a completion since the last one drawn.
 fn silence(known: &mut Vec<Distribution>, counted: &CountedKeys, last: Option<i64>) {
-    /// More at once is a clock that jumped, not silence: a day.
+    /// A larger gap is a clock step, not idle time: a day.
     const MOST: i64 = 86_400;
     let (Some(last), Some(now)) = (last, last_second(known)) else { return };
     let busy: BTreeSet<_> = known

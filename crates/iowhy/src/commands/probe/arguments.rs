@@ -1,4 +1,4 @@
-//! Words of the command line of a probe.
+//! Parsers for the arguments of a probe.
 
 use iowhy_model::Op;
 use iowhy_probe::{Arrivals, Durable, EngineChoice, Order};
@@ -13,7 +13,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 
 /// The size of one I/O.
 pub fn size(text: &str) -> Result<u32, String> {
-    // The kernel moves at most 2 GiB per call; 64 MiB is far beyond what a device takes at once.
+    // The kernel transfers at most 2 GiB per call; 64 MiB is far beyond a device's largest request.
     bytes(text)?.try_into().ok().filter(|bytes| *bytes <= 64 << 20).ok_or("at most 64m".to_string())
 }
 
@@ -46,7 +46,7 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     }
 }
 
-/// How the kernel is asked.
+/// The I/O engine.
 pub fn way(text: &str) -> Result<EngineChoice, String> {
     match text {
         "auto" => Ok(EngineChoice::Best),

@@ -13,8 +13,8 @@ use super::{Probe, measure, result};
 use crate::messages::{self, HintedError};
 use crate::sanitised;
 
-/// Asks, measures into the recording, writes the numbers (not with `quiet`) and judges anew; `None`
-/// if nothing was run.
+/// Asks, measures into the recording, writes the numbers (not with `quiet`) and judges again;
+/// `None` if nothing was run.
 pub fn ask(
     proposal: &Proposal,
     agreed: bool,

@@ -3,19 +3,19 @@
 use iowhy_model::{Finding, Recording, STANDS, Verdict, is_kernel_name};
 use iowhy_probe::{Ask, Purpose};
 
-/// A probe, and the verdicts it tells apart.
+/// A probe, and the verdicts it distinguishes.
 pub struct Followup {
     /// The verdicts: each of them expects another result of the probe.
     pub between: &'static [Verdict],
     /// The kind of probe.
     pub kind: &'static str,
-    /// Further words of its command line.
+    /// Further arguments.
     pub words: &'static [&'static str],
     /// What it shows.
     pub shows: &'static str,
 }
 
-/// The questions, the sharpest first: where several fit, the one with the fewest verdicts.
+/// The questions, the most specific first: if several fit, the one with the fewest verdicts.
 pub const FOLLOWUPS: &[Followup] = &[
     Followup {
         between: &[Verdict::DeviceMedia, Verdict::DeviceRetry, Verdict::DeviceStall],
@@ -89,7 +89,7 @@ pub const FOLLOWUPS: &[Followup] = &[
 /// A rival whose weight comes this near the first one's leaves the question open.
 const NEAR: f64 = 0.5;
 
-/// A probe to run, and what for.
+/// A probe to run, and its purpose.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proposal {
     /// The kind.
@@ -98,13 +98,13 @@ pub struct Proposal {
     pub device: String,
     /// Further words of the command line.
     pub words: &'static [&'static str],
-    /// What it would settle, in a sentence without a period.
+    /// What it would decide, a sentence without a period.
     pub settles: String,
 }
 
 impl Proposal {
-    /// The path it reads; `None` for a kind that writes, and where the input does not call the
-    /// device as the kernel does: the job of a load generator, a service, a slot of a controller.
+    /// The path it reads; `None` for a kind that writes, and if the input does not use the kernel's
+    /// device name: a load generator's job, a service, a controller slot.
     pub fn path(&self) -> Option<String> {
         let known = !self.writes() && is_kernel_name(&self.device);
         known.then(|| format!("/dev/{}", self.device))
@@ -143,21 +143,21 @@ impl Proposal {
     }
 }
 
-/// The probe that would settle what these findings leave open, if they leave anything open.
+/// The probe that would decide between these findings, if they leave a question open.
 pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> {
     let first = findings.first()?;
     let closes = |finding: &Finding| finding.verdict.accuses_nobody();
     if first.verdict == Verdict::Healthy || first.elsewhere {
         return None;
     }
-    // Of an open answer about one device, what another is suspected of settles nothing.
+    // A suspicion about another device does not decide this one's open question.
     let asked_of = first.subject.device.filter(|_| closes(first));
     let mut suspects = findings.iter().filter(|known| {
         let same = asked_of.is_none() || known.subject.device == asked_of;
         !closes(known) && known.explained_by.is_none() && same
     });
     let leader = suspects.next();
-    // The same of another group of I/Os, or something of another disk, contradicts nothing.
+    // The same verdict on another group of I/Os, or a verdict on another disk, is no contradiction.
     let rival = suspects.find(|rival| {
         leader.is_some_and(|leader| {
             rival.verdict != leader.verdict && rival.subject.device == leader.subject.device
@@ -187,7 +187,7 @@ pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> 
             let followup = one?;
             (followup, format!("tests {}: {}", leader.verdict, followup.shows))
         }
-        // Nothing is suspected: what a single I/O needs is the first thing to know.
+        // Without a suspicion, the latency of a single I/O comes first.
         _ => {
             let followup = FOLLOWUPS.iter().find(|followup| followup.kind == "calibrate")?;
             (followup, followup.shows.to_string())

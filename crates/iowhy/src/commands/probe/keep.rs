@@ -1,4 +1,4 @@
-//! The I/Os of a probe kept in a file that every other command reads.
+//! Saves the I/Os of a probe in a file that every other command reads.
 
 use std::io::BufWriter;
 use std::path::Path;
@@ -11,11 +11,11 @@ use crate::outputs::{Force, Output};
 /// The number of the only recording in its file.
 const ONLY: u64 = 0;
 
-/// A file made before the probe begins, so that no measurement is lost to a wrong path.
+/// A file created before the probe begins, so that a wrong path costs no measurement.
 pub struct Keep(Output);
 
 impl Keep {
-    /// Makes the file; one that holds something is refused.
+    /// Creates the file; a non-empty one is refused.
     ///
     /// # Errors
     /// If it cannot be made.

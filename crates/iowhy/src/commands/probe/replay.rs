@@ -1,4 +1,4 @@
-//! The I/Os of a capture that a probe can do again.
+//! The I/Os of a capture that a probe can replay.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,22 +10,20 @@ use iowhy_probe::{Captured, Replay};
 use crate::arguments::{Files, ReadAs};
 use crate::messages::{self, HintedError};
 
-/// What to do where a capture has nothing to replay.
+/// The hint for a capture with nothing to replay.
 const HINT: &str = "capture individual I/Os with `iowhy record -o FILE`, biosnoop or blktrace";
 
 /// What was read for a replay.
 pub struct ReplayInput {
-    /// The reads and writes, and what is none; speed, loop and leave to write are the caller's.
+    /// Reads, writes and others; speed, loop mode and permission to write are set by the caller.
     pub replay: Replay,
-    /// Whether something of the capture could not be read.
+    /// Whether part of the capture could not be read.
     pub incomplete: bool,
 }
 
-/// Reads a capture: the I/Os of this device, or of the only one it has.
+/// Reads a capture: the I/Os of this device, or of its only one.
 ///
-/// # Errors
-/// If it cannot be read, has no I/O that could be done again, or several devices of which none was
-/// named.
+/// # Errors If it cannot be read, has no I/O to replay, or has several devices and none was named.
 pub fn read(file: &Path, device: Option<&str>, read_as: &ReadAs) -> anyhow::Result<ReplayInput> {
     let files =
         Files { files: vec![file.to_path_buf()], read_as: read_as.clone(), ..Files::default() };
@@ -53,7 +51,7 @@ pub fn read(file: &Path, device: Option<&str>, read_as: &ReadAs) -> anyhow::Resu
     Ok(ReplayInput { replay: chosen, incomplete })
 }
 
-/// Where an I/O belongs: listings have clocks of their own, and layers never mix.
+/// The series of an I/O: listings have their own clocks, and layers never mix.
 type GroupKey = (usize, DeviceId, Layer);
 
 /// The I/Os of one listing, device and layer.
@@ -65,7 +63,7 @@ struct Group {
     sampled: bool,
 }
 
-/// A sink that keeps what can be done again, and everything else as any recording.
+/// A sink that keeps replayable I/Os separately, and everything else like any recording.
 struct Arrivals {
     recording: Recording,
     current: usize,
@@ -82,8 +80,8 @@ impl Default for Arrivals {
 }
 
 impl Arrivals {
-    /// The I/Os of one device and layer on one clock, by the time they were started; `None` if
-    /// there are none, and why and what to do if it is not clear which.
+    /// The I/Os of one device and layer on one clock, by start time; `None` if there are none, an
+    /// error with a hint if the choice is ambiguous.
     fn choose(&mut self, device: Option<&str>) -> Result<Option<Replay>, (String, String)> {
         let name = |id: DeviceId| {
             let known = self.recording.devices().get(id.index());
@@ -112,7 +110,7 @@ impl Arrivals {
             return Err(("it contains several devices".to_string(), hint));
         }
         let Some((id, _)) = devices.pop_first() else { return Ok(None) };
-        // The layer nearest to the disk, and of it the longest listing.
+        // The layer nearest to the disk, and its longest listing.
         let ours = self.groups.iter().filter(|((_, device, _), _)| *device == id);
         let best = ours
             .max_by_key(|((_, _, layer), group)| (!group.ios.is_empty(), *layer, group.ios.len()));
@@ -158,7 +156,7 @@ impl Arrivals {
     }
 }
 
-/// Reasons once each.
+/// Each reason once.
 fn merged(counts: Vec<(String, u64)>) -> Vec<(String, u64)> {
     let mut merged: Vec<(String, u64)> = Vec::new();
     for (why, n) in counts.into_iter().filter(|(_, n)| *n > 0) {
@@ -203,14 +201,14 @@ impl Sink for Arrivals {
     }
 }
 
-/// When an I/O was started: the earliest moment that is known of it.
+/// When an I/O was started: its earliest known time.
 fn started(event: &Event) -> Option<Time> {
     event.arrived.or(event.queued).or(event.issued)
 }
 
 fn captured(event: &Event) -> Result<Captured, &'static str> {
     match event.op {
-        // A write of nothing is a flush, too (`FWS` of blktrace).
+        // An empty write is a flush, too (`FWS` of blktrace).
         Op::Write if event.bytes == Some(0) => return Err("flushes"),
         Op::Read | Op::Write => {}
         Op::Flush => return Err("flushes"),
@@ -229,7 +227,7 @@ fn captured(event: &Event) -> Result<Captured, &'static str> {
     })
 }
 
-/// How many times as fast: a positive number.
+/// The speed factor: a positive number.
 pub fn speed(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim_end_matches('x').parse().ok();
     number

@@ -34,7 +34,7 @@ pub fn write_text(
     writeln!(out, "{}", cost(own))
 }
 
-/// What the engine itself cost, so that nobody takes its own delay for the device's.
+/// The cost of the engine, so that its own delay is not attributed to the device.
 fn cost(own: &Own) -> String {
     let each = own.cpu_ns as f64 / own.n.max(1) as f64;
     let mut text = format!("engine: {}, {} of CPU per I/O", own.way, time(each / 1e6));

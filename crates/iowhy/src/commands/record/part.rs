@@ -1,4 +1,4 @@
-//! The files of a recording: where they are, how far each is whole, and which may be removed.
+//! The files of a recording: paths, complete bytes, and which may be removed.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,22 +12,22 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::messages::HintedError;
 use crate::outputs::{Force, Output, WrittenFile};
 
-/// Numbers that are ignored in search of a free one: an older recording's files.
+/// Maximum number of existing files skipped in search of a free number.
 const TAKEN: usize = 10_000;
 
-/// Bytes kept free after the last block, so that the end of a recording fits on a disk that is
-/// full: among it the last counters of each device of the machine. 16 KiB were too few for 211
-/// devices; this is eight times as much.
+/// Bytes kept free after the last block, so that the end of a recording, with the last counters of
+/// each device, fits on a full disk. 16 KiB were too few for 211 devices; this is eight times as
+/// much.
 const ROOM_FOR_THE_END: u64 = 128 << 10;
 
 /// A file of the recording. Each write is a whole block.
 pub struct Part {
     file: File,
     name: PathBuf,
-    /// `None` once it is kept whatever happens.
+    /// `None` once it is kept in any case.
     output: Option<Output>,
     whole: u64,
-    /// What is written now is the end, for which there is room.
+    /// The end is being written, for which space is reserved.
     at_the_end: bool,
 }
 
@@ -47,7 +47,7 @@ impl Part {
         self.name.display()
     }
 
-    /// Nothing will be recorded: an empty file that was made for it goes.
+    /// Nothing will be recorded: removes an empty file created for it.
     pub fn abandon(&mut self) {
         if self.whole == 0
             && let Some(output) = self.output.take()
@@ -56,14 +56,12 @@ impl Part {
         }
     }
 
-    /// Cuts off the block that could not be written to its end, so that the next one follows the
-    /// last whole one without a hole.
+    /// Truncates a partial block, so that the next one follows the last complete one.
     pub fn back_to_whole(&mut self) {
         self.at_the_end = true;
         if self.is_file() {
-            // If even this fails, the reader passes over the rest and shows it. A file that
-            // contains no more than that is left alone: cutting it would give back the room for the
-            // end.
+            // If even this fails, the reader skips the rest and reports it. A file without a
+            // partial block is not truncated: that would release the space for the end.
             if self.file.metadata().is_ok_and(|about| about.len() > self.whole) {
                 let _ = self.file.set_len(self.whole);
             }
@@ -71,8 +69,8 @@ impl Part {
         }
     }
 
-    /// Asks the file system for the room of this block and of the end. One that cannot promise it
-    /// is written to without a promise.
+    /// Reserves space for this block and the end. A file system without reservations is written to
+    /// anyway.
     fn reserve(&self, bytes: usize) -> io::Result<()> {
         if !self.is_file() {
             return Ok(());
@@ -84,7 +82,7 @@ impl Part {
         }
     }
 
-    /// Gives back the room that was kept after the last block.
+    /// Releases the space reserved after the last block.
     fn give_back(&self) {
         if self.is_file() {
             let _ = self.file.set_len(self.whole);
@@ -115,25 +113,24 @@ impl Write for Part {
     }
 }
 
-/// Where the files go, and which are there.
+/// The path of the files, and the existing ones.
 pub struct Place {
     path: PathBuf,
     rotates: bool,
     keep: Option<u32>,
     force: Force,
     count: usize,
-    /// The files that are there; those that may go with what tells them from others of that name.
+    /// The existing files; removable ones with their identity.
     kept: VecDeque<PathBuf>,
     ended: VecDeque<Option<WrittenFile>>,
-    /// Bytes of all files that were ended, also those removed since.
+    /// Bytes of all completed files, including removed ones.
     bytes: u64,
 }
 
 impl Place {
     /// For files at this path.
     ///
-    /// # Errors
-    /// If nothing can be written there, or something would be lost by it.
+    /// # Errors If nothing can be written there, or existing data would be lost.
     pub fn new(
         path: &Path,
         rotates: bool,
@@ -162,7 +159,7 @@ impl Place {
         self.path == Path::new("-")
     }
 
-    /// The files that are there.
+    /// The existing files.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.kept.iter().map(PathBuf::as_path)
     }
@@ -181,7 +178,7 @@ impl Place {
         let mut name = self.path.clone();
         if self.rotates && !self.is_stdout() {
             name = self.numbered(self.count);
-            // In the middle of a recording an older file is not a reason to end it.
+            // In the middle of a recording an older file is no reason to stop.
             let last = self.count + TAKEN;
             while !first && self.count < last && name.symlink_metadata().is_ok() {
                 self.count += 1;
@@ -194,7 +191,7 @@ impl Place {
         Ok(part)
     }
 
-    /// Whether another file could be made with the rights that are left.
+    /// Whether another file could be created with the remaining privileges.
     ///
     /// # Errors
     /// If not.
@@ -211,7 +208,7 @@ impl Place {
         Ok(())
     }
 
-    /// A file was ended; older ones may go.
+    /// A file is complete; removes older ones.
     pub fn done(&mut self, part: &mut Part) {
         self.bytes += part.bytes();
         part.give_back();
@@ -219,7 +216,7 @@ impl Place {
         self.ended.push_back(part.output.as_ref().and_then(Output::made));
         while self.kept.len() > keep as usize {
             self.kept.pop_front();
-            // One that somebody moved away, or put in its place, stays.
+            // A file that was moved or replaced is not removed.
             if let Some(Some(oldest)) = self.ended.pop_front() {
                 oldest.remove();
             }
@@ -233,7 +230,7 @@ impl Place {
     }
 }
 
-/// What tells this recording from any other: when it began, in nanoseconds since 1970.
+/// The identity of this recording: its start in nanoseconds since 1970.
 pub fn stream_number() -> u64 {
     let now = clock_gettime(ClockId::Realtime);
     (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)

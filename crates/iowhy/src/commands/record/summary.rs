@@ -1,4 +1,4 @@
-//! What is reported at the end of a recording.
+//! The summary at the end of a recording.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use super::part::{Part, Place};
 use crate::messages;
 use crate::sanitised;
 
-/// How a recording went.
+/// The result of a recording.
 pub struct Summary {
     files: Vec<String>,
     bytes: u64,
@@ -24,7 +24,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// What the writer and its files know.
+    /// Reads it from the writer and its files.
     pub fn of(writer: &Writer<Part>, place: &Place, seconds: f64, stopped_early: bool) -> Summary {
         let traced = writer.sources().filter(|source| source.level >= Level::C);
         let losses = traced.flat_map(|source| source.losses.clone()).collect();
@@ -43,7 +43,7 @@ impl Summary {
         }
     }
 
-    /// Whether anything was lost, or the end came before its time.
+    /// Whether anything was lost, or it ended early.
     pub fn is_incomplete(&self) -> bool {
         self.stopped_early || self.lost() > 0
     }
@@ -55,7 +55,7 @@ impl Summary {
             .max(self.unwritten)
     }
 
-    /// Tells it on stderr: stdout may be the capture.
+    /// Prints it to stderr: stdout may be the capture.
     pub fn say(&self) {
         let each = self.bytes as f64 / self.events.max(1) as f64;
         let files = match &self.files[..] {
@@ -78,7 +78,7 @@ impl Summary {
         }
     }
 
-    /// Tells it on stdout as an object of schema iowhy.record/1.
+    /// Prints it to stdout as an object of schema iowhy.record/1.
     pub fn json(&self) -> std::io::Result<()> {
         let losses: Vec<_> = self
             .losses

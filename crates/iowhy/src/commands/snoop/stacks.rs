@@ -1,4 +1,4 @@
-//! The stacks that sent most: a table of the top ones, or all in the folded form of flame graphs.
+//! I/Os by submitting stack: a table of the top ones, or all in the folded form of flame graphs.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use iowhy_live::StackCount;
 use iowhy_model::{DeviceId, Name, Nanos, Op, Recording, numbers};
 
-/// Stacks shown in full; of the rest, how many they are.
+/// Stacks shown in full; the rest is only counted.
 const SHOWN: usize = 10;
 
-/// I/Os of one stack, whatever process of that name sent them.
+/// I/Os of one stack, over all processes of that name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StackGroup {
     comm: Option<Name>,
@@ -22,7 +22,7 @@ pub struct StackGroup {
     longest: Nanos,
 }
 
-/// The same stacks added up, those on which most time was spent first; and I/Os without a stack.
+/// Merges equal stacks, the longest time first; and I/Os without a stack.
 pub fn grouped((counts, missed): (Vec<StackCount>, u64)) -> (Vec<StackGroup>, u64) {
     let mut places: HashMap<(Option<Name>, DeviceId, Op, Vec<String>), usize> = HashMap::new();
     let mut groups: Vec<StackGroup> = Vec::new();
@@ -51,8 +51,8 @@ pub fn grouped((counts, missed): (Vec<StackCount>, u64)) -> (Vec<StackGroup>, u6
     (groups, missed)
 }
 
-/// Functions without the place in them, which differs from call to call, and without addresses that
-/// belong to no file: a program without frame pointers has them at its end.
+/// Functions without offsets, which differ between calls, and without addresses outside any file,
+/// which end the stacks of programs without frame pointers.
 fn frames(count: &StackCount) -> Vec<String> {
     let function = |frame: &String| match frame.split_once("+0x") {
         Some((name, _)) => name.to_string(),
@@ -65,13 +65,13 @@ fn frames(count: &StackCount) -> Vec<String> {
     count.kernel.iter().map(function).chain(user.iter().cloned()).collect()
 }
 
-/// Whether it is a place in a heap, a stack or shared memory, where no code stands: the walk has
-/// lost its way.
+/// Whether it is an address in a heap, a stack or shared memory, without code: the stack walk
+/// failed.
 fn is_data(frame: &str) -> bool {
     ["[heap]", "[stack", "SYSV"].iter().any(|name| frame.starts_with(name))
 }
 
-/// Writes those on which most time was spent, and how many I/Os had none.
+/// Writes those with the longest time, and the number of I/Os without a stack.
 ///
 /// # Errors
 /// If they cannot be written.
@@ -146,7 +146,7 @@ fn comm<'a>(group: &StackGroup, recording: &'a Recording) -> &'a str {
     group.comm.map_or("?", |name| recording.text(name))
 }
 
-/// A name on one line.
+/// A name without line breaks.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

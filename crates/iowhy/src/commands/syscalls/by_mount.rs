@@ -8,10 +8,10 @@ use iowhy_model::{Edges, Histogram, Op, Quantile, numbers};
 
 use super::text::{self, CallTotals};
 
-/// Mount points and operations shown unless everything is asked for.
+/// Mount points and operations shown by default.
 const ROWS: usize = 20;
 
-/// What was done to the files of a file system by calls of one kind.
+/// Calls of one kind on one file system.
 struct MountRow<'a> {
     mount: &'a MountPoint,
     op: Op,
@@ -20,7 +20,7 @@ struct MountRow<'a> {
     unfinished: Vec<&'a UnfinishedCall>,
 }
 
-/// The longest waits first: calls that have not returned wait as well.
+/// The longest waits first, including calls that have not returned.
 fn rows<'a>(counts: &'a [CallCount], unfinished: &'a [UnfinishedCall]) -> Vec<MountRow<'a>> {
     let mut rows: BTreeMap<(&MountPoint, Op), MountRow> = BTreeMap::new();
     fn row<'a, 'b>(
@@ -32,7 +32,7 @@ fn rows<'a>(counts: &'a [CallCount], unfinished: &'a [UnfinishedCall]) -> Vec<Mo
         let empty = MountRow { mount, op, histogram, failed: 0, unfinished: Vec::new() };
         rows.entry((mount, op)).or_insert(empty)
     }
-    // Pipes, sockets and terminals have no mount point that anybody knows.
+    // Pipes, sockets and terminals have no known mount point.
     let is_file = |file: Option<&str>| matches!(file, Some("regular file" | "directory"));
     for count in counts.iter().filter(|count| is_file(count.file)) {
         let (Some(mount), Some(op)) = (&count.mount, count.op) else { continue };
@@ -55,7 +55,7 @@ impl MountRow<'_> {
         self.histogram.sum_ns.unwrap_or(0.0) + going
     }
 
-    /// A percentile, where there are enough calls for it.
+    /// A percentile, if there are enough calls.
     fn percentile(&self, share: f64) -> String {
         let enough = self.histogram.count() >= Quantile::events_needed(share);
         let known = self.histogram.quantile(share).filter(|_| enough);
@@ -70,7 +70,7 @@ impl MountRow<'_> {
     }
 }
 
-/// Draws them, and the calls that have not returned.
+/// Draws the table and the calls that have not returned.
 pub fn table(
     counts: &[CallCount],
     unfinished: &[UnfinishedCall],

@@ -17,7 +17,7 @@ pub struct OfProcess {
     pub total_ns: u64,
 }
 
-/// What the tracer of the block devices saw.
+/// The block I/Os that the tracer saw.
 #[derive(Debug, Default)]
 pub struct Disk {
     /// By process.
@@ -26,13 +26,13 @@ pub struct Disk {
     pub lost: u64,
 }
 
-/// Whether a listing is that tracer's.
+/// Whether a listing is from that tracer.
 pub fn is_of_disks(listing: &Listing) -> bool {
     listing.source.format == "block-trace"
 }
 
 impl Disk {
-    /// Counts what completed since the last time.
+    /// Counts completions since the last call.
     pub fn count(&mut self, taken: &Recording) {
         for listing in taken.listings.iter().filter(|one| is_of_disks(one)) {
             self.lost += listing.source.lost();

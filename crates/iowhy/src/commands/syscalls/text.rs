@@ -17,7 +17,7 @@ use crate::calls;
 use crate::present::View;
 use crate::sanitised;
 
-/// Rows and histograms shown unless everything is asked for.
+/// Rows and histograms shown by default.
 const ROWS: usize = 15;
 const HISTOGRAMS: usize = 3;
 
@@ -98,10 +98,11 @@ pub fn table(
     Ok(())
 }
 
-/// A process's wait in calls that are over when they return, on files that can be on a disk.
+/// A process's wait in synchronous calls, on files that can be on a disk.
 fn waits(counts: &[CallCount]) -> BTreeMap<u32, (&str, f64)> {
     let mut waits: BTreeMap<u32, (&str, f64)> = BTreeMap::new();
-    // A request of io_uring waits by itself; counting `io_uring_enter` too would count it twice.
+    // io_uring requests are counted themselves; counting `io_uring_enter` too would count them
+    // twice.
     let on_disk = |count: &&CallCount| {
         let file = matches!(count.file, Some("regular file" | "block device" | "directory"));
         let queue = count.call.starts_with("io_") && count.call != "io_uring_enter";

@@ -1,4 +1,4 @@
-//! Keys and mouse: what the user looks at.
+//! Keys and mouse: what is shown.
 
 use iowhy_model::{NameTable, OwnerNames};
 use iowhy_show::top::{Key, Panel, Places, Popup, Tick};
@@ -7,37 +7,37 @@ use ratatui::crossterm::event::{
 };
 use ratatui::layout::{Position, Rect};
 
-/// Ticks that the numbers of the table are of, at first.
+/// The initial number of ticks in the table's numbers.
 const WINDOW: usize = 10;
-/// A tick is an anomaly if this much more is waited in it than in the median tick, and at least
-/// this much, s/s.
+/// A tick is an anomaly if its time waited exceeds this multiple of the median tick's, and at least
+/// this, s/s.
 const UNUSUAL: f64 = 3.0;
 const FELT: f64 = 0.05;
 
-/// What the program has to do.
+/// The action to take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Draw again.
+    /// Redraw.
     Nothing,
-    /// End.
+    /// Quit.
     Quit,
     /// Longer ticks.
     Slower,
     /// Shorter ticks.
     Faster,
-    /// Less time of a replay, around the cursor.
+    /// Zoom into a replay, around the cursor.
     In,
-    /// More of it.
+    /// Zoom out.
     Out,
 }
 
-/// What is looked at.
+/// The state of the view.
 pub struct State {
-    /// The tick, if not the latest one.
+    /// The selected tick, if not the latest.
     at: Option<usize>,
     /// Whether this is a replay.
     pub replays: bool,
-    /// Ticks that the numbers are of.
+    /// Number of ticks in the numbers.
     pub window: usize,
     /// The selected device.
     pub selected: String,
@@ -49,24 +49,24 @@ pub struct State {
     pub names: NameTable,
     /// The names of containers and pods.
     pub owners: OwnerNames,
-    /// Letters that names must have.
+    /// The text that names must contain.
     pub filter: String,
-    /// Whether these are being typed.
+    /// Whether that text is being typed.
     pub typing: bool,
     /// The order of the devices.
     pub sort: Key,
-    /// The opposite order.
+    /// Whether the order is reversed.
     pub reversed: bool,
-    /// The panel that has the arrows.
+    /// The panel that the arrow keys control.
     pub focus: Panel,
     /// Time waited instead of I/Os.
     pub intensity: bool,
-    /// What lies over it all.
+    /// The overlay.
     pub popup: Option<Popup>,
 }
 
 impl State {
-    /// Of a live watch.
+    /// For a live watch.
     pub fn live() -> State {
         State {
             at: None,
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// Of a capture: it begins at its end, with numbers of all of it.
+    /// For a capture: starts at its end, with the numbers of all of it.
     pub fn replay() -> State {
         State { replays: true, focus: Panel::Map, window: usize::MAX, ..State::live() }
     }
@@ -97,14 +97,14 @@ impl State {
         if self.at.is_some() { "paused (p resumes)" } else { "live" }
     }
 
-    /// The tick that is looked at.
+    /// The tick shown.
     pub fn cursor(&self, ticks: &[Tick]) -> usize {
         let last = ticks.len().saturating_sub(1);
         self.at.map_or(last, |at| at.min(last))
     }
 
-    /// The device that is looked at: the one chosen, else the accused one, else the one most waited
-    /// for.
+    /// The device shown: the selected one, else the accused one, else the one with most time
+    /// waited.
     pub fn device(&self, ticks: &[Tick]) -> String {
         if self.chosen {
             return self.selected.clone();
@@ -126,12 +126,12 @@ impl State {
         most.map_or_else(|| self.selected.clone(), |(name, _)| name)
     }
 
-    /// Selects a device where the user has not.
+    /// Selects a device unless the user has.
     pub fn settle(&mut self, ticks: &[Tick]) {
         self.selected = self.device(ticks);
     }
 
-    /// Takes an event.
+    /// Handles an event.
     pub fn take(
         &mut self,
         event: &Event,
@@ -234,7 +234,7 @@ impl State {
         Action::Nothing
     }
 
-    /// Moves in time; numbers are then of the last ticks before the cursor.
+    /// Moves in time; the numbers then cover the last ticks before the cursor.
     fn go(&mut self, ticks: &[Tick], by: isize) {
         let to = self.cursor(ticks).saturating_add_signed(by);
         self.window = self.window.min(WINDOW);
@@ -249,7 +249,7 @@ impl State {
         }
     }
 
-    /// Stands on the tick that contains a moment, ns; numbers are then of the last ticks before it.
+    /// Moves to the tick at this time, ns; the numbers then cover the last ticks before it.
     pub fn stand_at(&mut self, ticks: &[Tick], at_ns: i64) {
         let place = ticks.partition_point(|tick| tick.start_ns <= at_ns).saturating_sub(1);
         self.window = self.window.min(WINDOW);
@@ -296,7 +296,7 @@ impl State {
             self.popup = Some(Popup::Verdict(0));
         } else if places.devices.y > 0 && at.y == places.devices.y - 1 {
             self.focus = Panel::Devices;
-            // Of the columns that end behind the pointer the first.
+            // The first column that ends after the pointer.
             let ends = Key::ALL.into_iter().zip(places.headings);
             let under = ends.filter(|(_, end)| at.x < *end).min_by_key(|(_, end)| *end);
             if let Some((key, _)) = under {
@@ -348,8 +348,8 @@ fn before<T: Copy + PartialEq>(all: &[T], one: T) -> T {
     all.get((place + all.len().saturating_sub(1)) % all.len().max(1)).copied().unwrap_or(one)
 }
 
-/// The first tick behind the cursor in which much more is waited than usual, and that is not part
-/// of the anomaly that the cursor stands in; after the last one the first.
+/// The first anomalous tick after the cursor, outside the anomaly at the cursor; wraps around at
+/// the end.
 fn next_anomaly(ticks: &[Tick], cursor: usize) -> Option<usize> {
     let mut waits: Vec<f64> = ticks.iter().map(Tick::waited).collect();
     waits.sort_by(f64::total_cmp);

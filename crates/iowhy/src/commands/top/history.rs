@@ -6,28 +6,29 @@ use iowhy_show::top::Tick;
 
 /// Ticks kept of a live watch: ten minutes of seconds.
 const TICKS: usize = 600;
-/// What is judged: the last seconds, and at most so many I/Os of them (96 bytes each, 5 MB).
+/// What is judged: the last seconds, with at most this many I/Os (96 bytes each, 5 MB).
 const JUDGED_NS: i64 = 30_000_000_000;
 const EVENTS: usize = 50_000;
-/// Facts kept of a listing: settings once, then what changes.
+/// Facts kept per listing: settings once, then changes.
 const FACTS: usize = 4_000;
-/// Ticks of a replay, at the most.
+/// Maximum ticks of a replay.
 const COLUMNS: i64 = 240;
-/// The shortest stretch of single I/Os that can be zoomed to, ns: ticks of a microsecond.
+/// The shortest zoom interval for single I/Os, ns: ticks of a microsecond.
 const SHORTEST: i64 = COLUMNS * 1_000;
 
-/// What a live watch keeps.
+/// The history of a live watch.
 #[derive(Default)]
 pub struct History {
     ticks: Vec<Tick>,
     window: Recording,
-    /// Where the clock of the trace stands, ns, and what it is: its first part alone shows that.
+    /// The time on the trace's clock, ns, and facts about that clock, which only its first part
+    /// has.
     now_ns: i64,
     clock: Option<Clock>,
 }
 
 impl History {
-    /// Adds what came in the last `length`: what passes the filter is shown, all of it is judged.
+    /// Adds the records of the last `length`: filtered ones are shown, all are judged.
     pub fn add(&mut self, part: Recording, filter: &Filter, length: Nanos) {
         let (from, to) = (Time::from_ns(i64::MIN), Time::from_ns(i64::MAX));
         let mut tick = if *filter == Filter::default() {
@@ -64,13 +65,13 @@ impl History {
         &self.ticks
     }
 
-    /// The last seconds, to be judged.
+    /// The last seconds, for the judge.
     pub fn window(&self) -> &Recording {
         &self.window
     }
 }
 
-/// Puts what was known in front of what came, and forgets what is too old.
+/// Puts older records before the new ones, and drops those that are too old.
 fn join(listing: &mut Listing, mut old: Listing) {
     let source = &mut listing.source;
     source.records += old.source.records;
@@ -98,9 +99,9 @@ fn join(listing: &mut Listing, mut old: Listing) {
     let over = old.distributions.len().saturating_sub(FACTS);
     old.distributions.drain(..over);
     listing.distributions = old.distributions;
-    // The settings come first, and stay.
+    // Settings come first, and are kept.
     if !old.facts.is_empty() {
-        // Each part of a watch has its names.
+        // Each part of a watch has its own names.
         listing.facts.retain(|fact| !fact.is_name());
     }
     old.facts.append(&mut listing.facts);
@@ -111,35 +112,35 @@ fn join(listing: &mut Listing, mut old: Listing) {
     listing.facts = old.facts;
 }
 
-/// A capture, to be cut into ticks.
+/// A capture that is divided into ticks.
 pub struct Replay {
     recording: Recording,
-    /// The slowest I/Os, where not all of them are kept.
+    /// The slowest I/Os, if not all are kept.
     slowest: Option<Recording>,
     /// All of its time, ns.
     from: i64,
     to: i64,
-    /// The length of its rows, where rows are all that it has.
+    /// The length of its rows, if it has only rows.
     row: Option<i64>,
-    /// What of it is not shown.
+    /// What is not shown.
     pub missing: Vec<String>,
 }
 
 impl Replay {
-    /// Of a capture; `None` if nothing in it has a time.
+    /// For a capture; `None` if nothing in it has a time.
     pub fn of(recording: &Recording, filter: &Filter) -> Option<Replay> {
         let in_cells = recording.in_cells(filter);
         let slowest = in_cells.is_some().then(|| slowest(recording, filter));
         let mut recording = in_cells.unwrap_or_else(|| recording.clone());
         match &slowest {
             None => keep(&mut recording, filter),
-            // The rest of it was asked before they were counted.
+            // The rest of the filter was applied when they were counted.
             Some(_) => {
                 let devices = filter.devices.clone();
                 keep(&mut recording, &Filter { devices, ..Filter::default() });
             }
         }
-        // Averages without times are only shown where nothing has a time.
+        // Averages without times are shown only if nothing has a time.
         if recording.listings.iter().all(|listing| span(listing).is_none()) {
             recording.listings.iter_mut().for_each(|listing| lay_out(&mut listing.intervals));
         }
@@ -153,7 +154,7 @@ impl Replay {
         let (from, to) = spans.get(main).copied().flatten()?;
         let untimed = |listing: &Listing| !listing.intervals.is_empty() && span(listing).is_none();
         let untimed = recording.listings.iter().filter(|listing| untimed(listing)).count();
-        // Other listings count where their time overlaps: else they are on a clock of their own.
+        // Other listings are included if their time overlaps; otherwise they are on another clock.
         let mut left_out = untimed;
         for (listing, span) in recording.listings.iter_mut().zip(&spans) {
             let overlaps = span.is_some_and(|(start, end)| start < to && from < end);
@@ -187,14 +188,14 @@ impl Replay {
         (self.from, self.to)
     }
 
-    /// A stretch of it as ticks.
+    /// An interval of it as ticks.
     pub fn ticks(&self, (from, to): (i64, i64)) -> Vec<Tick> {
         let length = match self.row {
             Some(row) => row.max((to - from) / 10_000).max(1),
             None => nice((to - from) / COLUMNS),
         };
         let mut ticks = Vec::new();
-        // A tick begins where the same tick of the whole would.
+        // Ticks are aligned with those of the whole.
         let mut at = self.from + (from - self.from) / length * length;
         while at < to {
             let end = at.saturating_add(length);
@@ -207,15 +208,14 @@ impl Replay {
             at = end;
         }
         let losses = self.recording.listings.iter().map(|listing| listing.source.lost()).sum();
-        // A loss of the whole is reported once.
+        // Losses of the whole are reported once.
         for (place, tick) in ticks.iter_mut().enumerate() {
             tick.lost = if place == 0 { losses } else { 0 };
         }
         ticks
     }
 
-    /// A quarter of a stretch, around a moment of it; `None` if that is less than can be reported
-    /// apart.
+    /// A quarter of an interval, around a time in it; `None` if that is below the resolution.
     pub fn nearer(&self, (from, to): (i64, i64), around_ns: i64) -> Option<(i64, i64)> {
         let length = (to - from) / 4;
         let least = self.row.map_or(SHORTEST, |row| row.saturating_mul(4));
@@ -224,7 +224,7 @@ impl Replay {
     }
 }
 
-/// The slowest I/Os of each listing, where only a part of them is kept.
+/// The slowest I/Os of each listing, if only some are kept.
 fn slowest(recording: &Recording, filter: &Filter) -> Recording {
     let mut slowest = recording.clone();
     for listing in &mut slowest.listings {
@@ -237,8 +237,8 @@ fn slowest(recording: &Recording, filter: &Filter) -> Recording {
     slowest
 }
 
-/// Leaves what passes the filter. Counters hold all I/Os of a device: where single I/Os are asked
-/// for and known, they show nothing.
+/// Applies the filter. Counters include all I/Os of a device: they are dropped if single I/Os are
+/// filtered and known.
 fn keep(recording: &mut Recording, filter: &Filter) {
     let devices = Filter { devices: filter.devices.clone(), ..Filter::default() };
     let single =
@@ -250,7 +250,7 @@ fn keep(recording: &mut Recording, filter: &Filter) {
     }
 }
 
-/// Rows without a time stand one behind the other, a second each unless they show how long.
+/// Rows without a time follow each other, a second each unless their length is known.
 fn lay_out(rows: &mut [Interval]) {
     let mut ends: Vec<(iowhy_model::DeviceId, i64)> = Vec::new();
     for row in rows.iter_mut() {
@@ -271,7 +271,7 @@ fn lay_out(rows: &mut [Interval]) {
     }
 }
 
-/// From the first to the last moment of a listing.
+/// The time range of a listing.
 fn span(listing: &Listing) -> Option<(i64, i64)> {
     let events =
         listing.events.iter().filter_map(|event| event.completed).map(|at| (at.ns(), at.ns() + 1));
@@ -282,7 +282,7 @@ fn span(listing: &Listing) -> Option<(i64, i64)> {
     events.chain(rows).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// A length of time of one, two or five and zeros, at least as long.
+/// The next duration of 1, 2 or 5 times a power of ten.
 fn nice(ns: i64) -> i64 {
     let mut step = 1_000;
     loop {

@@ -1,5 +1,5 @@
-//! The terminal while `top` has it: raw, on its second screen, with the mouse; given back as it was
-//! at the end, at a panic, at a signal and while stopped by Ctrl-Z.
+//! The terminal of `top`: raw mode, alternate screen, mouse; restored at the end, at a panic, at a
+//! signal and while stopped by Ctrl-Z.
 
 use std::io::{self, IsTerminal, Stdout, stdout};
 use std::time::{Duration, Instant};
@@ -24,11 +24,11 @@ use crate::stop::Stop;
 pub struct Terminal {
     inner: ratatui::Terminal<CrosstermBackend<Stdout>>,
     stop: Stop,
-    /// Nobody is at the other end any more.
+    /// The terminal was closed.
     closed: bool,
 }
 
-/// The longest wait before the size of the terminal is looked at again.
+/// The longest wait before the terminal size is read again.
 const SLICE: Duration = Duration::from_millis(50);
 
 impl Terminal {
@@ -37,13 +37,13 @@ impl Terminal {
         stdout().is_terminal() && io::stdin().is_terminal()
     }
 
-    /// Takes the terminal.
+    /// Takes over the terminal.
     ///
     /// # Errors
     /// If it cannot be set.
     pub fn open() -> anyhow::Result<Terminal> {
         let stop = Stop::new()?;
-        // A panic prints its message on the screen the user came from.
+        // A panic prints its message on the normal screen.
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             give_back();
@@ -68,8 +68,7 @@ impl Terminal {
     /// If the terminal is gone.
     pub fn event(&mut self, wait: Duration) -> anyhow::Result<Option<Event>> {
         let begun = Instant::now();
-        // Who waits for an event on a closed terminal waits in a busy loop, and SIGHUP may be
-        // ignored.
+        // Waiting for an event on a closed terminal is a busy loop, and SIGHUP may be ignored.
         while !self.is_closed(wait.saturating_sub(begun.elapsed()))?
             && !event::poll(Duration::ZERO)?
         {
@@ -87,7 +86,7 @@ impl Terminal {
         {
             give_back();
             kill_process(getpid(), Signal::TSTP)?;
-            // Here the shell has said `fg`.
+            // Here the shell has continued the process (`fg`).
             take()?;
             self.inner.clear()?;
             return Ok(None);
@@ -100,11 +99,11 @@ impl Terminal {
         self.closed || self.stop.asked()
     }
 
-    /// Waits for input, for a while, and shows whether the terminal was closed.
+    /// Waits for input for a while; returns whether the terminal was closed.
     fn is_closed(&mut self, wait: Duration) -> anyhow::Result<bool> {
         let stdin = io::stdin();
         let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
-        // Short, for a change of size comes as a signal.
+        // Short, because a change of size arrives as a signal.
         let wait = Timespec::try_from(wait.min(SLICE))?;
         match poll(&mut polled, Some(&wait)) {
             Ok(_) => {}
@@ -128,7 +127,7 @@ fn take() -> io::Result<()> {
     execute!(stdout(), EnterAlternateScreen, EnableMouseCapture)
 }
 
-/// Errors are of no use here: the terminal may be gone.
+/// Errors are ignored: the terminal may be gone.
 fn give_back() {
     _ = execute!(stdout(), DisableMouseCapture, LeaveAlternateScreen, Show);
     _ = disable_raw_mode();

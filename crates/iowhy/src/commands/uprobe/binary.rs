@@ -1,4 +1,4 @@
-//! The file that a short name such as `libc` or `mysqld` means.
+//! Finds the file of a short name such as `libc` or `mysqld`.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 const FOLDERS: [&str; 6] =
     ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib", "/usr/local/lib64"];
 
-/// The file of that name: as it is; else what the process has mapped; else a program of `PATH`, a
-/// library of the usual folders. The name itself if nothing is found.
+/// The file of that name: the path itself; else a file mapped by the process; else a program in
+/// `PATH` or a library in the usual folders. The name itself if nothing is found.
 pub fn find(file: &Path, pid: Option<u32>) -> PathBuf {
     let Some(name) = file.to_str().filter(|name| !name.is_empty() && !name.contains('/')) else {
         return file.to_path_buf();
@@ -35,7 +35,7 @@ fn mapped(name: &str, pid: u32) -> Option<PathBuf> {
     paths.filter(|path| is_named(path, name)).find(|path| is_elf(path)).map(Path::to_path_buf)
 }
 
-/// The library of that name, the shortest version first: `libc.so.6` of `libc`.
+/// The library of that name, the shortest version first: `libc.so.6` for `libc`.
 fn library(name: &str) -> Option<PathBuf> {
     let mut folders = variable("LD_LIBRARY_PATH");
     let multiarch = format!("{}-linux-gnu", std::env::consts::ARCH);
@@ -59,7 +59,7 @@ fn is_named(path: &Path, name: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest == ".so" || rest.starts_with(".so."))
 }
 
-/// Whether it is code: `libc.so` of a compiler's package is a text for the linker.
+/// Whether it is code: `libc.so` of a compiler's package is a linker script.
 fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());

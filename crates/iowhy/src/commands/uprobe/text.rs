@@ -1,4 +1,4 @@
-//! All processes together as histograms, and those that waited longest as a table.
+//! Histograms over all processes, and a table of those that waited longest.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,7 +10,7 @@ use iowhy_show::{Style, views};
 
 use crate::present::View;
 
-/// Processes and events shown; of the rest, how many they are.
+/// Processes and events shown; the rest is only counted.
 const SHOWN: usize = 10;
 
 /// Writes what was counted of a function.
@@ -54,7 +54,7 @@ pub fn write(
     processes(counts, shown, out)
 }
 
-/// What one process spent in the function.
+/// The time of one process in the function.
 struct Process<'a> {
     pid: u32,
     comm: &'a str,

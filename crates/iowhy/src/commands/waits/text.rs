@@ -10,18 +10,17 @@ use serde_json::{Value, json};
 use crate::calls;
 use crate::sanitised;
 
-/// Rows shown unless everything is asked for.
+/// Rows shown by default.
 const ROWS: usize = 10;
-/// What ended the waits of a row, at most, unless everything is asked for.
+/// Maximum number of ends printed per row by default.
 const ENDS: usize = 3;
-/// From this share of the waiting on, the wait for a CPU after the wake-up is printed.
+/// The wait for a CPU after the wake-up is printed from this share on.
 const LATE: f64 = 0.05;
 
 /// The waits of all processes of one name in one stack.
 struct WaitGroup {
     pids: BTreeSet<u32>,
-    /// Their sums; of its stack functions only, without the place in them, which differs from call
-    /// to call.
+    /// Their sums; the stack has function names without offsets, which differ between calls.
     waits: WaitCount,
 }
 
@@ -53,7 +52,7 @@ fn plus(one: Nanos, other: Nanos) -> Nanos {
     Nanos(one.ns().saturating_add(other.ns()))
 }
 
-/// A name on one line.
+/// A name without line breaks.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
@@ -107,7 +106,7 @@ fn ended_by(end: &WaitEnd) -> String {
     }
 }
 
-/// What ended the waits of a row; `None` if nothing of it was seen, or there is nothing to tell.
+/// What ended the waits of a row; `None` if it is unknown or not worth printing.
 fn ends(ends: &[WaitEnd], most: usize) -> Option<String> {
     let is_known = |end: &WaitEnd| !matches!(end.by, EndedBy::Unknown | EndedBy::Nothing);
     if !ends.iter().any(is_known) {
@@ -129,7 +128,7 @@ fn ends(ends: &[WaitEnd], most: usize) -> Option<String> {
     Some(format!("ended {}", parts.join("; ")))
 }
 
-/// The function that shows what a stack waits for, and what it is.
+/// The function that shows what a stack waits for, and its meaning.
 fn shown(stack: &[String], for_io: bool) -> String {
     let unknown = if for_io { "I/O" } else { "not in iowhy's table" };
     match waits::of_stack(stack) {
@@ -167,7 +166,7 @@ pub fn table(
     Ok(())
 }
 
-/// How much of the waiting was ended by what kind of thing; `None` if nobody waited.
+/// The shares of the waiting time by kind of end; `None` if nothing waited.
 fn sums_of_ends(ends: &[WaitEnd]) -> Option<String> {
     let sum = |is: fn(&EndedBy) -> bool| {
         let of = ends.iter().filter(|end| is(&end.by)).map(|end| end.total);

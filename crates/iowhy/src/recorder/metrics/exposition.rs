@@ -1,4 +1,4 @@
-//! Numbers as Prometheus reads them. Its text format (version 0.0.4) and OpenMetrics 1.0 carry
+//! Metrics in the formats of Prometheus. Its text format (version 0.0.4) and OpenMetrics 1.0 carry
 //! classic buckets, its protobuf format (`io.prometheus.client.MetricFamily`, metrics.proto) native
 //! histograms beside them.
 
@@ -15,10 +15,10 @@ use super::table::{Kind, METRICS, Metric, Value};
 const CLASSIC: std::ops::RangeInclusive<u32> = 3..=26;
 /// The native histogram's resolution: eight buckets per octave, as the tracer's own.
 pub const SCHEMA: i32 = 3;
-/// What is shorter counts as zero there, s: the tracer's narrowest bucket.
+/// Shorter latencies are in its zero bucket, s: the tracer's narrowest bucket.
 pub const ZERO_S: f64 = 1.25e-7;
 
-/// What a client wants.
+/// A format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// Prometheus text.
@@ -30,7 +30,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// What an `Accept` header asks for; text where it asks for nothing known.
+    /// The format of an `Accept` header; text if it names none of them.
     pub fn accepted(accept: &str) -> Form {
         let mut best = (Form::Text, -1.0);
         for part in accept.split(',') {
@@ -50,7 +50,7 @@ impl Form {
         best.0
     }
 
-    /// The `Content-Type` of it.
+    /// Its `Content-Type`.
     pub fn content_type(self) -> &'static str {
         match self {
             Form::Text => "text/plain; version=0.0.4; charset=utf-8",
@@ -63,7 +63,7 @@ impl Form {
     }
 }
 
-/// The numbers in a form.
+/// The metrics in this format.
 pub fn expose(figures: &Figures, form: Form) -> Vec<u8> {
     match form {
         Form::Protobuf => METRICS.iter().flat_map(|metric| protobuf(metric, figures)).collect(),
@@ -120,7 +120,7 @@ fn braces(names: &[&str], values: &[String], bound: Option<&str>) -> String {
     if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
 }
 
-/// Upper bounds in s with what lies below them, all of it, and its sum in s.
+/// Upper bounds in s with cumulative counts, the total count, and the sum in s.
 fn classic(histogram: &Histogram) -> (Vec<(f64, u64)>, u64, f64) {
     let coarse = histogram.rebin(&Edges::log2_us(*CLASSIC.end()));
     let mut below = 0;
@@ -128,7 +128,7 @@ fn classic(histogram: &Histogram) -> (Vec<(f64, u64)>, u64, f64) {
     for (bucket, count) in coarse.counts().iter().enumerate() {
         below += count;
         let high = coarse.edges().high(bucket);
-        // What is beyond the last edge lies in the last bucket, and is below no bound.
+        // Latencies beyond the last edge are in the last bucket, below no bound.
         if (1000 << CLASSIC.start()..1000u64 << CLASSIC.end()).contains(&high) {
             buckets.push((high as f64 / 1e9, below));
         }
@@ -137,7 +137,7 @@ fn classic(histogram: &Histogram) -> (Vec<(f64, u64)>, u64, f64) {
     (buckets, count, histogram.sum_ns.unwrap_or(0.0) / 1e9)
 }
 
-/// Counts of a native histogram: index and count of each bucket above zero, and those of zero.
+/// Counts of a native histogram: index and count of each positive bucket, and the zero bucket.
 pub fn native(histogram: &Histogram) -> (Vec<(i32, u64)>, u64) {
     let (mut buckets, mut zero): (Vec<(i32, u64)>, u64) = (Vec::new(), 0);
     for (low, high, count) in histogram.filled() {
@@ -147,7 +147,7 @@ pub fn native(histogram: &Histogram) -> (Vec<(i32, u64)>, u64) {
             zero += count;
             continue;
         }
-        // Bucket i contains what is above 2^((i - 1) / 8) s, up to 2^(i / 8) s.
+        // Bucket i contains values above 2^((i - 1) / 8) s, up to 2^(i / 8) s.
         let index = (seconds.log2() * f64::from(1 << SCHEMA)).ceil() as i32;
         match buckets.last_mut() {
             Some((last, known)) if *last == index => *known += count,
@@ -203,7 +203,8 @@ fn latencies(histogram: &Histogram, into: &mut Message) {
     into.signed(5, SCHEMA.into());
     into.real(6, ZERO_S);
     into.number(7, zero);
-    // A span is a gap, then so many buckets; deltas are between neighbours, empty ones left out.
+    // A span is a gap and a number of buckets; deltas are between neighbours, empty ones are left
+    // out.
     let mut next: Option<i32> = None;
     let mut before = 0i64;
     let mut deltas = Vec::new();

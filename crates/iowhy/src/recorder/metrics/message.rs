@@ -5,7 +5,7 @@
 pub struct Message(pub Vec<u8>);
 
 impl Message {
-    /// A number of any length.
+    /// A varint.
     pub fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -20,7 +20,7 @@ impl Message {
         self.varint(value);
     }
 
-    /// A number that may be below zero (sint).
+    /// A signed number (sint).
     pub fn signed(&mut self, field: u64, value: i64) {
         self.number(field, ((value << 1) ^ (value >> 63)) as u64);
     }

@@ -1,4 +1,4 @@
-//! The numbers as OpenTelemetry takes them: `ExportMetricsServiceRequest` of OTLP 1.x in protobuf
+//! Metrics in the format of OpenTelemetry: `ExportMetricsServiceRequest` of OTLP 1.x in protobuf
 //! (opentelemetry-proto, metrics.proto), latencies as exponential histograms, all of it cumulative.
 
 use super::Figures;
@@ -9,7 +9,7 @@ use super::table::{Kind, METRICS, Metric, Samples, Value};
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
 const CUMULATIVE: u64 = 2;
 
-/// When numbers began and when they were taken, ns since 1970.
+/// Start and time of the metrics, ns since 1970.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     /// When the recorder began to count.
@@ -64,7 +64,7 @@ fn metric(of: &Metric, samples: Samples, span: Span) -> Message {
     let mut data = Message::default();
     for (labels, value) in samples {
         let mut point = Message::default();
-        // A gauge is of this moment alone.
+        // A gauge has no start time.
         let began = if of.kind == Kind::Gauge { 0 } else { span.from };
         point.fixed(2, began);
         point.fixed(3, span.to);
@@ -99,8 +99,8 @@ fn metric(of: &Metric, samples: Samples, span: Span) -> Message {
     metric
 }
 
-/// Bucket i of OpenTelemetry contains what is above 2^(i / 8) s, up to 2^((i + 1) / 8) s: one less
-/// than Prometheus counts.
+/// Bucket i of OpenTelemetry contains values above 2^(i / 8) s, up to 2^((i + 1) / 8) s: its index
+/// is one less than that of Prometheus.
 fn exponential(histogram: &iowhy_model::Histogram, point: &mut Message) {
     let (filled, zero) = native(histogram);
     point.fixed(4, histogram.count());

@@ -1,4 +1,4 @@
-//! The server of the numbers: two paths, read-only, few connections at a time, each of them short.
+//! The metrics server: two paths, read-only, few and short connections at a time.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
@@ -12,28 +12,27 @@ use super::SharedMetrics;
 use super::exposition::{Form, expose};
 use super::wire::Wire;
 
-/// Connections served at a time. Each takes milliseconds, unless somebody lingers.
+/// Maximum concurrent connections. Each takes milliseconds, unless the client is slow.
 const AT_ONCE: usize = 24;
-/// Answers with metrics at a time: each takes some megabytes where there are hundreds of devices.
+/// Maximum concurrent answers with metrics: each takes some megabytes with hundreds of devices.
 const ANSWERS: usize = 2;
-/// A handshake and a request have to be there after this time, and the answer taken after as much
-/// again.
+/// Time limit for handshake and request, and again for reading the answer.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Bytes of a request's head.
+/// Maximum bytes of a request's head.
 const HEAD: usize = 8192;
 
-/// Who is answered, and how.
+/// Access rules and TLS.
 #[derive(Clone, Default)]
 pub struct Terms {
-    /// Who does not show it is told nothing but that the recorder runs.
+    /// Without it a client learns only that the recorder runs.
     pub token: Option<String>,
     /// Under TLS; else in clear text.
     pub tls: Option<Arc<ServerConfig>>,
 }
 
-/// Answers on a socket that is bound already, in threads that end with the process. One accepts,
-/// before TLS and token; where all places are taken, the oldest connection of the address that has
-/// most of them makes room. So whoever holds connections open takes them from himself.
+/// Answers on a bound socket, in threads that end with the process. One thread accepts, before TLS
+/// and token; if all places are taken, the oldest connection of the address with most of them is
+/// closed. So a client that holds connections open blocks only itself.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -48,7 +47,7 @@ pub fn serve(listener: TcpListener, shared: &SharedMetrics, terms: &Terms) -> io
         thread().spawn(move || {
             while let Some((socket, _place)) = next(&accepted) {
                 let answer_place = || answers.take(&socket);
-                // Whoever went away needs no answer.
+                // A closed connection needs no answer.
                 let _ = socket
                     .try_clone()
                     .and_then(|socket| Wire::new(socket, terms.tls.as_ref(), PATIENCE))
@@ -67,14 +66,14 @@ pub fn serve(listener: TcpListener, shared: &SharedMetrics, terms: &Terms) -> io
     Ok(())
 }
 
-/// A connection and its place, which is free again when it is dropped.
+/// A connection and its place, which is freed on drop.
 type Admitted = (TcpStream, Place);
 
 fn next(accepted: &Mutex<Receiver<Admitted>>) -> Option<Admitted> {
     accepted.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
-/// Hands a connection to a thread, as soon as one is free: another had to go for it if need be.
+/// Passes a connection to a thread as soon as one is free; another was closed for it if necessary.
 fn admit(socket: TcpStream, connections: &Places, hand_over: &SyncSender<Admitted>) {
     let Some(place) = connections.take(&socket) else { return };
     let mut admitted = (socket, place);
@@ -88,18 +87,18 @@ fn admit(socket: TcpStream, connections: &Places, hand_over: &SyncSender<Admitte
     }
 }
 
-/// So many places for connections.
+/// This many places for connections.
 #[derive(Clone)]
 struct Places(Arc<Mutex<Taken>>);
 
 struct Taken {
     most: usize,
     next: u64,
-    /// By age: number, whose, and the connection, to be ended.
+    /// By age: number, address, and the connection, to close it.
     by_age: Vec<(u64, IpAddr, TcpStream)>,
 }
 
-/// A place that is taken.
+/// An occupied place.
 struct Place(Places, u64);
 
 impl Places {
@@ -107,7 +106,7 @@ impl Places {
         Places(Arc::new(Mutex::new(Taken { most, next: 0, by_age: Vec::new() })))
     }
 
-    /// Takes a place for a connection; `None` if that is gone already.
+    /// Takes a place for a connection; `None` if it is closed already.
     fn take(&self, socket: &TcpStream) -> Option<Place> {
         self.take_for(socket.peer_addr().ok()?.ip(), socket)
     }
@@ -117,7 +116,7 @@ impl Places {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.by_age.len() >= taken.most {
             let held = |of: &IpAddr| taken.by_age.iter().filter(|(_, by, _)| by == of).count();
-            // Of equals the oldest: `max_by_key` takes the last.
+            // The oldest of equals: `max_by_key` returns the last.
             let oldest = taken.by_age.iter().rev().max_by_key(|(_, by, _)| held(by));
             if let Some(number) = oldest.map(|(number, ..)| *number) {
                 let at = taken.by_age.iter().position(|(other, ..)| *other == number)?;
@@ -194,7 +193,7 @@ fn answer(
     wire.end()
 }
 
-/// In a time that does not show where they differ.
+/// In constant time, which does not show where they differ.
 fn is_same(token: &[u8], shown: &[u8]) -> bool {
     let differ = token.iter().zip(shown).fold(0, |known, (a, b)| known | (a ^ b));
     token.len() == shown.len() && differ == 0
@@ -253,12 +252,12 @@ mod tests {
             text.contains(" 503 ") && text.contains("cannot write to the store: full"),
             "{text}"
         );
-        // Both say the same at any moment.
+        // Both are consistent at any time.
         let text = ask(address, "GET /metrics HTTP/1.1\r\n\r\n");
         assert!(text.contains("\niowhy_store_failing 1\n"), "{text}");
     }
 
-    /// Idle connections, those that drip a request, and those that do not read their answer.
+    /// Idle connections, those that send a request slowly, and those that do not read the answer.
     #[test]
     fn whoever_holds_connections_open_does_not_delay_the_others() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -280,7 +279,7 @@ mod tests {
             let lingering: Vec<TcpStream> = (0..held)
                 .map(|_| {
                     let mut stream = TcpStream::connect(address).expect("it listens");
-                    // One that made room for another is gone.
+                    // One that was closed for another is gone.
                     let _ = stream.write_all(request.as_bytes());
                     stream
                 })
@@ -288,8 +287,8 @@ mod tests {
             let begun = std::time::Instant::now();
             let text = ask(address, "GET /metrics HTTP/1.1\r\n\r\n");
             assert!(text.ends_with("iowhy_seconds_total 1\n"), "{text}");
-            // A scrape's patience is 10 s; the bar is far below that of one connection, but for the
-            // work of answering those that asked before.
+            // A scrape times out after 10 s; the bar is far below the limit of one connection,
+            // apart from answering earlier ones.
             let took = begun.elapsed();
             let work = if request.ends_with("\r\n\r\n") { alone * held } else { Duration::ZERO };
             assert!(
@@ -326,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_show_the_token_is_told_nothing() {
+    fn without_the_token_nothing_is_served() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let shared = SharedMetrics::default();

@@ -1,5 +1,4 @@
-//! Every metric of the recorder, once: what is served, what is pushed, and what docs/MANUAL.md
-//! lists.
+//! The list of all metrics, for serving, pushing, and docs/MANUAL.md.
 
 use iowhy_model::Histogram;
 
@@ -7,27 +6,27 @@ use super::{Counters, Figures, Own};
 
 /// A metric.
 pub struct Metric {
-    /// The name, as Prometheus has it: with its unit, and `_total` after a counter's.
+    /// The name in Prometheus: with its unit, and `_total` for a counter.
     pub name: &'static str,
-    /// How its values go on.
+    /// Its type.
     pub kind: Kind,
-    /// What they are in.
+    /// The unit.
     pub unit: Unit,
     /// The names of its labels.
     pub labels: &'static [&'static str],
-    /// What it is, in a sentence.
+    /// Its description, a sentence.
     pub help: &'static str,
     from: From,
 }
 
-/// How the values of a metric go on.
+/// The type of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// They only grow.
+    /// Values that only grow.
     Counter,
-    /// They rise and fall.
+    /// Values that rise and fall.
     Gauge,
-    /// They are counts of latencies, which only grow.
+    /// Counts of latencies, which only grow.
     Histogram,
 }
 
@@ -43,7 +42,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// How Prometheus has it in a name.
+    /// Its suffix in Prometheus.
     pub fn suffix(self) -> &'static str {
         match self {
             Unit::One => "",
@@ -52,7 +51,7 @@ impl Unit {
         }
     }
 
-    /// How OpenTelemetry has it (UCUM).
+    /// Its name in OpenTelemetry (UCUM).
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::One => "1",
@@ -103,11 +102,10 @@ impl Metric {
         }
     }
 
-    /// Its name as OpenTelemetry has it, without the unit: `iowhy.waited` of
-    /// `iowhy_waited_seconds_total`.
+    /// Its name in OpenTelemetry, without the unit: `iowhy.waited` of `iowhy_waited_seconds_total`.
     pub fn dotted(&self) -> String {
         let name = self.name.strip_suffix("_total").unwrap_or(self.name);
-        // `iowhy_bytes` is about nothing else.
+        // `iowhy_bytes` would have no name left.
         let bare = name.strip_suffix(self.unit.suffix()).filter(|bare| bare.contains('_'));
         bare.unwrap_or(name).replacen('_', ".", 1)
     }
@@ -356,7 +354,7 @@ mod tests {
     use super::super::Standing;
     use super::*;
 
-    /// Metrics of which each has a value.
+    /// Metrics with a value for each.
     fn figures() -> Figures {
         let mut figures = Figures::default();
         let device = || "sda".to_string();

@@ -1,4 +1,4 @@
-//! A connection of the server: a socket on which nobody lingers, in clear text or under TLS.
+//! A connection of the server: a socket with a deadline, in clear text or with TLS.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -13,14 +13,14 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::messages::HintedError;
 
-/// A socket whose reads and writes end at a moment, however slowly the other side goes on.
+/// A socket whose reads and writes end at a deadline, however slow the other side is.
 pub struct DeadlineStream {
     socket: TcpStream,
     until: Instant,
 }
 
 impl DeadlineStream {
-    /// For so long.
+    /// A deadline after this time.
     pub fn new(socket: TcpStream, patience: Duration) -> DeadlineStream {
         DeadlineStream { socket, until: Instant::now() + patience }
     }
@@ -53,8 +53,8 @@ impl Write for DeadlineStream {
     }
 }
 
-/// Does it again where a signal came between: a socket with a time limit answers so also when the
-/// process was stopped and goes on (signal(7)).
+/// Retries after EINTR: a socket with a time limit also returns it when the process was stopped and
+/// continued (signal(7)).
 fn again(mut attempt: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match attempt() {
@@ -66,17 +66,16 @@ fn again(mut attempt: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
 
 /// A connection.
 pub enum Wire {
-    /// As it is.
+    /// Clear text.
     Plain(DeadlineStream),
-    /// Under TLS; the handshake is made with the first byte that is read.
+    /// TLS; the handshake is done with the first byte read.
     Tls(Box<StreamOwned<ServerConnection, DeadlineStream>>),
 }
 
 impl Wire {
-    /// Of a socket that was accepted, for so long.
+    /// For an accepted socket, with this time limit.
     ///
-    /// # Errors
-    /// If TLS cannot be begun.
+    /// # Errors If TLS cannot be started.
     pub fn new(
         socket: TcpStream,
         tls: Option<&Arc<ServerConfig>>,
@@ -88,7 +87,7 @@ impl Wire {
         Ok(Wire::Tls(Box::new(StreamOwned::new(connection, timed))))
     }
 
-    /// From now on, for so long.
+    /// Restarts the time limit.
     pub fn for_another(&mut self, patience: Duration) {
         let timed = match self {
             Wire::Plain(timed) => timed,
@@ -97,7 +96,7 @@ impl Wire {
         timed.until = Instant::now() + patience;
     }
 
-    /// Says that all was written.
+    /// Ends the output.
     ///
     /// # Errors
     /// If the other side is gone.

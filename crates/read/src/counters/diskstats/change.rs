@@ -11,7 +11,7 @@ use super::{Counters, Counts};
 pub enum Change {
     /// Counters rose.
     Rose(Delta),
-    /// Counters rose, one or more of them past 2^32; the delta is right all the same.
+    /// Counters rose, one or more of them past 2^32; the delta is still right.
     Wrapped(Delta),
     /// A counter fell and no wrap explains it: the later reading is a new baseline.
     Reset,
@@ -77,8 +77,7 @@ impl Delta {
         sum(self.data().map(|counts| counts.ios))
     }
 
-    /// What completed, counted, with the mean wait of each operation: what is left of a delta
-    /// without a length.
+    /// Counts of completions and the mean wait of each operation, for a delta without a length.
     pub fn distributions(&self, device: DeviceId) -> Vec<Distribution> {
         let counted = self.counts.iter().filter_map(|(op, counts)| {
             let mean_ns = mean_ns(counts.ms?, counts.ios)?;
@@ -140,8 +139,8 @@ fn mean_ns(ms: u64, ios: u64) -> Option<f64> {
     (ios > 0).then(|| ms as f64 * 1e6 / ios as f64)
 }
 
-/// sysstat's own test for a device that went and came back: fewer I/Os in all, and no sector
-/// counter that held. A changed number shows it at once.
+/// sysstat's own test for a device that was removed and added again: fewer I/Os in total, and no
+/// sector counter that did not decrease. A changed number shows it at once.
 fn is_replaced(earlier: &Counters, later: &Counters) -> bool {
     if earlier.number.zip(later.number).is_some_and(|(before, after)| before != after) {
         return true;
@@ -185,7 +184,7 @@ impl Unwrap {
             counts.push((op, self.counts(&before, &after)?));
         }
         let ios = sum(counts.iter().map(|(_, counts)| counts.ios));
-        // Whatever was in flight during the interval completed in it or still is.
+        // Requests in flight during the interval completed in it or are still in flight.
         let in_flight = ios.saturating_add(later.in_flight.unwrap_or(0)) as f64;
         Some(Delta {
             length: None,
@@ -212,8 +211,8 @@ impl Unwrap {
         self.rise(before, after, most).map(Some)
     }
 
-    /// The rise of a counter, past 2^32 if that makes it at most `most_per_ms` times the length
-    /// (and at most half the range, for a long length excuses anything).
+    /// The increase of a counter, past 2^32 if it is then at most `most_per_ms` times the length
+    /// (and at most half the range, because a long interval would allow anything).
     fn rise(&mut self, before: u64, after: u64, most_per_ms: f64) -> Option<u64> {
         if let Some(rise) = after.checked_sub(before) {
             return Some(rise);
@@ -275,7 +274,7 @@ mod tests {
         // The same step within one second would be 180 % busy.
         assert_eq!(between(&earlier, &later, Nanos::from_seconds(1.0)), Change::Reset);
         assert_eq!(change(&earlier, &later, None), Change::Reset);
-        // Busy time fell, I/Os went on: no wrap gives that.
+        // Busy time decreased while I/Os increased: no wrap does that.
         assert_eq!(between(&stat(9000, 9000, 50), &stat(100, 9100, 60), two), Change::Reset);
     }
 

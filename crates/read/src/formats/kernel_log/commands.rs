@@ -1,5 +1,5 @@
-//! Which lines are about one command: the kernel writes up to nine of a command that failed, and
-//! what it reports of each kind counts once.
+//! Groups the lines about one command: the kernel writes up to nine about a failed command, and
+//! each kind counts once.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use super::{ABORTS, FAILED};
 
 /// Commands that are open at once.
 const OPEN: usize = 256;
-/// Lines of one command follow each other within this time, s: they are printed in one go (a
+/// Lines of one command follow each other within this time, s: they are printed together (a
 /// choice).
 const APART_S: f64 = 1.0;
 
-/// What the kernel does about a command that it gave up is over within this time, s: it waits 30 s
-/// for a reset, and as long for what follows (drivers/scsi/scsi_error.c; the factor is a choice).
+/// The kernel's recovery from a timed-out command is over within this time, s: it waits 30 s for a
+/// reset, and as long for what follows (drivers/scsi/scsi_error.c; the factor is a choice).
 const RECOVERS_S: f64 = 60.0;
 
-/// Log events that wait for the rest of what is reported of their command.
+/// Log events that wait for further lines of their command.
 #[derive(Default)]
 pub(super) struct Commands {
     open: Vec<Command>,
-    /// The log event that a port froze, until it is known whether a command shows the same.
+    /// The event of a frozen port, until it is known whether a command reports the same.
     frozen: Option<LogEvent>,
     /// Of each disk or port the last command that failed, and when.
     last: BTreeMap<String, (Option<CommandKind>, Option<f64>)>,
 }
 
-/// A log event, whom it names, and where it stands.
+/// A log event, its device, and its line.
 pub(super) struct LogEvent {
     pub(super) kind: MessageKind,
     pub(super) name: String,
@@ -44,13 +44,13 @@ struct Command {
     /// Kinds of lines that were read.
     parts: Vec<Part>,
     log_events: Vec<LogEvent>,
-    /// What it was to do.
+    /// Its purpose.
     kind: Option<CommandKind>,
     /// The line that names it.
     which: String,
 }
 
-/// What a line reports of a command, in the order in which lines are printed.
+/// What a line reports about a command, in the order of printing.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     /// It failed, or is aborted.
@@ -79,7 +79,7 @@ fn part(message: &str) -> Option<Part> {
         Logger::Scsi if begins("Add. Sense:") || begins("Additional sense:") => {
             Part::AdditionalSense
         }
-        // On a line of its own it begins as no driver's messages do.
+        // On a line of its own it begins unlike any driver's message.
         Logger::Scsi | Logger::Other if begins("CDB: ") || begins("cdb[0]=") => Part::Which,
         Logger::Ata if begins("failed command: ") => Part::Failed,
         Logger::Ata if begins("cmd ") => Part::Which,
@@ -103,8 +103,7 @@ pub(super) fn is_of_a_request(message: &str) -> bool {
 }
 
 impl Commands {
-    /// Takes a line about a disk or port, with what it complains of. Gives the log events that are
-    /// complete.
+    /// Adds a line about a disk or port, with its event. Returns the complete log events.
     pub(super) fn take(
         &mut self,
         whose: &str,
@@ -149,7 +148,7 @@ impl Commands {
         done
     }
 
-    /// Gives what still waits.
+    /// Returns the waiting events.
     pub(super) fn finish(&mut self) -> Vec<LogEvent> {
         let mut done = Vec::new();
         for known in std::mem::take(&mut self.open) {
@@ -242,8 +241,8 @@ impl Command {
         match self.log_events.iter_mut().find(|known| known.kind == log_event.kind) {
             Some(known) => {
                 let sector = known.message.sector.or(log_event.message.sector);
-                // How it ended says more than that it failed, and why more than that it was
-                // refused.
+                // The result is more specific than the failure, and the reason more specific than
+                // the refusal.
                 let why = part == Part::AdditionalSense && log_event.kind == MessageKind::Refused;
                 if why || log_event.message.is_outcome() {
                     *known = log_event;
@@ -254,21 +253,20 @@ impl Command {
         }
     }
 
-    /// What it comes to.
+    /// The resulting event.
     fn log_events(mut self) -> Vec<LogEvent> {
         if self.kind == Some(CommandKind::Query) {
-            // What is wrong with a link or a surface is, whatever was asked.
-            let mut reported = false;
+            // Link and medium errors count for any command.
+            let mut was_given_up = false;
             self.log_events.retain_mut(|known| {
                 if !GAVE_UP.contains(&known.kind) {
                     return true;
                 }
                 known.kind = MessageKind::Query;
-                !std::mem::replace(&mut reported, true)
+                !std::mem::replace(&mut was_given_up, true)
             });
         }
-        // What programs ask of a drive that it does not know (pages of a log, SMART) is not a
-        // fault.
+        // Unsupported queries (log pages, SMART) are not a fault.
         if self.kind == Some(CommandKind::Query) {
             self.log_events.retain(|known| known.kind != MessageKind::Refused);
         }
@@ -278,11 +276,11 @@ impl Command {
             let repeats = [MessageKind::IoError, MessageKind::Command];
             self.log_events.retain(|known| !repeats.contains(&known.kind));
         }
-        // What the drive reports of itself comes back as a request that failed.
+        // What the drive reports about itself also appears as a failed request.
         if self.log_events.iter().any(|known| known.kind == MessageKind::Hardware) {
             self.log_events.retain(|known| known.kind != MessageKind::IoError);
         }
-        // Why it failed says more than that it did.
+        // The reason is more specific than the failure.
         if self.log_events.iter().any(|known| known.kind != MessageKind::Command) {
             self.log_events.retain(|known| known.kind != MessageKind::Command);
         }

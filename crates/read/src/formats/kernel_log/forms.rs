@@ -1,8 +1,8 @@
-//! Messages of a known kind: which driver logs them, and what they say at which place.
+//! Messages of a known kind, by driver and position of the words.
 //!
-//! Names that users choose stand in this log as well: of devices, control groups, programs, files,
-//! volumes. So a message is recognised by how its driver begins it and by the words that follow
-//! there; words anywhere else in it are somebody's name.
+//! The log also contains names chosen by users: of devices, control groups, programs, files,
+//! volumes. So a message is recognised by its driver's prefix and the words that follow there;
+//! words anywhere else may be a name.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use super::address::{is_pci, peripheral};
 use super::names;
 use crate::integer;
 
-/// Who logs a message, by how it begins.
+/// The logger of a message, by its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Logger {
     /// `aacraid: `, `aacraid 0000:05:00.0: `.
@@ -603,8 +603,8 @@ pub(super) fn of_ide(message: &str) -> Option<(&str, &str)> {
 /// `sdb1` and what follows it of `sdb1: rw=0, want=4996184, limit=4996183`, the second line of what
 /// the block layer reports of a request beyond the end of a device.
 pub(super) fn of_bad_sector(message: &str) -> Option<(&str, &str)> {
-    let reported = message.split_once(": ")?;
-    Some(reported).filter(|(name, body)| body.starts_with("rw=") && super::is_disk(name))
+    let parts = message.split_once(": ")?;
+    Some(parts).filter(|(name, body)| body.starts_with("rw=") && super::is_disk(name))
 }
 
 /// The disk that a message of the SCSI layer names behind its address: `sd 4:0:0:0: [sdb] ...`.
@@ -627,14 +627,14 @@ pub(super) fn of_scsi(message: &str) -> Option<&str> {
 
 impl KnownMessage {
     fn fits(&self, logger: Logger, body: &str) -> bool {
-        // Few rows are of a logger, which is faster to see than how a message begins.
+        // Checking the logger first is faster: few rows belong to each.
         if !self.loggers.contains(&logger) {
             return false;
         }
         let Some((first, others)) = self.words.split_first() else { return false };
         let Some(mut rest) = body.strip_prefix(first) else { return false };
         others.iter().all(|word| match rest.split_once(word) {
-            // Drivers print neither between their words; names that others chose stand after them.
+            // Drivers print neither between their words; user-chosen names come after them.
             Some((between, after)) if !between.contains(['=', '"']) => {
                 rest = after;
                 true
@@ -727,9 +727,9 @@ impl Dictionary<'_> {
         // `+scsi:4:0:0:0` is what stands behind the driver's name; others are numbers.
         let name = self.device.strip_prefix('+').and_then(|device| device.split_once(':'));
         let begins = name.is_none_or(|(_, name)| {
-            let reported = message.split_once(' ').map(|(_, rest)| rest);
-            reported
-                .and_then(|reported| reported.strip_prefix(name))
+            let after_first_word = message.split_once(' ').map(|(_, rest)| rest);
+            after_first_word
+                .and_then(|after_first_word| after_first_word.strip_prefix(name))
                 .is_some_and(|rest| rest.starts_with(':'))
         });
         begins && logger.subsystems().contains(&self.subsystem)
@@ -884,9 +884,9 @@ pub(super) fn is_of_a_driver(message: &str) -> bool {
 /// than`. A name has 15 bytes at most.
 fn is_of_a_hung_task(message: &str) -> bool {
     const LONGEST: usize = 15 + 1 + 8;
-    let reported =
+    let hung_task =
         message.strip_prefix("INFO: task ").and_then(|rest| rest.rsplit_once(" blocked "));
-    reported.is_some_and(|(task, rest)| {
+    hung_task.is_some_and(|(task, rest)| {
         let number = task.rsplit(':').next().and_then(integer);
         let waits =
             rest.split_once("for more than ").and_then(|(_, rest)| rest.split_once(" seconds"));
@@ -926,8 +926,8 @@ fn of_a_port(logger: Logger, body: &str) -> Option<MessageKind> {
     const LINK: u32 = 1 << 8 | 1 << 19 | 1 << 21 | 1 << 22;
     /// The PHY's readiness changed, COMWAKE, and another device than before.
     const PHY: u32 = 1 << 16 | 1 << 18 | 1 << 26;
-    let reported = body.strip_prefix("exception Emask ").filter(|_| logger == L::Ata)?;
-    let (_, register) = reported.split_once(" SErr 0x")?;
+    let exception = body.strip_prefix("exception Emask ").filter(|_| logger == L::Ata)?;
+    let (_, register) = exception.split_once(" SErr 0x")?;
     let bits = u32::from_str_radix(register.split_whitespace().next()?, 16).ok()?;
     match bits {
         _ if bits & LINK != 0 => Some(MessageKind::Link),
@@ -999,7 +999,7 @@ mod tests {
     }
 
     #[test]
-    fn words_alone_tell_who_is_blamed() {
+    fn words_alone_decide_what_is_blamed() {
         let blamed = |kind| match kind {
             K::Medium | K::Hardware => "surface",
             K::Timeout | K::Controller | K::Offline | K::Link | K::Phy | K::Path => "no answer",

@@ -33,7 +33,7 @@ pub struct CountRow {
     pub kernel: u64,
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Debug)]
 pub struct Count {
     /// Both sides, for each operation that happened.

@@ -15,7 +15,7 @@ const WATCH: &str = "12s";
 pub fn judged(begins: &str) -> io::Result<Vec<Value>> {
     let device = find(begins)?;
     let path = format!("/dev/{device}");
-    let reported = verdict_of(&[&device], WATCH, |over| load::read_on(&path, over))?;
+    let verdict_json = verdict_of(&[&device], WATCH, |over| load::read_on(&path, over))?;
     let of = |what: &str| {
         let read = fs::read_to_string(format!("/sys/block/{device}/{what}"));
         read.unwrap_or_default().trim().to_string()
@@ -27,10 +27,10 @@ pub fn judged(begins: &str) -> io::Result<Vec<Value>> {
     } else {
         &["device.retry", "device.periodic-delay", "device.slow"]
     };
-    let verdict = reported["verdict"].as_str().unwrap_or("none");
+    let verdict = verdict_json["verdict"].as_str().unwrap_or("none");
     Ok(vec![json!({
         "disk": device, "rotational": of("queue/rotational"), "expected": expected,
-        "verdict": verdict, "confidence": reported["confidence"], "sentence": reported["sentence"],
+        "verdict": verdict, "confidence": verdict_json["confidence"], "sentence": verdict_json["sentence"],
         "right": expected.contains(&verdict),
     })])
 }

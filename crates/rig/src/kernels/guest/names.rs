@@ -123,8 +123,8 @@ impl Array {
 
     fn tell(&self, file: &str, text: &str) -> io::Result<()> {
         let path = format!("/sys/block/{}/md/{file}", self.0);
-        let reported = |error: io::Error| io::Error::other(format!("`{text}` to {path}: {error}"));
-        fs::write(&path, text).map_err(reported)
+        let with_path = |error: io::Error| io::Error::other(format!("`{text}` to {path}: {error}"));
+        fs::write(&path, text).map_err(with_path)
     }
 }
 

@@ -41,15 +41,15 @@ pub fn linear() -> io::Result<Vec<Value>> {
     let below = Device::named("nullb0")?;
     let mapped = MapperDevice::new("line", SECTORS, "linear", &format!("{} 0", number(&below)))?;
     let line = Device::named(&mapped.device)?;
-    let mut reported = Vec::new();
+    let mut results = Vec::new();
     for mode in [TraceMode::Events, TraceMode::Histograms] {
         for (op, depth) in [(Op::Read, 16), (Op::Write, 4)] {
             let load = Load { op, bytes: 4096, depth, number: 1000 };
             let counted = count(&line, mode, || load.run(&line.path))?;
-            reported.extend(lines(&counted, mode, &format!("bios, {depth} deep")));
+            results.extend(lines(&counted, mode, &format!("bios, {depth} deep")));
         }
     }
-    Ok(reported)
+    Ok(results)
 }
 
 /// A device of dm-flakey: of every two seconds it fails everything for one.
@@ -73,13 +73,13 @@ pub fn flakey() -> io::Result<Vec<Value>> {
         }
         Ok(())
     })?;
-    let mut reported = lines(&counted, TraceMode::Events, "40 reads");
-    reported.push(json!({
+    let mut results = lines(&counted, TraceMode::Events, "40 reads");
+    results.push(json!({
         "expected": "10 to 30 of 40 reads fail, and the disk below is not blamed",
         "failed": failed, "verdict": message["verdict"], "sentence": message["sentence"],
         "right": (10..=30).contains(&failed) && !blames(&message, "nullb0"),
     }));
-    Ok(reported)
+    Ok(results)
 }
 
 /// A mirror of two, one of them slow: a write is as slow as the slower.
@@ -106,7 +106,7 @@ pub fn io_max() -> io::Result<Vec<Value>> {
     let own = std::process::id().to_string();
     let enter = || fs::write(format!("{ROOT}/slow/cgroup.procs"), &own);
     let load = Load { op: Op::Read, bytes: 4096, depth: 1, number: 60 };
-    let reported = above(&["nullb0"], &below, load, 1e3 / LIMIT as f64 * 0.9, "cap.cgroup", enter);
+    let results = above(&["nullb0"], &below, load, 1e3 / LIMIT as f64 * 0.9, "cap.cgroup", enter);
     // As `grep -r .` prints a group's files: samples for the reader of them.
     let files = ["io.stat", "io.max", "io.pressure"].into_iter().flat_map(|name| {
         let path = format!("{ROOT}/slow/{name}");
@@ -115,7 +115,7 @@ pub fn io_max() -> io::Result<Vec<Value>> {
     });
     let files: Vec<String> = files.collect();
     fs::write(format!("{ROOT}/cgroup.procs"), &own)?;
-    Ok(reported?.into_iter().chain([json!({ "files": files })]).collect())
+    Ok(results?.into_iter().chain([json!({ "files": files })]).collect())
 }
 
 /// A load on the first device, above a fast disk: the program waits for `least` ms, the disk takes
@@ -145,9 +145,9 @@ fn above(
         Ok(())
     })?;
     let waited = took.as_secs_f64() * 1e3 / f64::from(load.number);
-    let mut reported = lines(&counted, TraceMode::Events, "through what is above");
-    reported.push(judgement(&counted, (waited, least), &message, expected, &name));
-    Ok(reported)
+    let mut results = lines(&counted, TraceMode::Events, "through what is above");
+    results.push(judgement(&counted, (waited, least), &message, expected, &name));
+    Ok(results)
 }
 
 fn judgement(

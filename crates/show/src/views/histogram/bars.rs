@@ -11,7 +11,7 @@ use crate::words::{count, share};
 /// The percentiles that are shown.
 pub const QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
-/// Rows of one histogram unless all are asked for.
+/// Rows of one histogram shown by default.
 const MOST: usize = 40;
 /// Narrower canvas leaves out the shares.
 const SHARES: usize = 60;
@@ -129,7 +129,7 @@ fn told_empty(canvas: &mut Canvas, label: &str, run: usize) -> io::Result<()> {
     canvas.line(&Line::new().with(&text, Tone::Faint))
 }
 
-/// What the bars stand for: counts, or counts per octave where rows are parts of octaves.
+/// What the bars show: counts, or counts per octave if rows are parts of octaves.
 fn heights(rows: &Histogram) -> Vec<f64> {
     let parts = scale::parts_of_octaves(rows.edges());
     let width = |row| if parts { scale::width_in_octaves(rows.edges(), row) } else { 1.0 };

@@ -33,7 +33,7 @@ const EVIDENCE: usize = 60;
 /// Devices with a picture; the rest has its row in the table of histograms.
 const PICTURES: usize = 16;
 
-/// Who is to blame and for what, in a line.
+/// The blame and its reason in a line.
 pub fn title(report: &Report, finding: &Finding) -> String {
     let headline = blame_headline(finding);
     let table = NameTable::of(&report.recording);
@@ -106,11 +106,11 @@ fn waits(one: &Requester, owners: &OwnerNames) -> Option<String> {
 /// What is to be done about a finding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ToDo {
-    /// It is sure, explains enough and is felt.
+    /// It is certain, explains enough and is noticeable.
     ActOn,
     /// It accuses and is less sure, or explains little.
     LookAt,
-    /// It accuses nobody, follows from another one, or is felt by nobody.
+    /// It accuses nothing, is explained by another one, or is unnoticed.
     Note,
 }
 
@@ -430,7 +430,7 @@ pub fn who(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Where it all comes from, and what is missing.
+/// The inputs, and what is missing.
 pub fn inputs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,

@@ -136,7 +136,7 @@ fn headline_name(canvas: &Canvas, report: &Report, finding: &Finding, table: &Na
     }
 }
 
-/// Who is to blame, the device, how severe, and the verdict's name.
+/// The blame, the device, the severity, and the verdict's name.
 fn headline(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
     let tone = words::tone(finding);
     let mut line = bar(canvas, tone).with(blame_headline(finding), TextStyle::strong(tone));
@@ -181,7 +181,7 @@ fn bar(canvas: &Canvas, tone: Tone) -> Line {
     Line::new().with(if canvas.style.unicode { "▌ " } else { "| " }, tone)
 }
 
-/// What it costs: the numbers that the severity follows from.
+/// The impact: the numbers that determine the severity.
 fn cost(canvas: &Canvas, finding: &Finding) -> Block {
     let text = match &finding.impact {
         Some(known) => impact(known),
@@ -193,7 +193,7 @@ fn cost(canvas: &Canvas, finding: &Finding) -> Block {
     labelled(canvas, "impact", &text, 1)
 }
 
-/// How sure it is; an answer that is not a probability has no percentage.
+/// The confidence; an answer that is not a probability has no percentage.
 fn confidence(canvas: &Canvas, finding: &Finding) -> Block {
     if !finding.is_probability() {
         return Block::none();
@@ -259,11 +259,11 @@ fn decides(canvas: &Canvas, finding: &Finding) -> Block {
             some.push(one);
         }
     }
-    // What an engineer repeats to a colleague comes before the statistic.
+    // The plain fact comes before the statistic.
     some.sort_by_key(|one| !plain(one));
     let name = if finding.is_probability() { "because" } else { "seen" };
     let mut lines = Vec::new();
-    // What the sentence begins with is its evidence as well.
+    // The subject of the sentence is evidence as well.
     let reported = |one: &Observation| finding.evidence.first() == Some(&one.evidence);
     let untold: Vec<&Observation> = finding.seen.iter().filter(|one| !reported(one)).collect();
     if !untold.is_empty() {
