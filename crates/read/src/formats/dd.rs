@@ -300,7 +300,8 @@ impl Dd {
         (self.pending.is_none() && bytes > 0.0).then_some(CopyResult { bytes, seconds })
     }
 
-    /// What `time` reports of a copy and the `sync` behind it: the copy with its data on the medium.
+    /// What `time` reports of a copy and the `sync` behind it: the copy with its data on the
+    /// medium.
     fn with_the_sync(&self, line: &str) -> Option<(Command, CopyResult)> {
         let seconds = timed(line)?;
         let (command, done) = (self.command.as_ref()?, self.pending?);
