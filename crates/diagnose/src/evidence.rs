@@ -3,6 +3,7 @@
 
 pub mod adapters;
 pub mod arrays;
+pub mod askers;
 pub mod builder;
 pub mod busy_runs;
 pub mod busy_threads;

@@ -522,3 +522,318 @@ fn a_test_of_memory_or_of_calls_is_not_one_of_a_disk() {
     let beside = small("/srv/a", 4.0) + &million("", 90.0);
     assert!(sure_of(&[&beside]) < 0.1, "{beside}");
 }
+
+#[test]
+fn background_work_that_stands_still_or_is_past_its_end_competes_with_nothing() {
+    let mdstat = |at: u64, speed: u64| {
+        format!(
+            "Personalities : [raid6] [raid5] [raid4]\nmd7 : active raid5 sdc1[0] sdd1[1] sde1[3]\n      \
+             7813770240 blocks super 1.2 level 5, 512k chunk, algorithm 2 [3/3] [UUU]\n      \
+             [==>..................]  reshape = 12.4% ({at}/3906885120) finish=900.1min \
+             speed={speed}K/sec\n\nunused devices: <none>\n"
+        )
+    };
+    let stuck = judged(&[&mdstat(484_453_123, 9120), &mdstat(484_453_123, 31)]);
+    assert!(sure(&stuck, Verdict::LayerAbove) > 0.6, "{stuck:#?}");
+    assert!(sure(&stuck, Verdict::LoadRebuild) <= 0.0, "{stuck:#?}");
+    // It goes on, and the same text pasted twice.
+    for (at, speed) in [(484_461_315, 9118), (484_453_123, 9120)] {
+        let goes_on = judged(&[&mdstat(484_453_123, 9120), &mdstat(at, speed)]);
+        assert!(sure(&goes_on, Verdict::LayerAbove) <= 0.0, "{goes_on:#?}");
+        assert!(sure(&goes_on, Verdict::LoadRebuild) > 0.6, "{goes_on:#?}");
+    }
+    let scrub = |left: &str| {
+        format!(
+            "UUID:             5f021a03-1111-4222-8333-444455556666\nScrub started:    Sat Mar  7 \
+             01:10:09 2026\nStatus:           running\nDuration:         4:10:12\nTime left:        \
+             {left}\nTotal to scrub:   1.20TiB\nBytes scrubbed:   1.21TiB\nRate:             \
+             84.10MiB/s\nError summary:    no errors found\n"
+        )
+    };
+    let absurd = judged(&[&scrub("30124511:10:02")]);
+    assert!(sure(&absurd, Verdict::ReportInconsistent) > 0.6, "{absurd:#?}");
+    assert!(sure(&absurd, Verdict::LoadRebuild) <= 0.0, "{absurd:#?}");
+    let long = judged(&[&scrub("31:10:02")]);
+    assert!(sure(&long, Verdict::ReportInconsistent) <= 0.0, "{long:#?}");
+    assert!(sure(&long, Verdict::LoadRebuild) > 0.6, "{long:#?}");
+}
+
+#[test]
+fn disks_of_one_virtual_machine_that_are_slow_alike_are_not_accused_each() {
+    let row = |disk: &str, writes: f64, wait_ms: f64, busy: f64| {
+        let size_kb = writes * 560.0;
+        format!(
+            "{disk}   0.00 1.00 0.00 {writes:.2} 0.00 {size_kb:.2} 1120.00 {:.2} {wait_ms:.2} 0.00 \
+             {wait_ms:.2} {:.2} {busy:.2}\n",
+            writes * wait_ms / 1e3,
+            busy * 10.0 / writes
+        )
+    };
+    let heading = "Device:  rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz avgqu-sz await r_await w_await \
+                   svctm %util\n";
+    let listing = |first: &str, wait_ms: f64, busy: f64| {
+        let report = |writes: f64| {
+            heading.to_string()
+                + &row(&format!("{first}a"), writes, wait_ms, busy)
+                + &row(&format!("{first}b"), 26.0, 4100.0, 100.0)
+        };
+        format!("{}\n{}\n{}", report(24.0), report(25.0), report(23.0))
+    };
+    let alike = judged(&[&listing("vd", 4300.0, 100.0)]);
+    assert!(sure(&alike, Verdict::DeviceSlow) < 0.6, "{alike:#?}");
+    let one = judged(&[&listing("vd", 9.0, 12.0)]);
+    assert!(sure(&one, Verdict::DeviceSlow) > 0.6, "{one:#?}");
+}
+
+#[test]
+fn a_machine_that_reads_its_own_pages_again_with_swap_and_without() {
+    let top = |free: u32, cached: u32| {
+        format!(
+            "top - 10:01:02 up 3 days,  1:02,  2 users,  load average: 9.11, 7.02, 3.40\nTasks: 140 \
+             total,   1 running, 139 sleeping,   0 stopped,   0 zombie\nCpu(s):  2.0%us,  5.0%sy,  \
+             0.0%ni,  1.0%id, 92.0%wa,  0.0%hi,  0.0%si,  0.0%st\nMem:   2048000k total,  1990000k \
+             used,   {free}k free,      210k buffers\nSwap:        0k total,        0k used,        0k \
+             free,    {cached}k cached\n"
+        )
+    };
+    let vmstat = |swpd: u32, cache: u32, si: u32, bi: u32, bo: u32| {
+        let row = format!(
+            " 0 14 {swpd}   9100    200  {cache}  {si}  {si} {bi} {bo} 1200 2400  1 9  0 90\n"
+        );
+        format!(
+            "procs -----------memory---------- ---swap-- -----io---- -system-- ----cpu----\n r  b   \
+             swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa\n{}",
+            row.repeat(6)
+        )
+    };
+    let says = |texts: &[String]| {
+        let text = texts.concat();
+        sure(&judged(&[&text]), Verdict::LayerMemory)
+    };
+    let no_swap = vmstat(0, 61_000, 0, 44_000, 12);
+    assert!(says(&[top(21_000, 61_000), no_swap.clone()]) > 0.6);
+    // A cache that holds something, and a program that writes as much as it reads.
+    assert!(says(&[top(21_000, 700_000), no_swap]) < 0.3);
+    assert!(says(&[top(21_000, 61_000), vmstat(0, 61_000, 0, 44_000, 40_000)]) < 0.3);
+    assert!(says(&[vmstat(190_000, 31_000, 700, 1500, 900)]) > 0.6);
+    // Swapped out long ago, and reads that are of files.
+    assert!(says(&[vmstat(190_000, 31_000, 20, 15_000, 90)]) < 0.3);
+    assert!(says(&[vmstat(9000, 31_000, 700, 1500, 900)]) < 0.3);
+}
+
+#[test]
+fn processors_without_time_left_are_told_from_those_that_wait_for_io() {
+    let vmstat = |runnable: u32, moved: u32, shares: &str| {
+        let head = "procs -----------memory---------- ---swap-- -----io---- -system-- ----cpu----\n r  \
+                    b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa\n";
+        let idle =
+            " 0  0      0  80200   3100 161000    0    0     0    12  300  400  3  2 95  0\n";
+        let busy = format!(
+            " {runnable}  1      0   2400   3100 241000    0    0  {moved} 900 700 60 {shares}\n"
+        );
+        format!("{head}{}{}", idle.repeat(5), busy.repeat(4))
+    };
+    let says = |text: String| {
+        let findings = judged(&[&text]);
+        (sure(&findings, Verdict::LayerCpu), findings)
+    };
+    let (used_up, findings) = says(vmstat(9, 24_000, "18 78  0  4"));
+    assert!(used_up > 0.6, "{findings:#?}");
+    for shares in ["8 20  0 72", "18 40 40  2"] {
+        let (waits, findings) = says(vmstat(9, 24_000, shares));
+        assert!(waits <= 0.0, "{findings:#?}");
+    }
+    // One program at work, and little moved.
+    assert!(says(vmstat(1, 24_000, "18 78  0  4")).0 <= 0.0);
+    assert!(says(vmstat(9, 2000, "18 78  0  4")).0 <= 0.0);
+}
+
+#[test]
+fn programs_that_take_what_the_disks_move_and_wait_for_it() {
+    let iotop = |read: f64, share: f64, command: &str| {
+        format!(
+            "Total DISK READ :      {:.2} M/s | Total DISK WRITE :      4.00 K/s\nActual DISK READ:      \
+             {:.2} M/s | Actual DISK WRITE:      0.00 B/s\n  TID  PRIO  USER     DISK READ  DISK WRITE  \
+             SWAPIN     IO>    COMMAND\n 4711 be/4 root      {read:.2} M/s    0.00 B/s  0.00 % {share:.2} \
+             % {command}\n",
+            read * 1.1,
+            read * 1.1
+        )
+    };
+    let says = |text: &str| sure(&judged(&[text]), Verdict::LoadSaturated);
+    assert!(says(&iotop(96.0, 97.1, "tar cf /backup/all.tar /home")) > 0.6);
+    let little = says(&iotop(5.0, 97.1, "find / -xdev"));
+    assert!((0.3..0.6).contains(&little), "{little}");
+    assert!(says(&iotop(96.0, 31.0, "tar cf /backup/all.tar /home")) <= 0.0);
+    assert!(says(&iotop(96.0, 97.1, "[txg_sync]")) <= 0.0);
+}
+
+#[test]
+fn one_disk_that_did_better_in_the_same_test() {
+    let test = |seconds: f64| {
+        let rate = 210.0 / seconds;
+        format!(
+            "/dev/sdq:\n Timing buffered disk reads:  210 MB in  {seconds:.2} seconds =  {rate:.2} \
+             MB/sec\n\n"
+        )
+    };
+    let says = |seconds: &[f64]| {
+        let text: String = seconds.iter().map(|one| test(*one)).collect();
+        sure(&judged(&[&text]), Verdict::LayerAbove)
+    };
+    assert!((0.3..0.6).contains(&says(&[7.1, 3.01, 3.02])));
+    assert!(says(&[3.4, 3.01, 3.02]) <= 0.0);
+    // It varies by itself, and a cache.
+    assert!(says(&[7.1, 5.0, 3.6, 3.0]) <= 0.0);
+    assert!(says(&[30.0, 3.01]) <= 0.0);
+}
+
+#[test]
+fn a_drive_formatted_with_protection_is_not_a_drive_that_fails() {
+    let log = |what: &str| {
+        format!(
+            "Mar  3 18:52:01 box kernel: print_req_error: {what}, dev sdk, sector 5860533160\nMar  3 \
+             18:52:01 box kernel: print_req_error: {what}, dev sdk, sector 5860533160\n"
+        )
+    };
+    let protection = judged(&[&log("protection error")]);
+    assert!(sure(&protection, Verdict::LayerAbove) > 0.6, "{protection:#?}");
+    assert!(sure(&protection, Verdict::DeviceMedia) <= 0.0, "{protection:#?}");
+    let medium = judged(&[&log("critical medium error")]);
+    assert!(sure(&medium, Verdict::LayerAbove) <= 0.0, "{medium:#?}");
+}
+
+#[test]
+fn a_disk_on_usb_that_came_up_at_full_speed() {
+    let log = |speed: &str, storage: &str| {
+        format!(
+            "[ 4101.100000] usb 2-3: new {speed} USB device number 9 using ehci-pci\n[ 4101.200000] usb \
+             2-3: not running at top speed; connect to a high speed hub\n[ 4101.300000] {storage}\n[ \
+             4102.400000] sd 7:0:0:0: [sdf] Attached SCSI removable disk\n"
+        )
+    };
+    let disk = "usb-storage 2-3:1.0: USB Mass Storage device detected";
+    let slow = judged(&[&log("full-speed", disk)]);
+    assert!(sure(&slow, Verdict::DevicePath) > 0.6, "{slow:#?}");
+    let printer = judged(&[&log("full-speed", "usblp 2-3:1.0: usblp0: USB Bidirectional printer")]);
+    assert!(sure(&printer, Verdict::DevicePath) <= 0.0, "{printer:#?}");
+    let quick = log("high-speed", disk).replace("not running at top speed", "configured");
+    assert!(sure(&judged(&[&quick]), Verdict::DevicePath) <= 0.0);
+}
+
+#[test]
+fn writes_that_a_client_of_a_file_server_holds_back_among_many_reads() {
+    let report = |queue: f64| {
+        format!(
+            "filer:/export/b mounted on /mnt/b:\n\n           ops/s       rpc bklog\n         120.000 \
+             0.000\n\nread:              ops/s            kB/s           kB/op         retrans    avg RTT \
+             (ms)    avg exe (ms)  avg queue (ms)          errors\n                 118.000         472.000 \
+             4.000        0 (0.0%)           1.100           1.200           0.080        0 (0.0%)\nwrite: \
+             ops/s            kB/s           kB/op         retrans    avg RTT (ms)    avg exe (ms)  avg queue \
+             (ms)          errors\n                   2.000        1900.000         950.000        0 (0.0%) \
+             21.000         {:.3}         {queue:.3}        0 (0.0%)\n",
+            queue + 21.5
+        )
+    };
+    let says = |text: &str| sure(&judged(&[text]), Verdict::LayerAbove);
+    let since_mount = says(&report(640.0));
+    assert!((0.3..0.6).contains(&since_mount), "{since_mount}");
+    assert!(says(&[report(1.0), report(640.0)].concat()) > 0.6);
+    assert!(says(&[report(1.0), report(12.0)].concat()) <= 0.0);
+}
+
+#[test]
+fn a_flash_drive_that_counts_nothing_is_seen_so() {
+    let log = |errors: u32| {
+        format!(
+            "Smart Log for NVME device:nvme0n1 namespace-id:ffffffff\ncritical_warning : 0\n\
+             available_spare : 100%\navailable_spare_threshold : 10%\npercentage_used : 2%\n\
+             media_errors : {errors}\n"
+        )
+    };
+    let seen = |errors: u32| {
+        let findings = judged(&[&log(errors)]);
+        let mut seen = findings.iter().flat_map(|finding| &finding.seen);
+        seen.any(|one| one.would_mean.starts_with("no media error"))
+    };
+    assert!(seen(0));
+    assert!(!seen(7));
+}
+
+#[test]
+fn reads_that_were_alone_are_those_of_one_class() {
+    let ioping = |mean: &str, longest: &str| {
+        format!(
+            "--- /dev/sdz1 (device 240.0 GiB) ioping statistics ---\n440 requests completed in 3.0 s, 146 \
+             iops, 587.0 KiB/s\nmin/avg/max/mdev = 90 us / {mean} / {longest} / 6.1 ms\n"
+        )
+    };
+    let spins = judged(&[&ioping("6.8 ms", "70.2 ms")]);
+    assert!((0.4..0.6).contains(&sure(&spins, Verdict::Healthy)), "{spins:#?}");
+    let slow = judged(&[&ioping("96.8 ms", "700.2 ms")]);
+    assert!(sure(&slow, Verdict::Healthy) <= 0.0, "{slow:#?}");
+}
+
+#[test]
+fn large_requests_are_counted_in_bytes_where_a_deeper_queue_brings_more() {
+    let heading = "Device:  rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz avgqu-sz await r_await w_await \
+                   svctm %util\n";
+    let row = |writes: f64, per_s_kb: f64, queue: f64| {
+        let wait_ms = queue / writes * 1e3;
+        format!(
+            "{heading}sdq 0.00 9.00 0.00 {writes:.2} 0.00 {per_s_kb:.2} {:.2} {queue:.2} {wait_ms:.2} 0.00 \
+             {wait_ms:.2} {:.2} 100.00\n\n",
+            per_s_kb / writes * 2.0,
+            1e3 / writes
+        )
+    };
+    let says = |rates: [f64; 4]| {
+        let rows = [(76.0, 70.0), (95.0, 96.0), (110.0, 118.0), (120.0, 140.0)];
+        let text: String = rows.iter().zip(rates).map(|((w, n), kb)| row(*w, kb, *n)).collect();
+        sure(&judged(&[&text]), Verdict::LoadSaturated)
+    };
+    let full = says([81_000.0, 80_000.0, 82_000.0, 80_500.0]);
+    let grows = says([41_000.0, 55_000.0, 68_000.0, 82_000.0]);
+    assert!(full > 1.3 * grows, "{full} {grows}");
+}
+
+#[test]
+fn disks_that_stand_still_together_are_not_single_ones() {
+    let row = |disk: &str, writes: f64, queue: f64, wait_ms: f64| {
+        format!(
+            "{disk} 0.00 0.00 0.00 {writes:.2} 0.00 {:.2} 16.00 {queue:.2} {wait_ms:.2} 0.00 \
+             {wait_ms:.2} 80.00 100.00\n",
+            writes * 8.0
+        )
+    };
+    let heading = "Device:  rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz avgqu-sz await r_await w_await \
+                   svctm %util\n";
+    let says = |queue: f64, other: &str, writes: f64, wait_ms: f64| {
+        let of_other = row(other, writes, writes * wait_ms / 1e3, wait_ms);
+        let text = format!("{heading}{}{of_other}", row("sdp", 0.0, queue, 0.0));
+        sure(&judged(&[&text]), Verdict::PeerShared)
+    };
+    assert!(says(190.0, "sdq", 12.0, 2100.0) > 0.2);
+    // The other is quick, of another kind, or hardly anything waits.
+    assert!(says(190.0, "sdq", 12.0, 9.0) <= 0.0);
+    assert!(says(190.0, "vdq", 12.0, 2100.0) <= 0.0);
+    assert!(says(2.0, "sdq", 12.0, 2100.0) <= 0.0);
+}
+
+#[test]
+fn the_rate_that_svctm_and_util_give_where_no_rate_was_copied() {
+    let row = |queue: f64, svctm: f64| {
+        format!(
+            "Device r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\nnvme7n1 0.09 0.07 {queue:.2} \
+             64.00 64.00 {svctm:.2} 96.50\n\n"
+        )
+    };
+    let idle = judged(&[&row(0.07, 1.10).repeat(3)]);
+    let full = judged(&[&row(9.80, 0.11).repeat(3)]);
+    for findings in [&idle, &full] {
+        let nothing = findings.iter().any(|known| known.sentence.contains("without completions"));
+        assert!(!nothing, "{findings:#?}");
+    }
+    assert!(sure(&idle, Verdict::LoadSaturated) <= 0.0, "{idle:#?}");
+    assert!(sure(&idle, Verdict::DeviceSlow) <= 0.0, "{idle:#?}");
+}

@@ -23,9 +23,10 @@
 //! - transport errors counted by illumos (suspected only);
 //! - reads, writes and flushes of one member that failed alike.
 //!
-//! A link slower than its maximum supports it. Three disks of one adapter that stop responding
-//! within a minute point to the adapter, and two or more links of one host lost within seconds to
-//! what they share. Recovery actions of the kernel for a discard or a query do not count.
+//! A link slower than its maximum supports it; below 3 % of it (USB at full speed) it is enough.
+//! Three disks of one adapter that stop responding within a minute point to the adapter, and two
+//! or more links of one host lost within seconds to what they share. Recovery actions of the
+//! kernel for a discard or a query do not count.
 //!
 //! Suspected only:
 //!
@@ -119,6 +120,10 @@ const WAS_RESET: f64 = 3.0;
 const FAILED: f64 = 2.5;
 const GREW: f64 = 3.0;
 const SUPPORTS: f64 = 0.5;
+/// A link so far below its maximum is by itself what limits the disk (USB at full speed: 12 of 480
+/// Mb/s), and what that is worth, nats: with the prior 0.69 (choices).
+const FAR_BELOW: f64 = 0.03;
+const DEGRADED: f64 = 2.2;
 /// CRC errors beyond one or two from unplugging, beside none on a drive of the same model; and
 /// their weight, nats: 0.65 with the prior (choices).
 const MANY_CRC: f64 = 5.0;
@@ -456,7 +461,9 @@ fn finding(
     let by_log_alone = clauses.iter().skip(1).all(|clause| clause.nats <= 0.0);
     // Links lost together have a shared fault.
     let is_joined = reading.iter().any(|line| joined(line));
-    if clauses.iter().skip(usize::from(is_joined)).all(|clause| clause.nats <= 0.0) {
+    let by_others = clauses.iter().skip(usize::from(is_joined)).any(|clause| clause.nats > 0.0);
+    let by_speed = !by_others && link_share(candidate).is_some_and(|(share, ..)| share < FAR_BELOW);
+    if !by_others && !by_speed {
         return None;
     }
     let of_speed = slow_link(analysis, candidate, &mut builder);
@@ -488,7 +495,7 @@ fn finding(
     let way = Way::of(disk, &reading, bus);
     let words = phrase::list(&builder.words);
     let is_open = finding.confidence() < STANDS;
-    finding.sentence = if gone > 0.0 {
+    finding.sentence = if gone > 0.0 || by_speed {
         words
     } else if finding.blame.is_some() {
         let fails = if is_open { "may have failed" } else { "failed" };
@@ -1290,22 +1297,31 @@ fn slow_link(
     candidate: &FaultCandidate,
     builder: &mut EvidenceBuilder,
 ) -> f64 {
+    let Some((share, now, reading)) = link_share(candidate) else { return 0.0 };
+    let bound = Some(Bound::Below(if share < FAR_BELOW { FAR_BELOW } else { 1.0 }));
+    let what = "link speed, divided by its maximum";
+    builder.fact(analysis, &reading, what, (share, Unit::Ratio), bound);
+    if share >= FAR_BELOW {
+        return SUPPORTS;
+    }
+    builder.words.push(format!(
+        "the link of {} runs at {} Mb/s and could run at {}: whatever the disk is, it gets no more",
+        phrase::disk(&candidate.disk),
+        phrase::digits(now / 1e6),
+        phrase::digits(now / share / 1e6)
+    ));
+    DEGRADED
+}
+
+/// The speed of a link as a share of what both ends can do, where it is less.
+fn link_share<'a>(candidate: &FaultCandidate<'_, 'a>) -> Option<(f64, f64, FactReading<'a>)> {
     let about = candidate.about();
     let pairs = [
         (key::SMART_LINK_SPEED, key::SMART_LINK_SPEED_MAX),
         (key::DEVICE_LINK_SPEED, key::DEVICE_LINK_SPEED_MAX),
     ];
-    for (now, most) in pairs {
-        let (Some((now, reading)), Some((most, _))) = (about.number(now), about.number(most))
-        else {
-            continue;
-        };
-        if now < most {
-            let bound = Some(Bound::Below(1.0));
-            let share = (now / most, Unit::Ratio);
-            builder.fact(analysis, &reading, "link speed, divided by its maximum", share, bound);
-            return SUPPORTS;
-        }
-    }
-    0.0
+    pairs.into_iter().find_map(|(now, most)| {
+        let ((now, reading), (most, _)) = (about.number(now)?, about.number(most)?);
+        (now < most).then_some((now / most, now, reading))
+    })
 }

@@ -595,6 +595,27 @@ fn hangs_beside(analysis: &Analysis, row: &IntervalSample) -> bool {
     })
 }
 
+/// Another disk of the same virtual machine that is slow, too: they share their host whatever else
+/// they share, so one is enough.
+fn virtual_twin<'a>(analysis: &'a Analysis, row: &IntervalSample) -> Option<&'a str> {
+    let is_virtual = |disk: &str| VIRTUAL.contains(&disk_names::kind(disk));
+    let is_twin = |other: &&IntervalSample| {
+        let slow_ms = other.effective_ms().filter(|_| other.lost() >= confidence::COMPLAINED_OF);
+        analysis.input(other.listing) == analysis.input(row.listing)
+            && other.disk != row.disk
+            && is_virtual(&other.disk)
+            && usable(other)
+            && slow_ms.is_some_and(|ms| other.s0.votes(|s0| ms > SLOWDOWN * s0).0 >= MOST)
+    };
+    is_virtual(&row.disk).then_some(())?;
+    analysis.intervals.iter().find(is_twin).map(|twin| twin.disk.as_str())
+}
+
+/// Kinds of disks that a host makes for its guests, by their names, and the baseline variants, of
+/// 9, that make one of them slow.
+const VIRTUAL: [&str; 2] = ["vd", "xvd"];
+const MOST: usize = 5;
+
 /// Whether the queue may be the provider's rate limit: a slow volume and a limited one then look
 /// the same.
 fn is_held_back(analysis: &Analysis, device: DeviceId, queued: f64, passed_per_s: f64) -> bool {
@@ -651,6 +672,15 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         let why = format!(
             "{equals} other disks with similar load are as slow: suspect what they share before \
              this one"
+        );
+        finding.doubt(why, SHAPE_ALONE);
+    }
+    let beside = equals.is_none().then(|| virtual_twin(analysis, row)).flatten();
+    if let Some(twin) = beside {
+        let why = format!(
+            "{} of the same virtual machine is as slow, and its host serves both: suspect the host, \
+             or a limit, before this disk",
+            phrase::disk(twin)
         );
         finding.doubt(why, SHAPE_ALONE);
     }

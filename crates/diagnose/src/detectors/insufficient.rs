@@ -400,7 +400,8 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
         .filter(|known| known.verdict.family() != Family::Report)
         .filter(|known| known.subject.listings.iter().any(of_input))
         .filter(|known| {
-            known.subject.device.is_some_and(|device| disks.contains(&analysis.disk(device)))
+            let mut devices = known.subject.device.iter().chain(&known.subject.devices);
+            devices.any(|device| disks.contains(&analysis.disk(*device)))
         })
         .max_by(|a, b| a.weight().total_cmp(&b.weight()));
     let needs =
@@ -415,7 +416,8 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
         Some(device) => analysis.disk(device),
         None => disks.first().cloned().unwrap_or_default(),
     };
-    let only = disks.len() == 1 || suspicion.is_some();
+    let of_one = suspicion.is_some_and(|known| known.subject.device.is_some());
+    let only = disks.len() == 1 || of_one;
     let device = if only { analysis.recording.find_device(&first) } else { None };
     let mut finding = new_finding(DETECTOR.verdict, device, listings.clone());
     let Amounts { seen, counted, records, lost, by_program } = amounts(analysis, input, disks);

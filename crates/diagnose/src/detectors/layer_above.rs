@@ -31,7 +31,8 @@
 //! 0.1 s, and three round trips, in its client before they are sent. Or one stream of large
 //! requests gets 2.5 times less from a volume than from each disk of the same test (`hdparm -t`),
 //! 1.8 times from an array. Or the thread that commits the transactions of btrfs, ZFS or XFS waits
-//! for I/O 60 % of its time (`iotop`).
+//! for I/O 60 % of its time (`iotop`). Or two reports show the background work of an array at the
+//! same block. Suspected: the same test of one disk differs by two to six times.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.
@@ -42,13 +43,14 @@
 use std::collections::{BTreeMap, HashSet};
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, Message,
+    Blame, Bound, Clause, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, Message,
     MessageKind, Nanos, Stage, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
+use crate::evidence::arrays;
 use crate::evidence::builder;
 use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
@@ -156,7 +158,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let above = above.into_iter().chain(between).chain(full(analysis)).chain(refused(analysis));
     let volumes = throughput::slow_volumes(analysis, DETECTOR.verdict);
     let commits = committers::of_transactions(analysis, DETECTOR.verdict);
-    above.chain(held_back).chain(volumes).chain(commits).collect()
+    let stuck = arrays::standing_still(analysis, DETECTOR.verdict);
+    let unlike = throughput::unlike_itself(analysis, DETECTOR.verdict);
+    above.chain(held_back).chain(volumes).chain(commits).chain(stuck).chain(unlike).collect()
 }
 
 /// Pools, snapshots and thin volumes that have no space left: writes to them fail or wait until
@@ -265,6 +269,37 @@ fn without_a_chunk(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Fi
     Some(finding)
 }
 
+/// Sectors whose protection information does not fit what the adapter expects: used SAS drives were
+/// formatted with it (T10 DIF), and answer at once.
+fn formatted_with_protection(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    reading: &[&LogLine],
+) -> Finding {
+    let mut builder = EvidenceBuilder::default();
+    let what = "protection errors in the kernel's log";
+    builder.log_lines(analysis, what, reading, Some(Bound::Above(0.0)));
+    let mut finding =
+        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    finding.blame = Some(Blame::Configuration);
+    finding.sentence = format!(
+        "{} is formatted with protection information (T10 DIF) that does not fit what the adapter \
+         and the kernel expect: it rejects requests immediately; its medium is not at fault",
+        phrase::disk(&candidate.disk)
+    );
+    finding.assume(REFUSED_ORDER, "reported by the block layer in the kernel's log");
+    finding.explained_share = 1.0;
+    finding.evidence = builder.evidence;
+    finding.refuted_by = lines(&["`sg_readcap -l` shows no protection (prot_en=0)"]);
+    let node = phrase::node(&candidate.disk);
+    finding.next_step = vec![
+        format!("`sg_readcap -l {node}`: prot_en and the type of protection"),
+        "an empty drive: `sg_format --format --fmtpinfo=0 --size=512` removes it, and all data"
+            .to_string(),
+    ];
+    finding
+}
+
 /// Drives that refuse requests: out-of-order writes to a zone, or addresses beyond their end. They
 /// answer at once, and the layer above must change.
 fn refused(analysis: &Analysis) -> Vec<Finding> {
@@ -279,6 +314,10 @@ fn refused(analysis: &Analysis) -> Vec<Finding> {
         let is_order = !unordered.is_empty();
         let (reading, sure) =
             if is_order { (unordered, REFUSED_ORDER) } else { (beyond, REFUSED_PLACE) };
+        let protected = of(Message::is_of_protection);
+        if reading.is_empty() && !protected.is_empty() {
+            return Some(formatted_with_protection(analysis, candidate, &protected));
+        }
         if reading.is_empty() {
             return None;
         }

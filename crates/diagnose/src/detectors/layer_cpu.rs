@@ -17,7 +17,9 @@
 //! Suspected: cached reads, which use no disk, run below 100 MB/s (`hdparm -T`). Or every thread of
 //! a test (fio) is on a CPU for 90 % of its time or more, and its engine does not poll. Or a thread
 //! of the kernel that serves the disks (write-back, parity, encryption, completions) takes 90 % of
-//! a CPU or more: it can use one, so the disks get no more than it gets done.
+//! a CPU or more: it can use one, so the disks get no more than it gets done. Or `vmstat` shows at
+//! most 10 % of the CPUs' time idle or waiting for I/O and three tasks runnable, in four intervals
+//! or in three that move 10 MB/s.
 //!
 //! ## Wrong if
 //! The tasks that wait for a CPU are not the ones with the problem.
@@ -25,13 +27,15 @@
 //! ## Next step
 //! Find the processes that use the CPUs; reduce noisy neighbours on the host.
 
-use iowhy_model::{Finding, Level, Verdict};
+use iowhy_model::{Bound, FactKey, Finding, Level, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::lines;
+use crate::evidence::builder::{cited, lines, new_finding};
 use crate::evidence::busy_runs;
 use crate::evidence::busy_threads;
+use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::evidence::shortage;
 use crate::evidence::throughput;
 use crate::phrase;
@@ -71,8 +75,71 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             "for steal time: fewer noisy neighbours on the host, or dedicated CPUs",
         ]);
     }
+    findings.extend(analysis.inputs().into_iter().filter_map(|input| used_up(analysis, input)));
     findings.extend(throughput::slow_hosts(analysis, DETECTOR.verdict));
     findings.extend(busy_runs::findings(analysis, DETECTOR.verdict));
     findings.extend(busy_threads::findings(analysis, DETECTOR.verdict));
     findings
+}
+
+/// Intervals of `vmstat` from which on their mean is one, of all of them and of those in which data
+/// moved in bulk; share of the processors' time that is left, idle or for I/O, where they are used
+/// up; and runnable tasks that then wait for one (choices).
+const INTERVALS: f64 = 4.0;
+const IN_BULK: f64 = 3.0;
+const LEFT: f64 = 0.1;
+const RUNNABLE: f64 = 3.0;
+/// What that is worth.
+const USED_UP: f64 = 0.7;
+
+/// The processors have no time left, and hardly any of it passes in waits for I/O.
+fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
+    let about = analysis.facts.about(Some(input), "");
+    let number = |key: FactKey| about.machine_number(key);
+    let while_moving = (key::VMSTAT_MOVING.of("intervals"), IN_BULK, key::VMSTAT_MOVING);
+    let always = (key::VMSTAT_INTERVALS, INTERVALS, key::VMSTAT_MEAN);
+    let (of, n, left) = [always, while_moving].into_iter().find_map(|(counted, least, of)| {
+        let (n, reading) = number(counted).filter(|(n, _)| *n >= least)?;
+        let mean = |column| number(of.of(column)).map(|(value, _)| value);
+        let left = mean("id")? + mean("wa")?;
+        let waits = mean("r")? >= RUNNABLE && analysis.input(reading.listing) == input;
+        (waits && left <= LEFT).then_some((of, n, left))
+    })?;
+    let (user, _) = number(of.of("us"))?;
+    let (kernel, reading) = number(of.of("sy"))?;
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
+    let in_kernel = kernel > user;
+    let (moving, so) = match (of == key::VMSTAT_MOVING, in_kernel) {
+        (true, true) => (
+            " while 10 MB/s and more are moved",
+            "the kernel needs them for that: transfers without DMA, encryption, checksums, \
+             interrupts or reclaim of memory",
+        ),
+        (true, false) => (" while 10 MB/s and more are moved", "programs need them"),
+        (false, true) => ("", "the kernel needs them: system calls, locks or reclaim of memory"),
+        (false, false) => ("", "programs need them"),
+    };
+    finding.sentence = format!(
+        "the CPUs have no time left{moving} ({} in programs, {} in the kernel, {} idle or waiting \
+         for I/O): {so}; no disk is waited for",
+        phrase::percent(user),
+        phrase::percent(kernel),
+        phrase::percent(left)
+    );
+    let n = phrase::count(n, "interval(s)");
+    let what = format!("CPU time that is idle or waits for I/O, mean of {n}");
+    finding.evidence = vec![
+        cited(analysis.recording, &reading, &what, (left, Unit::Share)).held(Bound::Below(LEFT)),
+        cited(analysis.recording, &reading, "CPU time in the kernel (sy)", (kernel, Unit::Share)),
+    ];
+    finding.assume(USED_UP, "no CPU time is left, and none of it waits for I/O");
+    let suspect = shortage::has_suspect(analysis, input);
+    finding.doubt_if(suspect, "a disk of the same input is slow by itself", SHAPE_ALONE);
+    (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+    finding.refuted_by = lines(&["the same load is just as slow while CPUs are idle"]);
+    finding.next_step = lines(&[
+        "`top -b -n 1 | head -20` and `perf top`: which program, or which function of the kernel?",
+        "for an old IDE disk `hdparm -d /dev/DISK`: is DMA on?",
+    ]);
+    Some(finding)
 }

@@ -14,11 +14,12 @@
 //! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out on
 //! average, or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
 //! during memory reclaim (one alone stays a suspicion), or processes that were ended because memory
-//! ran out, or stacks of more than two tasks that free memory themselves. Or less than 8 % of
-//! memory is available while 10 % of the swap is in use and the CPUs idle for I/O half of the time
-//! (`top`, `free`). If disks were measured they must have lost time, and none of them be slow by
-//! itself. With I/O pressure, it explains no more of the waits than the ratio of memory pressure to
-//! I/O pressure.
+//! ran out, or stacks of more than two tasks that free memory themselves. Or the CPUs idle for I/O
+//! half of the time and less than 8 % of memory is available while 10 % of the swap is in use
+//! (`top`, `free`), or there is no swap and four times as much is read as written; or twice as much
+//! is swapped out as is free or cache, and a quarter of what is read comes from swap (`vmstat`). If
+//! disks were measured they must have lost time, and none of them be slow by itself. With I/O
+//! pressure, it explains no more of the waits than the ratio of memory pressure to I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.
@@ -134,40 +135,86 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 const LITTLE: f64 = 0.08;
 const SWAPPED_OUT: f64 = 0.1;
 const WAITS: f64 = 0.5;
+/// Memory swapped out, as a multiple of what is free or cache, and the share of all reads that are
+/// of swap, where neither total is known; and reads in bytes per second, and as a multiple of
+/// writes, where there is no swap (choices).
+const TIMES_LEFT: f64 = 2.0;
+const OF_SWAP: f64 = 0.25;
+const READS: f64 = 1e6;
+const TIMES_WRITES: f64 = 4.0;
 /// What that is worth, and where swap is full.
 const THRASHES: f64 = 0.72;
 const SWAP_IS_FULL: f64 = 0.85;
 const FULL: f64 = 0.9;
 
-/// Next to no memory is left, part of what programs hold is swapped out, and tasks wait for I/O.
+/// Next to no memory is left for the cache, tasks wait for I/O, and what programs hold is swapped
+/// out, or is read again where there is no swap.
 fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
     let about = analysis.facts.about(Some(input), "");
-    let number = |key: FactKey| about.machine_number(key);
-    let own = |reading: &FactReading| analysis.input(reading.listing) == input;
-    let little = number(key::MEMORY_AVAILABLE)
-        .filter(|(share, reading)| *share <= LITTLE && own(reading))?;
-    let swapped = number(key::SWAP_USED_SHARE).filter(|(share, _)| *share >= SWAPPED_OUT)?;
+    let own = |(_, reading): &(f64, FactReading)| analysis.input(reading.listing) == input;
+    let number = |key: FactKey| about.machine_number(key).filter(own);
     let waits = [key::CPU_MEAN.of("iowait"), key::VMSTAT_MEAN.of("wa")];
     let waits = waits.into_iter().flat_map(|key| about.readings_of_machine(key));
     let waits = waits.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(share, _)| *share >= WAITS)?;
-    let mut finding = new_finding(DETECTOR.verdict, None, vec![little.1.listing]);
+    let line = |(value, reading): &(f64, FactReading), what: &str, unit: Unit, bound: Bound| {
+        cited(analysis.recording, reading, what, (*value, unit)).held(bound)
+    };
+    let share =
+        |known: &(f64, FactReading), what: &str, bound| line(known, what, Unit::Share, bound);
+    let left = number(key::MEMORY_AVAILABLE).filter(|(share, _)| *share <= LITTLE);
+    let left = left.map(|left| {
+        let words = format!("{} of it is left for the page cache", phrase::percent(left.0));
+        (words, share(&left, "available memory, share of all", Bound::Below(LITTLE)))
+    });
+    let swapped = number(key::SWAP_USED_SHARE).filter(|(share, _)| *share >= SWAPPED_OUT);
+    let reads = number(key::VMSTAT_MEAN.of("bi")).filter(|(per_s, _)| *per_s >= READS);
+    let written = number(key::VMSTAT_MEAN.of("bo")).map_or(0.0, |(per_s, _)| per_s);
+    let swapped_in = number(key::VMSTAT_MEAN.of("si"))
+        .filter(|(si, _)| reads.is_some_and(|(bi, _)| *si >= OF_SWAP * bi));
+    let times = number(key::MEMORY_SWAPPED).filter(|(times, _)| *times >= TIMES_LEFT);
+    let (words, mut evidence, worth) = match (left, swapped, reads, times.zip(swapped_in)) {
+        (Some((left, line)), Some(swapped), ..) => {
+            let words = format!("{left}, {} of the swap is in use", phrase::percent(swapped.0));
+            let used = share(&swapped, "swap in use, share of all", Bound::Above(SWAPPED_OUT));
+            let worth = if swapped.0 >= FULL { SWAP_IS_FULL } else { THRASHES };
+            (words, vec![line, used], worth)
+        }
+        (_, _, Some(reads), Some((times, swapped_in))) => {
+            let words = format!(
+                "{} times as much is swapped out as is free or cache, and {} of what is read comes \
+                 from swap",
+                phrase::digits(times.0),
+                phrase::percent(swapped_in.0 / reads.0)
+            );
+            let what = "memory swapped out, as a multiple of what is free or cache";
+            let swapped = line(&times, what, Unit::Ratio, Bound::Above(TIMES_LEFT));
+            let bound = Bound::Above(OF_SWAP * reads.0);
+            let read = line(&swapped_in, "swapped in (si)", Unit::BytesPerSecond, bound);
+            (words, vec![swapped, read], THRASHES)
+        }
+        (Some((left, available)), None, Some(reads), None)
+            if about.machine(key::SWAP_NONE).is_some() && reads.0 >= TIMES_WRITES * written =>
+        {
+            let words = format!("{left}, there is no swap, {} is read", phrase::rate(reads.0));
+            let bound = Bound::Above((TIMES_WRITES * written).max(READS));
+            let read = line(&reads, "read from all disks (bi)", Unit::BytesPerSecond, bound);
+            (words, vec![available, read], THRASHES)
+        }
+        _ => return None,
+    };
+    evidence.push(share(
+        &waits,
+        "idle CPU time with outstanding I/O (iowait)",
+        Bound::Above(WAITS),
+    ));
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![waits.1.listing]);
     finding.sentence = format!(
-        "memory is short: {} of it is left for the page cache, {} of the swap is in use, and tasks \
-         wait for I/O {} of the time: evicted pages are read again and again",
-        phrase::percent(little.0),
-        phrase::percent(swapped.0),
+        "memory is short: {words}, and tasks wait for I/O {} of the time: evicted pages are read \
+         again and again",
         phrase::percent(waits.0)
     );
-    let line = |(share, reading): &(f64, FactReading), what: &str, bound: Bound| {
-        cited(analysis.recording, reading, what, (*share, Unit::Share)).held(bound)
-    };
-    finding.evidence = vec![
-        line(&little, "available memory, share of all", Bound::Below(LITTLE)),
-        line(&swapped, "swap in use, share of all", Bound::Above(SWAPPED_OUT)),
-        line(&waits, "idle CPU time with outstanding I/O (iowait)", Bound::Above(WAITS)),
-    ];
-    let worth = if swapped.0 >= FULL { SWAP_IS_FULL } else { THRASHES };
-    finding.assume(worth, "no memory left, part of it swapped out, tasks wait for I/O");
+    finding.evidence = evidence;
+    finding.assume(worth, "no memory left, what programs hold evicted, tasks wait for I/O");
     (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
     Some(finding)
 }

@@ -14,7 +14,8 @@
 //! ## Rule
 //! An array reports that it recovers, resynchronises, checks, scrubs or reshapes. If disks were
 //! measured they must have lost time. Linux software RAID maintains 1,000 KiB/s for a rebuild
-//! (`speed_limit_min`): a slower one is not a cause, but waits for a slow member itself. If most of
+//! (`speed_limit_min`): a slower one is not a cause, but waits for a slow member itself; nor is one
+//! that stands at the same block in two reports, or of which the report is impossible. If most of
 //! what the members read and write is this work, it is what fills them.
 //!
 //! ## Wrong if
@@ -59,6 +60,10 @@ pub const DETECTOR: Detector = Detector {
 /// Why background work is not the first thing to show where members fail.
 const FAILING: &str =
     "members of arrays count errors: background work finds such a fault, and retries make it slow";
+
+/// Share done below which background work has only begun (a choice: minutes of hours).
+const BEGUN: f64 = 0.02;
+const BEGINS: &str = ". It has only begun: its rate and the time left mean little yet";
 
 /// Share of what a member moves that is background work, from which on it is that work (a choice),
 /// and what that is worth.
@@ -118,9 +123,11 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             let reading = FactReading { fact, listing };
             let about = analysis.facts.about(Some(input), &name);
             let state = arrays::state_of(about, &name);
-            if state.at_floor.is_some() {
+            let is_absurd = arrays::absurd_time_left(about).is_some();
+            if state.at_floor.is_some() || state.stands_at.is_some() || is_absurd {
                 continue;
             }
+            let has_begun = state.done.is_some_and(|done| done < BEGUN);
             let mut finding = new_finding(DETECTOR.verdict, fact.device, vec![listing]);
             let bound = Bound::Above(0.0);
             let number = (1.0, Unit::Count);
@@ -130,7 +137,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                 (key::ARRAY_SPEED, "rebuild rate", Unit::BytesPerSecond),
                 (key::ARRAY_REMAINING, "time remaining", Unit::Seconds),
             ];
-            for (key, what, unit) in more {
+            for (key, what, unit) in more.into_iter().take(if has_begun { 1 } else { 2 }) {
                 if let Some((value, reading)) = about.number(key) {
                     let cited = crate::evidence::builder::cited;
                     finding.evidence.push(cited(analysis.recording, &reading, what, (value, unit)));
@@ -178,6 +185,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                     "find the missing member and the reason: `mdadm --detail` or `zpool status`, \
                      the kernel's log, `smartctl -x` of each member",
                 ]);
+            }
+            if has_begun {
+                finding.sentence.push_str(BEGINS);
             }
             found.push(finding);
         }

@@ -17,7 +17,8 @@
 //! least three take over twice the healthy time and are blamed by the replay (with averages: busy
 //! time per completion above twice the slowest healthy time), and their excess per request is
 //! correlated second by second: the median of r over all pairs exceeds 0.5. Two disks are enough if
-//! both stalled at the same moments.
+//! both stalled at the same moments. Suspected from averages: a disk completes nothing while eight
+//! requests wait, and every other of its kind stands still or takes a second per request.
 //!
 //! ## Wrong if
 //! The same batch job ran on all of them and they are just queueing: then the replay blames the
@@ -39,6 +40,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, lines, new_finding};
 use crate::evidence::confidence;
+use crate::facts::disk_names;
 use crate::measures::{correlation, spread};
 use crate::phrase;
 
@@ -112,8 +114,82 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         for (parent, family) in families(analysis, members) {
             findings.extend(finding(analysis, listing, parent.as_deref(), &family));
         }
+        findings.extend(stand_still(analysis, listing));
     }
     findings
+}
+
+/// Requests outstanding with which a disk that completes none stands still, and ms that no healthy
+/// one of its kind takes per request beside it, whatever waits (choices).
+const OUTSTANDING: f64 = 8.0;
+const TAKES_MS: f64 = 1000.0;
+/// What that is worth.
+const STAND_STILL: f64 = 0.8;
+
+/// A disk that completes nothing while requests wait, and others of its kind that stand still or
+/// take seconds in the same report: not one of them, but what they share.
+fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
+    let rows = analysis.rows_in(listing);
+    let disks: Vec<&[&IntervalSample]> = rows
+        .iter()
+        .map(Vec::as_slice)
+        .filter(|rows| rows.first().is_some_and(|row| !disk_names::is_stacked(&row.disk)))
+        .collect();
+    let stands = |rows: &[&IntervalSample], least: f64| {
+        let outstanding = rows.iter().filter_map(|row| row.outstanding());
+        outstanding.filter(|waiting| *waiting >= least).reduce(f64::max)
+    };
+    let takes = |rows: &[&IntervalSample]| {
+        let all = rows.iter().filter(|row| row.per_s() > 0.0).filter_map(|row| row.await_ms());
+        all.reduce(f64::max).filter(|ms| *ms >= TAKES_MS)
+    };
+    let (first, waiting) =
+        disks.iter().find_map(|rows| Some((rows.first()?, stands(rows, OUTSTANDING)?)))?;
+    let kind = disk_names::kind(&first.disk);
+    let others: Vec<&[&IntervalSample]> = disks
+        .iter()
+        .copied()
+        .filter(|rows| rows.iter().all(|row| row.disk != first.disk))
+        .filter(|rows| rows.iter().all(|row| disk_names::kind(&row.disk) == kind))
+        .collect();
+    let slow = |rows: &&[&IntervalSample]| stands(rows, 1.0).is_some() || takes(rows).is_some();
+    (!others.is_empty() && others.iter().all(slow)).then_some(())?;
+    let devices: Vec<DeviceId> = std::iter::once(first.device)
+        .chain(others.iter().filter_map(|rows| Some(rows.first()?.device)))
+        .collect();
+    let names: Vec<String> =
+        others.iter().filter_map(|rows| Some(rows.first()?.disk.clone())).collect();
+    let longest = others.iter().filter_map(|rows| takes(rows)).reduce(f64::max);
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![listing]);
+    finding.subject.devices = devices;
+    finding.sentence = format!(
+        "{} completes nothing while {} requests wait, and {} {} at the same time: suspect what they \
+         share (adapter, storage network, host of a virtual machine, a limit) before any of them",
+        phrase::disk(&first.disk),
+        phrase::digits(waiting),
+        phrase::list(&names),
+        longest.map_or("stands still as well".to_string(), |ms| format!(
+            "takes up to {} per request",
+            phrase::ms(ms)
+        ))
+    );
+    let (source, n) = (analysis.source(listing), 1 + others.len() as u64);
+    let what = "requests outstanding without a completion";
+    finding.evidence = vec![computed(what, waiting, Unit::Requests, n, source).above(OUTSTANDING)];
+    let longest = longest.map(|ms| {
+        computed("longest mean latency of the others", ms, Unit::Ms, n, source).above(TAKES_MS)
+    });
+    finding.evidence.extend(longest);
+    finding.assume(STAND_STILL, "all disks of a kind stand still or take seconds at once");
+    finding.doubt("averages: a load that all disks share looks the same", confidence::SHAPE_ALONE);
+    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+    finding.refuted_by = lines(&["one of them is quick while another stands still"]);
+    finding.next_step = lines(&[
+        "`dmesg --ctime | tail -50`: time-outs and resets, and of which adapter?",
+        "`lsblk -o NAME,HCTL,TRAN`, `lsscsi -t`: what do they share? For a virtual machine, ask for \
+         the latency and the limits that its host sees",
+    ]);
+    Some(finding)
 }
 
 fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Member {

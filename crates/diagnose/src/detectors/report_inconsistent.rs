@@ -31,7 +31,8 @@
 //!   more than a factor of two, or two listings of averages do at equal queue depth;
 //! - a test wrote into the page cache, and the same test with its data on the medium is three times
 //!   slower or more; or each of its calls moved a kilobyte at most and took less than 50 µs;
-//! - a round of a page cleaner that had nothing to write took more than an hour.
+//! - a round of a page cleaner that had nothing to write took more than an hour;
+//! - background work of an array has more than ten years left.
 //!
 //! The reported share is not of latency: it is the part of the reported number that cannot be
 //! trusted.
@@ -54,11 +55,13 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
+use crate::evidence::arrays;
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
 use crate::evidence::candidates;
 use crate::evidence::page_cache;
 use crate::evidence::runs;
+use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 use crate::measures::service::ServiceSpan;
 use crate::measures::spread;
@@ -123,6 +126,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings.extend(means_apart(analysis));
     findings.extend(runs::cached(analysis, DETECTOR.verdict));
     findings.extend(page_cache::measured(analysis, DETECTOR.verdict));
+    findings.extend(arrays::absurd(analysis, DETECTOR.verdict));
     findings.extend(unusable(analysis));
     findings.extend(suspended(analysis));
     findings
@@ -269,9 +273,11 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
             // explain it.
             let rows = &analysis.listing(inconsistency.listing).intervals;
             let one = || rows.iter().filter(|row| row.device == known.device).take(2).count() == 1;
-            let cut = known.svctm_ns.is_some()
-                && product.max(queue_len) < CUT * product.min(queue_len)
-                && one();
+            // A stacked device of such a kernel counts both by bios, of which a burst of write-back
+            // brings thousands at once.
+            let near = product.max(queue_len) < CUT * product.min(queue_len)
+                || disk_names::is_stacked(&disk);
+            let cut = known.svctm_ns.is_some() && near && one();
             let faint = cut || product.max(queue_len) < MATTERS;
             let worth = if faint { FAINT } else { CERTAIN };
             finding.assume(worth, "a contradiction within the report");

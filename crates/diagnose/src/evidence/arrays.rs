@@ -1,14 +1,18 @@
 //! Members of an array or pool that count errors together: what they share is at fault before each
 //! of them is.
 
-use iowhy_model::{DeviceId, key};
+use iowhy_model::{Bound, DeviceId, Finding, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
+use crate::evidence::builder::{cited, lines, new_finding};
 use crate::evidence::candidates::FaultCandidate;
+use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 use crate::facts::{About, is_partition};
+use crate::phrase;
 
 /// The minimum rebuild rate that Linux keeps, bytes per second, whatever other I/O its members
 /// have, if they can do both (`speed_limit_min`, 1,000 KiB/s by default; drivers/md/md.c).
@@ -27,6 +31,8 @@ pub struct ArrayState<'a> {
     pub action: Option<String>,
     /// Share of that which is done, 0 to 1.
     pub done: Option<f64>,
+    /// Where it stands, if two reports show it at the same block, each with a speed of its own.
+    pub stands_at: Option<(f64, FactReading<'a>)>,
     /// Its rate if it is at or below the minimum of Linux: throttled to it, or the members are even
     /// slower.
     pub at_floor: Option<(f64, FactReading<'a>)>,
@@ -44,9 +50,94 @@ pub fn state_of<'a>(about: About<'_, 'a>, name: &str) -> ArrayState<'a> {
     ArrayState {
         missing: counted.or(reported.map(|reading| (1.0, reading))),
         done: about.number(key::ARRAY_PERCENT).map(|(share, _)| share),
+        stands_at: stands_at(about).filter(|_| disk_names::kind(name) == "md"),
         at_floor: speed.filter(|_| action.is_some() && disk_names::kind(name) == "md"),
         action,
     }
+}
+
+/// Two reports of the same block: a place of Linux is exact to a block, so work that goes on moves
+/// it. The same text pasted twice has one speed.
+fn stands_at<'a>(about: About<'_, 'a>) -> Option<(f64, FactReading<'a>)> {
+    let last_two = |key| {
+        let mut all = about.all(key).rev().filter_map(|reading| Some((reading.number()?, reading)));
+        Some((all.next()?, all.next()?))
+    };
+    let (now, before) = last_two(key::ARRAY_PERCENT)?;
+    let (speed, other) = last_two(key::ARRAY_SPEED)?;
+    let is_exact = (now.0 * 1000.0).fract() > 1e-6;
+    (is_exact && now.0 == before.0 && speed.0 != other.0).then_some(now)
+}
+
+/// What work that stands still is worth: a disk that does not answer stops it as well.
+const STANDS: f64 = 0.70;
+
+/// Background work that does not go on: the layer that does it waits, not its members.
+pub fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let stands = |name: &str| {
+        let state = state_of(analysis.facts.about(None, name), name);
+        let (share, reading) = state.stands_at?;
+        let action = state.action?;
+        let mut finding = new_finding(verdict, reading.fact.device, vec![reading.listing]);
+        finding.sentence = format!(
+            "the background work of {name} ({action}) stands still: two reports show it at the same \
+             block, and their speeds are only averages that run out; no member is said to fail"
+        );
+        let number = (share, Unit::Share);
+        finding.evidence =
+            vec![cited(analysis.recording, &reading, "share done, in both reports", number)];
+        finding.assume(STANDS, "the same block in two reports");
+        let fails = any_fails(analysis, analysis.input(reading.listing));
+        finding.doubt_if(fails, "a member counts errors: the work may wait for it", SHAPE_ALONE);
+        (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+        finding.refuted_by = lines(&["a third report shows it at another block"]);
+        finding.next_step = vec![
+            format!("the kernel's log since it began, and `cat /proc/$(pgrep {name}_)/stack`"),
+            format!(
+                "`grep . /sys/block/{name}/md/sync_* /sys/block/{name}/md/dev-*/bad_blocks`: is it \
+                 frozen, and does a member list bad blocks?"
+            ),
+            "a reshape may wait for `mdadm --grow --continue`, which a unit of systemd starts"
+                .into(),
+        ];
+        Some(finding)
+    };
+    analysis.facts.disks().filter_map(stands).collect()
+}
+
+/// A longer time, s, is left of no background work (ten years, a choice): where a scrub has read
+/// more than there was, btrfs subtracts below zero.
+const LONGEST_S: f64 = 315_360_000.0;
+/// What such a report is worth.
+const IMPOSSIBLE: f64 = 0.85;
+
+/// The time left that background work states, where it is none.
+pub fn absurd_time_left<'a>(about: About<'_, 'a>) -> Option<(f64, FactReading<'a>)> {
+    about.number(key::ARRAY_REMAINING).filter(|(left, _)| *left > LONGEST_S)
+}
+
+/// Reports of background work that can not be.
+pub fn absurd(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let of = |name: &str| {
+        let about = analysis.facts.about(None, name);
+        let (left, reading) = absurd_time_left(about)?;
+        let action = state_of(about, name).action?;
+        let mut finding = new_finding(verdict, reading.fact.device, vec![reading.listing]);
+        finding.sentence = format!(
+            "the report on {} is impossible: more than ten years are left of its {action}; the \
+             program subtracts below zero where more was done than there was to do, so it is near \
+             its end, and no disk is slow because of it",
+            phrase::disk(name)
+        );
+        let evidence = cited(analysis.recording, &reading, "time remaining", (left, Unit::Seconds));
+        finding.evidence = vec![evidence.held(Bound::Above(LONGEST_S))];
+        finding.assume(IMPOSSIBLE, "no background work takes ten years");
+        finding.explained_share = 1.0;
+        finding.refuted_by = lines(&["the rate it states, times that time, is what is left to do"]);
+        finding.next_step = lines(&["the same report again in some minutes: has it ended?"]);
+        Some(finding)
+    };
+    analysis.facts.disks().filter_map(of).collect()
 }
 
 /// Members from which on, and the share of an array's members from which on, errors are no faults

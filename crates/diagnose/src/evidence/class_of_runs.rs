@@ -67,6 +67,18 @@ fn alone(analysis: &Analysis, input: &str) -> Option<Alone> {
     of_rows.chain(of_counts).find(|one| one.ms >= BY_MEMORY_MS)
 }
 
+/// A read that was alone and took as long as a healthy disk of some class does, with the bound of
+/// the slowest such class, where the class of its own is not known.
+pub fn is_of_a_class(analysis: &Analysis, input: &str) -> Option<(DeviceId, f64, f64)> {
+    let one = alone(analysis, input).filter(|one| analysis.medium(one.device).is_none())?;
+    let request = Request { op: Op::Read, bytes: one.bytes, sequential: Some(false) };
+    let s0 = CLASSES.map(|medium| {
+        HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms().max(1e-9)
+    });
+    let most = s0.into_iter().rfind(|s0| OF_IT.contains(&(one.ms / s0)))?;
+    Some((one.device, one.ms, OF_IT.end() * most))
+}
+
 /// `6.7 ms per read of 4 KiB, one at a time, is what a spinning disk takes if it is healthy; if it
 /// is a memory card or eMMC instead, it is 14 times slower than its class`.
 pub fn reported(analysis: &Analysis, input: &str) -> Option<String> {

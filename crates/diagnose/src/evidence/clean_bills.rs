@@ -10,7 +10,9 @@ use crate::detector::RankedFindings;
 use crate::evidence::builder::{
     EvidenceBuilder, computed, lines, look_elsewhere, new_finding, read_off,
 };
+use crate::evidence::class_of_runs;
 use crate::evidence::confidence::{COMPLAINED_OF, SHAPE_ALONE};
+use crate::evidence::medium_readings::Readings;
 use crate::evidence::quick_programs;
 use crate::evidence::unaccused;
 use crate::evidence::unseen_wait;
@@ -62,7 +64,8 @@ pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
             match by_disk {
                 _ if !open() => None,
                 true => hardly_any(analysis, input),
-                false => quick_programs::nothing_slow(analysis, input),
+                false => quick_programs::nothing_slow(analysis, input)
+                    .or_else(|| of_a_class(analysis, input)),
             }
         })
         .collect();
@@ -72,6 +75,26 @@ pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
 
 fn places<'s>(analysis: &'s Analysis, input: &'s str) -> impl Iterator<Item = usize> + 's {
     (0..analysis.recording.listings.len()).filter(move |place| analysis.input(*place) == input)
+}
+
+/// What it is worth that reads took as long as a healthy disk of one class needs, where the class
+/// is not known: an even chance.
+const OF_A_CLASS: f64 = 0.5;
+
+/// Reads of a program, one at a time, took as long as a healthy disk of some class does.
+fn of_a_class(analysis: &Analysis, input: &str) -> Option<Finding> {
+    let (device, ms, most) = class_of_runs::is_of_a_class(analysis, input)?;
+    let place = places(analysis, input).next()?;
+    let mut finding = new_finding(Verdict::Healthy, Some(device), vec![place]);
+    finding.sentence = class_of_runs::reported(analysis, input)?;
+    let source = analysis.source(place);
+    let what = "mean of a read, one at a time";
+    finding.evidence = vec![read_off(what, ms, Unit::Ms, 1, source).below(most)];
+    finding.assume(OF_A_CLASS, "as long as a healthy disk of one class needs");
+    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+    finding.refuted_by = lines(&["the disk is of a faster class"]);
+    finding.next_step = vec![Readings::step("")];
+    Some(finding)
 }
 
 /// All disks of averages were idle nearly all the time, and nobody waited for them.

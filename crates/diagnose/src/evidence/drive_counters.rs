@@ -10,8 +10,10 @@ use crate::phrase;
 /// Attributes that count what a drive gave up, could not read or correct, or what its link
 /// corrupted (smartctl(8)): reallocated, reported, pending, uncorrectable, CRC.
 const DEFECTS: [&str; 5] = ["5", "187", "197", "198", "199"];
-/// Those without which nothing can be reported of its surface.
-const NEEDED: [&str; 2] = ["5", "197"];
+/// Those without which nothing can be reported of its surface: the first and any other.
+const NEEDED: [&str; 4] = ["5", "187", "197", "198"];
+/// The same of NVMe (health log), all of them.
+const OF_NVME: [&str; 2] = ["media_errors", "critical_warning"];
 /// An error that a drive logged longer ago than this, seconds of power-on time, is history: a month
 /// (a choice).
 const OLD_S: f64 = 30.0 * 86_400.0;
@@ -54,9 +56,13 @@ fn number<'a>(
 
 fn clean(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
     let of = |id: &'static str| number(analysis, input, disk, key::SMART_RAW.of(id));
-    let counted = || DEFECTS.into_iter().filter_map(of);
-    let known = NEEDED.into_iter().all(|id| of(id).is_some());
-    if !known || counted().any(|(count, _)| count > 0.0) {
+    let of_nvme = |id: &'static str| number(analysis, input, disk, key::SMART_NVME.of(id));
+    let counted =
+        || DEFECTS.into_iter().filter_map(of).chain(OF_NVME.into_iter().filter_map(of_nvme));
+    let (surface, others) = NEEDED.split_first()?;
+    let is_ata = of(surface).is_some() && others.iter().any(|id| of(id).is_some());
+    let is_nvme = OF_NVME.into_iter().all(|id| of_nvme(id).is_some());
+    if !(is_ata || is_nvme) || counted().any(|(count, _)| count > 0.0) {
         return None;
     }
     let logged = number(analysis, input, disk, key::SMART_ERRORS).filter(|(n, _)| *n > 0.0);
@@ -64,7 +70,7 @@ fn clean(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
     if logged.is_some() && quiet.is_none() {
         return None;
     }
-    let (_, reading) = of(NEEDED[0])?;
+    let (_, reading) = counted().next()?;
     let name = if disk.is_empty() { String::new() } else { format!(" ({disk})") };
     let what = format!("defects counted by the drive{name}");
     let evidence = cited(analysis.recording, &reading, &what, (0.0, Unit::Count));
@@ -78,8 +84,11 @@ fn clean(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
             format!("; at {celsius:.0} degrees Celsius it is too hot: cool it")
         });
     let would_mean = format!(
-        "no reallocated, pending or uncorrectable sector and no corrupt transfer{log}{heat}; a drive \
-         may be slow without counting anything"
+        "{}{log}{heat}; a drive may be slow without counting anything",
+        match is_nvme {
+            true => "no media error and no critical warning",
+            false => "no reallocated, pending or uncorrectable sector and no corrupt transfer",
+        }
     );
     Some(Observation { evidence, would_mean, verdict: None })
 }

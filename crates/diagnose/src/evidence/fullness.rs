@@ -9,6 +9,9 @@ use crate::measures::elasticity::{self, Load};
 /// How far apart the depths must be to be two loads: within one the noise of a second's average has
 /// a slope of its own.
 const TWO_LOADS: f64 = 1.5;
+/// Bytes of a request from which on its transfer is a good part of it on any disk (a choice: 1 ms
+/// at 128 MiB/s).
+const LARGE: f64 = 131_072.0;
 /// No queueing device is steeper than this: throughput cannot grow faster than the number in
 /// flight, and a fall twice as fast has another cause (another load).
 const STEEPEST: f64 = 2.0;
@@ -18,18 +21,23 @@ const SATURATED: f64 = 0.2;
 /// Elasticity of the throughput of a row's disk over the rows of its input, and how many these are;
 /// `None` where they are of one depth, whose points have no slope to speak of.
 pub fn elasticity(analysis: &Analysis, row: &IntervalSample) -> Option<(f64, usize)> {
-    let loads: Vec<Load> = analysis
-        .intervals
-        .iter()
-        .filter(|other| {
+    let of_it = || {
+        analysis.intervals.iter().filter(|other| {
             other.disk == row.disk && analysis.input(other.listing) == analysis.input(row.listing)
         })
+    };
+    // Where the transfer is most of each request, bytes are what is limited: their number moves
+    // with their size.
+    let is_large = |other: &IntervalSample| other.interval.mean_bytes().is_none_or(|b| b >= LARGE);
+    let in_bytes = of_it().any(|other| other.per_s() > 0.0) && of_it().all(is_large);
+    let loads: Vec<Load> = of_it()
         .filter_map(|other| {
             // Of the time in which there was work: a row that begins or ends within has less of
             // both.
             let busy = other.interval.busy.filter(|busy| *busy > 0.0).unwrap_or(1.0).min(1.0);
             let in_flight = other.interval.queue_len? / busy;
-            Some(Load { per_s: other.per_s() / busy, in_flight })
+            let rate = if in_bytes { other.interval.bytes_per_s() } else { other.per_s() };
+            Some(Load { per_s: rate / busy, in_flight })
         })
         .collect();
     let depths = || loads.iter().map(|load| load.in_flight).filter(|depth| *depth > 0.0);

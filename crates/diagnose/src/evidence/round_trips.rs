@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{DeviceId, Evidence, Finding, Interval, Layer, Medium, Unit, Verdict, key};
+use iowhy_model::{DeviceId, Evidence, Finding, Interval, Layer, Medium, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
@@ -30,7 +30,7 @@ const QUEUED: f64 = 0.90;
 
 /// Mounts whose server or network is slow.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let found = mounts(analysis).into_iter().filter_map(|mount| {
+    let found = mounts(analysis, false).into_iter().filter_map(|mount| {
         let mut finding = mount.unanswered(verdict).or_else(|| mount.slow(verdict))?;
         finding.explained_share = 1.0;
         finding.evidence.extend(mount.repeated());
@@ -42,20 +42,28 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 
 /// Mounts whose requests wait in the client before they are sent.
 pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    mounts(analysis).iter().filter_map(|mount| mount.queued(verdict)).collect()
+    let all = mounts(analysis, false);
+    let is_known =
+        |one: &Mount| all.iter().any(|of| (of.place, of.device) == (one.place, one.device));
+    // Means since the mount count where there are no others.
+    let old: Vec<Mount> = mounts(analysis, true).into_iter().filter(|one| !is_known(one)).collect();
+    all.iter().chain(&old).filter_map(|mount| mount.queued(verdict)).collect()
 }
 
-fn mounts<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Mount<'s, 'a>> {
+fn mounts<'s, 'a>(analysis: &'s Analysis<'a>, since_mount: bool) -> Vec<Mount<'s, 'a>> {
     let mut mounts: BTreeMap<(usize, DeviceId), Vec<&Interval>> = BTreeMap::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
-        let above = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
+        let above =
+            |row: &&Interval| row.layer == Layer::Application && row.since_boot == since_mount;
         for row in listing.intervals.iter().filter(above) {
             mounts.entry((place, row.device)).or_default().push(row);
         }
     }
     mounts.retain(|(_, device), _| analysis.medium(*device) == Some(Medium::Network));
     let mounts = mounts.into_iter();
-    mounts.map(|((place, device), rows)| Mount { analysis, place, device, rows }).collect()
+    mounts
+        .map(|((place, device), rows)| Mount { analysis, place, device, rows, since_mount })
+        .collect()
 }
 
 /// A mount of one listing.
@@ -64,6 +72,7 @@ struct Mount<'s, 'a> {
     place: usize,
     device: DeviceId,
     rows: Vec<&'a Interval>,
+    since_mount: bool,
 }
 
 impl Mount<'_, '_> {
@@ -101,10 +110,14 @@ impl Mount<'_, '_> {
         Some(finding)
     }
 
-    /// Means over all replies: how many, ms from sending to the reply, and ms in the client before.
-    fn timed(&self) -> Option<(u64, f64, f64)> {
+    /// Means over all replies, or over those of rows of one operation: how many, ms from sending to
+    /// the reply, and ms in the client before.
+    fn timed(&self, of: Option<Op>) -> Option<(u64, f64, f64)> {
         let (mut count, mut known, mut trips, mut queues) = (0.0, true, 0.0, 0.0);
-        for row in &self.rows {
+        let is_of = |row: &&&Interval| {
+            of.is_none_or(|op| matches!(row.rates.as_slice(), [(only, _)] if *only == op))
+        };
+        for row in self.rows.iter().filter(is_of) {
             let Some(trip) = row.device_ns else { continue };
             let whole = row.rates.iter().filter_map(|(_, of)| Some(of.ios_per_s * of.await_ns?));
             let whole = whole.sum::<f64>() / answers(row).max(f64::MIN_POSITIVE);
@@ -121,7 +134,7 @@ impl Mount<'_, '_> {
 
     /// Answers came, and took long.
     fn slow(&self, verdict: Verdict) -> Option<Finding> {
-        let (count, trip, queue) = self.timed().filter(|(_, trip, _)| *trip > SLOW_MS)?;
+        let (count, trip, queue) = self.timed(None).filter(|(_, trip, _)| *trip > SLOW_MS)?;
         let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
         finding.sentence = format!(
             "requests to the file server of {} take {} from sending to the reply on average: the \
@@ -143,15 +156,16 @@ impl Mount<'_, '_> {
 
     /// Answers came soon after requests were sent, which waited long for that.
     fn queued(&self, verdict: Verdict) -> Option<Finding> {
-        let (count, trip, queue) = self.timed()?;
-        if queue <= SLOW_MS || queue < QUEUE_TIMES * trip {
-            return None;
-        }
+        let ways = [None, Some(Op::Write), Some(Op::Read)].into_iter();
+        let mut held = ways.filter_map(|of| Some((of, self.timed(of)?)));
+        let (of, (count, trip, queue)) =
+            held.find(|(_, (_, trip, queue))| *queue > SLOW_MS && *queue >= QUEUE_TIMES * trip)?;
         let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
         finding.sentence = format!(
-            "requests to the file server of {} wait {} in this machine before they are sent, and \
+            "{} to the file server of {} wait {} in this machine before they are sent, and \
              are answered {} later: the client holds them back, or its connection stalled; \
              the server and its disks are quick",
+            of.map_or("requests", phrase::plural),
             self.name(),
             phrase::ms(queue),
             phrase::ms(trip)
@@ -164,6 +178,8 @@ impl Mount<'_, '_> {
         ];
         finding.evidence.extend(self.repeated());
         finding.assume(QUEUED, "the queue of a file server's client is measured by it");
+        let long_ago = "a mean since the mount: one outage long ago would make it as well";
+        finding.doubt_if(self.since_mount, long_ago, SHAPE_ALONE);
         finding.explained_share = queue / (queue + trip);
         finding.refuted_by =
             lines(&["one outage of the server long ago makes such a mean since the mount: \
@@ -206,7 +222,7 @@ fn seconds(row: &Interval) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use iowhy_model::{Nanos, Op, Rates, Recording, Sink, Source};
+    use iowhy_model::{Nanos, Rates, Recording, Sink, Source};
 
     use super::*;
     use crate::Options;

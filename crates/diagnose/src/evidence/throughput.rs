@@ -4,7 +4,11 @@
 //! what the slowest disk of any class gives it is a suspicion, and what memory gave in the same
 //! test separates the disk from its host.
 
-use iowhy_model::{Bound, DeviceId, Finding, Observation, Quantity, Unit, Verdict, key};
+use std::collections::BTreeMap;
+
+use iowhy_model::{
+    Bound, DeviceId, Finding, Interval, Layer, Observation, Quantity, Unit, Verdict, key,
+};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
@@ -283,6 +287,81 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         Some(finding)
     });
     slow.collect()
+}
+
+/// Times that one test of a disk differs from the same one where something else changed, and
+/// beyond which the page cache served one of them (choices: zones of a spinning disk differ by
+/// two); and bytes per second of the better one that are worth comparing.
+const UNLIKE: std::ops::RangeInclusive<f64> = 2.0..=6.0;
+const COMPARED: f64 = 1e7;
+/// Times that runs of one level differ (a choice).
+const LEVEL: f64 = 1.2;
+
+/// What makes a test the same: its input, device, operation and bytes of a request.
+type Test<'a> = (&'a str, DeviceId, &'a str, u64);
+
+/// The same test of one disk that ended differently: the disk can do the better of the two.
+pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut tests: BTreeMap<Test, Vec<(f64, usize)>> = BTreeMap::new();
+    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+        let is_test = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
+        for row in listing.intervals.iter().filter(is_test) {
+            let is_benchmark = listing
+                .facts
+                .iter()
+                .any(|fact| fact.key == key::RUN_CACHED && fact.device == Some(row.device));
+            let in_flight = analysis.at_once(place, row.device).unwrap_or(1.0);
+            for (op, rates) in &row.rates {
+                let (Some(per_s), Some(bytes)) = (rates.bytes_per_s, rates.mean_bytes()) else {
+                    continue;
+                };
+                let alone = in_flight <= 1.5 && (bytes >= LARGE || is_benchmark);
+                if alone && per_s > 0.0 {
+                    let test = (analysis.input(place), row.device, op.name(), bytes as u64);
+                    tests.entry(test).or_default().push((per_s, place));
+                }
+            }
+        }
+    }
+    let found = tests.into_iter().filter_map(|((_, device, op, _), mut runs)| {
+        runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Two levels, and nothing between: what varies by itself has none.
+        let split = runs.windows(2).position(|two| UNLIKE.contains(&(two[1].0 / two[0].0)))?;
+        let (low, high) = runs.split_at_checked(split + 1)?;
+        let ([(worst, place), ..], [.., (best, _)]) = (low, high) else { return None };
+        let is_level = |level: &[(f64, usize)]| {
+            level.first().zip(level.last()).is_some_and(|(a, b)| b.0 <= LEVEL * a.0)
+        };
+        let (worst, place, best) = (*worst, *place, *best);
+        let times = best / worst;
+        (best >= COMPARED && is_level(low) && is_level(high)).then_some(())?;
+        let mut finding = new_finding(verdict, Some(device), vec![place]);
+        let name = &analysis.recording.device_of(device).name;
+        finding.sentence = format!(
+            "the same test of {name} ({op}) reached {} once and {} another time: the disk and its \
+             link can do the better one, so what differed is above them (kernel, driver, settings, \
+             file system) or other load",
+            phrase::rate(worst),
+            phrase::rate(best)
+        );
+        let (source, n) = (analysis.source(place), runs.len() as u64);
+        let rate = |what: &str, per_s: f64| read_off(what, per_s, Unit::BytesPerSecond, n, source);
+        finding.evidence = vec![
+            computed("ratio of the best run to the worst", times, Unit::Ratio, n, source)
+                .held(Bound::Between(*UNLIKE.start(), *UNLIKE.end())),
+            rate("throughput of the worst run", worst),
+            rate("throughput of the best run", best),
+        ];
+        suspect(&mut finding, "the same disk did better in the same test");
+        finding.next_step = lines(&[
+            "repeat both, in turn and on an idle machine: does the difference stay with what was \
+             changed?",
+            "compare what may have changed: kernel and driver, scheduler and read-ahead \
+             (`grep . /sys/block/DISK/queue/*`), mount options, write cache",
+        ]);
+        Some(finding)
+    });
+    found.collect()
 }
 
 /// How many times faster its peers are in the same test than a disk that is behind them; the range

@@ -86,6 +86,21 @@ pub fn does(who: &str) -> Option<&'static str> {
     known.map(|thread| thread.does)
 }
 
+/// Whether this is a program with a name, and no thread of the kernel.
+pub fn is_program(who: &str) -> bool {
+    let name = who.trim_start();
+    does(who).is_none()
+        && committer(name).is_none()
+        && !["[", "kworker", "("].iter().any(|begins| name.starts_with(begins))
+}
+
+/// `dd if=/dev/zero of=/home/test (4711)` without the arguments.
+pub fn without_arguments(who: &str) -> String {
+    let mut words = who.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    words.next_back().map_or(program.to_string(), |process| format!("{program} {process}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +112,11 @@ mod tests {
         assert_eq!(does("kworker/u8:3-kcryptd/253:0 (77)"), Some(ENCRYPTS));
         for other in ["mysqld (500)", "kworker/0:1-events (3)", "mdadm (9)", ""] {
             assert_eq!(does(other), None, "{other}");
+        }
+        assert_eq!(without_arguments("dd if=/dev/zero of=/a b (11)"), "dd (11)");
+        assert!(is_program("dd if=/dev/zero (11)"));
+        for other in ["[kswapd0] (41)", "kworker/u8:3 (9)", " (882)", "txg_sync (7)"] {
+            assert!(!is_program(other), "{other}");
         }
     }
 }

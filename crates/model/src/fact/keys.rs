@@ -171,6 +171,8 @@ keys {
     MEMBER_STATE "member.state" Text "state of an array member that is not active";
     MEMORY_AVAILABLE "memory.available.percent" Percent "available memory";
     MEMORY_DIRTY "memory.dirty" Bytes "dirty memory";
+    MEMORY_SWAPPED "memory.swapped.ratio" Number "memory swapped out, as a multiple of free memory \
+                                                  and cache";
     MEMORY_THROUGHPUT "memory.throughput" BytesPerSecond "throughput of cached sequential reads";
     MEMORY_WRITEBACK "memory.writeback" Bytes "memory under write-back";
     MIRROR_OF "mirror.of" Text "the other half of a mirror";
@@ -294,6 +296,7 @@ keys {
     STALL_SLOWED "stall.slowed" Count "times a program slowed down its own writes";
     STALL_STOPPED "stall.stopped" Count "times a program stopped its own writes";
     STRACE_CALLS "strace.calls" Text "number of system calls of one kind";
+    SWAP_NONE "swap.none" Flag "whether the machine has no swap";
     SWAP_USED "swap.used" Bytes "swap in use on a device";
     SWAP_USED_SHARE "swap.used.percent" Percent "swap in use";
     SYSBENCH_FSYNC_EVERY "sysbench.fsync_every" Count "requests between two fsyncs of a run";
@@ -380,6 +383,8 @@ families {
     VM "vm.*" Any "counter of /proc/vmstat";
     VMSTAT_MAX "vmstat.*.max" Any "largest value of a column of vmstat";
     VMSTAT_MEAN "vmstat.*.mean" Any "mean of a column of vmstat";
+    VMSTAT_MOVING "vmstat.moving.*" Any "mean of a column of vmstat while 10 MB/s or more were \
+                                         moved, and the number of such intervals";
     VMSTAT_SINCE_BOOT "vmstat.since_boot.*" Any "column of vmstat since boot";
     VOLUME_EXCEEDED "volume.exceeded.*" Microseconds "time in which demand exceeded the volume's \
                                                       limit";

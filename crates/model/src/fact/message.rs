@@ -273,6 +273,12 @@ impl Message {
         self.text.split_once(": rw=").is_some_and(|(_, rest)| rest.contains(" limit="))
     }
 
+    /// Whether the protection information of its sectors does not fit (BLK_STS_PROTECTION): what
+    /// the drive was formatted with, and not its medium.
+    pub fn is_of_protection(&self) -> bool {
+        self.text.contains("protection error, dev ")
+    }
+
     /// Seconds of a time as logs print it, on the log's own clock.
     pub fn seconds(stamp: &str) -> Option<f64> {
         seconds(stamp)

@@ -166,12 +166,25 @@ impl RowBuilder {
         std::iter::once(all).chain(parts).filter(|_| self.hundredths).find_map(denied)
     }
 
+    /// The rate where all its columns were left out: `svctm` is busy time divided by requests, so
+    /// it gives their number, and the queue over that the mean latency (Little's law).
+    fn rate_of_svctm(&self) -> Option<Rates> {
+        if self.parts.iter().any(|part| part.ios.is_some()) {
+            return None;
+        }
+        let each_ns = self.svctm_ns.filter(|ns| *ns > 0.0)?;
+        let ios_per_s = self.busy.filter(|busy| *busy > 0.0)? * 1e9 / each_ns;
+        let await_ns = self.queue_len.map(|queue| queue * 1e9 / ios_per_s);
+        let (bytes_per_s, merges_per_s) = (self.size.map(|size| size * ios_per_s), None);
+        Some(Rates { ios_per_s, merges_per_s, bytes_per_s, await_ns: self.await_ns.or(await_ns) })
+    }
+
     /// The interval that the row describes.
     pub(crate) fn interval(&self, device: DeviceId) -> Interval {
         let mut interval = Interval::new(device, Layer::Block);
         let parts = OPS.iter().zip(&self.parts);
         interval.rates = parts.filter_map(|((_, op), part)| Some((*op, part.rates()?))).collect();
-        interval.mixed = self.mixed.rates();
+        interval.mixed = self.mixed.rates().or(self.rate_of_svctm());
         // "0.00" is printed if nothing completed; that is not a latency.
         let idle = interval.ios_per_s() == 0.0;
         let known = |time: &f64| !(idle && *time == 0.0);

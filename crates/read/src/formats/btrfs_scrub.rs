@@ -67,7 +67,7 @@ static LABELS: Labels = Labels {
             while_running(report, share, |share| typed::ARRAY_PERCENT.with(Share(share / 1000.0)))
         }),
         label(&["Time left"], |value, report| {
-            let left = span_s(value).map(f64::round).filter(|left| *left < LONGEST_S);
+            let left = span_s(value).map(f64::round);
             while_running(report, left, |left| {
                 typed::ARRAY_REMAINING.with(Nanos::from_seconds(left))
             })
@@ -96,10 +96,6 @@ static LABELS: Labels = Labels {
     own: &["^total bytes scrubbed: ", "^corrected errors:"],
     ..Labels::NEW
 };
-
-/// A longer time, s, is left of no scrub: where more was scrubbed than was to be, the program
-/// subtracts below zero (ten years, a choice).
-const LONGEST_S: f64 = 315_360_000.0;
 
 fn action(report: &mut Report, is_running: bool) -> Option<()> {
     report.keep("running", f64::from(u8::from(is_running)));

@@ -128,6 +128,7 @@ struct Cpu {
     /// Swap in use, KiB, and the most of all swap, as a share.
     swap: Column,
     swapped: f64,
+    has_no_swap: bool,
     /// Memory of this screen, KiB: all, and what programs may have; and the least share of it.
     total: Option<f64>,
     available: Option<f64>,
@@ -197,6 +198,9 @@ impl Reader for Cpu {
         if self.swapped > 0.0 {
             sink.add_fact(None, typed::SWAP_USED_SHARE, Share(self.swapped));
         }
+        if self.has_no_swap {
+            sink.add_fact(None, typed::SWAP_NONE, true);
+        }
         if let Some(share) = self.reclaim {
             sink.add_fact(None, typed::TASKS_KSWAPD, Share::from_percent(share));
         }
@@ -231,6 +235,7 @@ impl Cpu {
     fn swap(&mut self, sizes: &Sizes) {
         let Some(used) = sizes.get("used") else { return };
         self.swap.take(used);
+        self.has_no_swap = sizes.get("total") == Some(0.0);
         let of_all = sizes.get("total").filter(|total| *total > 0.0).map(|total| used / total);
         self.swapped = self.swapped.max(of_all.unwrap_or(0.0));
         let cached = sizes.get("cached").unwrap_or(0.0);

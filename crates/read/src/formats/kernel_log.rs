@@ -57,11 +57,13 @@ mod line;
 mod names;
 mod pci;
 mod resets;
+mod usb_speed;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use iowhy_model::typed::BitsPerSecond;
 use iowhy_model::{CommandKind, Fact, Message, MessageKind, waits};
 
 use self::address::{is_pci, peripheral};
@@ -73,6 +75,7 @@ use self::line::{is_bare, is_of_a_program, is_of_another, kmsg, kmsg_field, mess
 use self::names::Names;
 use self::pci::Functions;
 use self::resets::Resets;
+use self::usb_speed::UsbSpeed;
 use crate::drive::health::LineNumbers;
 use crate::drive::log_events::LogEvents;
 use crate::drive::smartd_lines;
@@ -482,6 +485,8 @@ struct KernelLog {
     record: Option<Record>,
     /// Whether records of this log name their devices.
     names_devices: bool,
+    /// Disks on USB that came up at full speed.
+    usb_speed: UsbSpeed,
     /// Whether the last message was so long that the next may continue it.
     was_long: bool,
     /// Whether the last message was from a driver that prints no user-chosen names.
@@ -733,6 +738,12 @@ impl KernelLog {
                 sink.add_fact_at(&disk, typed::DEVICE_ALIAS, vec![address], &place);
             }
         }
+        if let Some((plug, at)) = self.usb_speed.finish() {
+            sink.add_fact_at(&plug, typed::DEVICE_TRANSPORT, "usb", &at);
+            sink.add_fact_at(&plug, typed::DEVICE_LINK_SPEED, BitsPerSecond(usb_speed::FULL), &at);
+            let most = BitsPerSecond(usb_speed::HIGH);
+            sink.add_fact_at(&plug, typed::DEVICE_LINK_SPEED_MAX, most, &at);
+        }
         for (name, work) in std::mem::take(&mut self.arrays) {
             sink.add_text_at(&name, typed::ARRAY_ACTION, &work, &place);
         }
@@ -938,6 +949,7 @@ impl KernelLog {
             return;
         }
         self.functions.learn(message);
+        self.usb_speed.learn(message, &place);
         if let Some(hypervisor) = message.strip_prefix("Hypervisor detected: ") {
             sink.add_fact_at(None, typed::HOST_HYPERVISOR, hypervisor.trim(), &place);
         }

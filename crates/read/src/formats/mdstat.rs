@@ -243,8 +243,14 @@ impl Mdstat {
         let Some(action) = action_of(action) else { return false };
         self.busy = true;
         sink.add_fact_at(array, typed::ARRAY_ACTION, action, place);
-        if let Some(percent) = decimal(percent.trim_end_matches('%')) {
-            let done = Share::from_percent(percent);
+        // `(2303100/3906887168)` is exact, the percentage beside it rounds.
+        let place_of = |word: &&str| {
+            let (at, all) = word.strip_prefix('(')?.strip_suffix(')')?.split_once('/')?;
+            Some(integer(at)? as f64 / integer(all).filter(|all| *all > 0)? as f64)
+        };
+        let done = words.iter().find_map(place_of).map(Share);
+        let rounded = || Some(Share::from_percent(decimal(percent.trim_end_matches('%'))?));
+        if let Some(done) = done.or_else(rounded) {
             sink.add_fact_at(array, typed::ARRAY_PERCENT, done, place);
         }
         for word in &words {

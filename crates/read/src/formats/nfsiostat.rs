@@ -165,29 +165,24 @@ fn resolve(report: &mut Report) {
 
 fn emit(report: &mut Report, sink: &mut dyn Sink) {
     resolve(report);
-    let mut known = Vec::new();
-    let (mut ios_per_s, mut trips) = (0.0, 0.0);
+    let since_mount = report.kept(SINCE_MOUNT) == Some(1.0);
+    let mut is_new = since_mount && report.kept(NOTED).is_none();
     for (op, _, [ios, kb, wait, trip]) in PARTS {
         let bytes = report.take(kb).map(|kb| kb * KB);
         let wait = report.take(wait).map(|ms| ms * NS_PER_MS);
         let trip = report.take(trip).map(|ms| ms * NS_PER_MS);
         let Some(rates) = rates(report.take(ios), bytes, wait) else { continue };
-        ios_per_s += rates.ios_per_s;
-        trips += rates.ios_per_s * trip.unwrap_or(0.0);
-        known.push((op, rates));
+        // Each operation has round trips of its own.
+        let mut interval = Interval::new(report.device(sink), Layer::Application);
+        sink.set_medium(interval.device, Medium::Network);
+        interval.device_ns = trip.filter(|_| rates.ios_per_s > 0.0);
+        interval.rates = vec![(op, rates)];
+        interval.since_boot = since_mount;
+        sink.interval(interval);
+        if std::mem::take(&mut is_new) {
+            report.keep(NOTED, 1.0);
+            let reason = "the first report of a mount counts since it was mounted".to_string();
+            sink.note(Note { line: 0, text: String::new(), reason });
+        }
     }
-    if known.is_empty() {
-        return;
-    }
-    let mut interval = Interval::new(report.device(sink), Layer::Application);
-    sink.set_medium(interval.device, Medium::Network);
-    interval.rates = known;
-    interval.device_ns = (trips > 0.0).then(|| trips / ios_per_s);
-    interval.since_boot = report.kept(SINCE_MOUNT) == Some(1.0);
-    if interval.since_boot && report.kept(NOTED).is_none() {
-        report.keep(NOTED, 1.0);
-        let reason = "the first report of a mount counts since it was mounted".to_string();
-        sink.note(Note { line: 0, text: String::new(), reason });
-    }
-    sink.interval(interval);
 }

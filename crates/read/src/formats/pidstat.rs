@@ -30,8 +30,9 @@ pub const FORMAT: Format =
 static LABELS: Labels = Labels {
     lines: &[
         begins("kB_rd/s {*}Command$", |found, report, _| {
-            report.heading = heading(found.line())?;
-            Some(())
+            let (stamp, columns) = heading(found.line())?;
+            report.heading = columns;
+            report.keep("stamp", stamp as f64)
         })
         .when(|found| heading(found.line()).is_some())
         .shaped("kB_rd/s")
@@ -50,8 +51,8 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// Words in front that are no column: a time, AM or PM, a hash.
-fn heading(line: &str) -> Option<Heading> {
+/// How many words in front are no column (a time, AM or PM, a zone, a hash), and the columns.
+fn heading(line: &str) -> Option<(usize, Heading)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let from = words.iter().position(|word| matches!(*word, "UID" | "USER" | "PID" | "TGID"))?;
     let (front, columns) = words.split_at_checked(from)?;
@@ -64,7 +65,7 @@ fn heading(line: &str) -> Option<Heading> {
         && columns.contains(&"kB_wr/s")
         && columns.last() == Some(&"Command")
         && stamped;
-    known.then(|| Heading::from_words(columns))
+    known.then(|| (front.len(), Heading::from_words(columns)))
 }
 
 /// Bytes per second: KiB, or with the unit that `--human` prints (`17.5k`, `140.9B`).
@@ -98,7 +99,10 @@ fn line(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         return None;
     }
     let half = words.get(1).is_some_and(|word| matches!(*word, "AM" | "PM"));
-    let (stamp, values) = words.split_at_checked(1 + usize::from(half))?;
+    // A zone behind it stands in the heading as well.
+    let zone = report.kept("stamp") == Some(3.0);
+    let (stamp, values) =
+        words.split_at_checked(1 + usize::from(half) + usize::from(half && zone))?;
     if report.moments.at(WallTime::read(&stamp.join(" "))?) {
         report.keep("times", 1.0);
         report.processes.report();

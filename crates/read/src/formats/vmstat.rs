@@ -4,7 +4,8 @@
 //! The table of `vmstat INTERVAL`, with or without `-a`, `-w`, `-t`, `-S`. For the columns that
 //! matter for disks (`r`, `b`, `si`, `so`, `bi`, `bo`, `us`, `sy`, `id`, `wa`, `st`) mean and
 //! maximum over the intervals become facts: `vmstat.wa.mean`, `vmstat.so.max`; `vmstat.intervals`
-//! is their number.
+//! is their number. `vmstat.moving.sy` and others are means over the intervals that moved 10 MB/s
+//! or more, `memory.swapped.ratio` is `swpd` divided by `free`, `buff` and `cache` together.
 //!
 //! ## How to capture
 //! `vmstat 1 10` of procps on Linux.
@@ -52,6 +53,17 @@ const COLUMNS: [(&str, Unit); 11] = [
     ("id", PERCENT),
     ("wa", PERCENT),
     ("st", PERCENT),
+];
+
+/// KiB per second, read and written, from which on an interval moves data in bulk (a choice: more
+/// than a spinning disk reads at random), and the columns that show what the processors do then.
+const MOVES: f64 = 10_000.0;
+const MOVING: [(&str, &str); 5] = [
+    ("r", "moving r"),
+    ("us", "moving us"),
+    ("sy", "moving sy"),
+    ("id", "moving id"),
+    ("wa", "moving wa"),
 ];
 
 /// The longest title that stands before the banner.
@@ -112,6 +124,21 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
             false => report.row(name, value),
         };
     }
+    let number = |name: &str| report.heading.number(name, &words);
+    let moving = number("bi").zip(number("bo")).is_some_and(|(bi, bo)| bi + bo >= MOVES);
+    let left = ["free", "buff", "cache"].map(number).into_iter().sum::<Option<f64>>();
+    let swapped = number("swpd").zip(left.filter(|left| *left > 0.0));
+    if let Some((swapped, left)) = swapped {
+        report.row("swapped", swapped / left);
+    }
+    if moving && !is_first {
+        report.add("moving", 1.0);
+        for (name, of_moving) in MOVING {
+            if let Some(value) = report.heading.number(name, &words) {
+                report.row(of_moving, value);
+            }
+        }
+    }
     Some(())
 }
 
@@ -124,6 +151,18 @@ fn state(report: &mut Report, sink: &mut dyn Sink) {
             Some(mean) => {
                 sink.add_fact(None, typed::VMSTAT_MEAN.of(name), unit(mean));
                 sink.add_fact(None, typed::VMSTAT_MAX.of(name), unit(report.column(name).max()));
+            }
+        }
+    }
+    if let Some(ratio) = report.column("swapped").mean().filter(|ratio| *ratio > 0.0) {
+        sink.add_fact(None, typed::MEMORY_SWAPPED, ratio);
+    }
+    if let Some(moving) = report.kept("moving") {
+        sink.add_fact(None, typed::VMSTAT_MOVING.of("intervals"), TASKS(moving));
+        for (name, of_moving) in MOVING {
+            let unit = if name == "r" { TASKS } else { PERCENT };
+            if let Some(mean) = report.column(of_moving).mean() {
+                sink.add_fact(None, typed::VMSTAT_MOVING.of(name), unit(mean));
             }
         }
     }

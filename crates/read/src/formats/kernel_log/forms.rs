@@ -110,6 +110,7 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Refused, &[L::Scsi], &["Add. Sense: Unaligned write command"]),
     row(K::Refused, &[L::Scsi], &["Add. Sense: Logical block address out of range"]),
     row(K::Medium, &[L::Block], &["critical medium error, dev "]),
+    row(K::Refused, &[L::Block], &["protection error, dev "]),
     row(K::Medium, &[L::Scsi], &["Sense Key : Medium Error"]),
     row(K::Medium, &[L::Scsi], &["Add. Sense: Unrecovered read error"]),
     row(K::Medium, &[L::Scsi], &["ASC=0x11"]),

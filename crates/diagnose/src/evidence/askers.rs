@@ -1,0 +1,104 @@
+//! Programs that ask the disks for most of what they move, and wait for it.
+//!
+//! `iotop` names who reads and writes, how much, and how long it waits. That is the load, without a
+//! single latency: whether the disk could do more is not in it. Where the rate is one that a
+//! healthy disk reaches only in long transfers, the load is what fills it; below that a slow disk,
+//! or many small requests, would look the same.
+
+use iowhy_model::{Bound, Finding, Unit, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::reported_problem::UNKNOWN_SHARE;
+use crate::facts::kernel_threads;
+use crate::phrase;
+
+/// Share of its time that a program waits from which on it asks for more than it gets, and share of
+/// all that is moved which the named ones account for (choices).
+const WAITS: f64 = 0.8;
+const MOST: f64 = 0.3;
+/// Bytes per second that no disk of any class moves in small requests at random places unless it is
+/// quick (a choice: 100 requests of 300 KiB).
+const IN_BULK: f64 = 3e7;
+/// What it is worth; programs that are named, and of one name.
+const ASKED: f64 = 0.68;
+const NAMED: usize = 2;
+
+/// A finding of each input in which nothing was timed.
+pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let inputs = analysis.inputs().into_iter();
+    inputs.filter_map(|input| of_input(analysis, verdict, input)).collect()
+}
+
+fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Finding> {
+    let listings = analysis.recording.listings.iter().enumerate();
+    let mut own = listings.filter(|(place, _)| analysis.input(*place) == input);
+    let timed = own.any(|(_, listing)| {
+        !listing.intervals.is_empty()
+            || !listing.events.is_empty()
+            || !listing.distributions.is_empty()
+    });
+    let about = analysis.facts.about(Some(input), "");
+    let (share, waits, of_wait) = about.waiting_task()?;
+    let waited = share >= WAITS
+        && kernel_threads::is_program(waits)
+        && analysis.input(of_wait.listing) == input;
+    (waited && !timed).then_some(())?;
+    let kinds = [
+        (key::PROCESS_READS, key::DISKS_READ.of("mean"), "read"),
+        (key::PROCESS_WRITES, key::DISKS_WRITTEN.of("mean"), "write"),
+    ];
+    let sums = kinds.into_iter().filter_map(|(by_process, all, verb)| {
+        let mut programs: Vec<_> = about
+            .processes(by_process)
+            .filter(|(_, who, _)| kernel_threads::is_program(who))
+            .collect();
+        programs.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let sum: f64 = programs.iter().map(|(per_s, ..)| per_s).sum();
+        let whole = about.machine_number(all).map_or(sum, |(per_s, _)| per_s);
+        // Few writes for which a program waits may be flushes, which are judged elsewhere.
+        let is_load = verb == "read" || whole >= IN_BULK;
+        let asked = is_load && sum > 0.0 && sum >= MOST * whole;
+        asked.then_some((whole.max(sum), programs, verb))
+    });
+    let (moved, programs, verb) = sums.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let is_asked_by_it = programs.iter().any(|(_, who, _)| *who == waits);
+    let (_, _, reading) = programs.first().filter(|_| is_asked_by_it)?;
+    let names: Vec<String> = programs
+        .iter()
+        .take(NAMED)
+        .map(|(_, who, _)| kernel_threads::without_arguments(who))
+        .collect();
+    let more = programs.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let mut finding = new_finding(verdict, None, vec![reading.listing]);
+    finding.sentence = format!(
+        "{}{more} {verb} much or all of the {} that the disks move, and wait for I/O up to {} of \
+         their time: the load is theirs; how long a request takes is not in this input",
+        phrase::list(&names),
+        phrase::rate(moved),
+        phrase::percent(share)
+    );
+    let what = format!("time that {waits} waited for I/O");
+    let number = (share, Unit::Share);
+    let number_moved = (moved, Unit::BytesPerSecond);
+    let moved_by = cited(analysis.recording, reading, "moved by all together", number_moved);
+    finding.evidence = vec![
+        cited(analysis.recording, &of_wait, &what, number).held(Bound::Above(WAITS)),
+        moved_by.held(Bound::Above(IN_BULK)),
+    ];
+    if moved < IN_BULK {
+        finding.evidence[1].bound = None;
+    }
+    finding.assume(ASKED, "programs ask for more than they get, and account for it");
+    let little = "so little may be many small requests, or a slow disk";
+    finding.doubt_if(moved < IN_BULK, little, SHAPE_ALONE);
+    (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+    finding.refuted_by = lines(&["the same disk is as slow while these programs are stopped"]);
+    finding.next_step = lines(&[
+        "`iostat -x 1`: which disk, how many requests, and how long does each take?",
+        "run these programs later, one after the other, or with `ionice -c 3`",
+    ]);
+    Some(finding)
+}
