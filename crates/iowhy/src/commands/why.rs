@@ -47,7 +47,7 @@ use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
 use iowhy_model::{
-    EVENTS_JUDGED, Filter, Listing, NameTable, Op, Recording, Report, Tally, numbers,
+    EVENTS_JUDGED, Fact, Filter, Listing, NameTable, Op, Recording, Report, Tally, key, numbers,
 };
 use iowhy_show::{Style, device_label, incidents, views};
 use iowhy_store::LearnedHistograms;
@@ -365,10 +365,12 @@ fn say_idle(recording: &Recording, why: &Why) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// Whether a recording contains no I/O at all.
+/// Whether a recording contains no I/O at all, also none that waits for the server of a mount.
 fn is_idle(recording: &Recording) -> bool {
+    let waits = |fact: &Fact| fact.key.member_of(key::FUSE_WAITING).is_some();
     recording.listings.iter().all(|listing: &Listing| {
         listing.events.is_empty()
+            && !listing.facts.iter().any(waits)
             && listing.histograms().all(|known| known.histogram.count() == 0)
             && listing.intervals.iter().all(|interval| {
                 interval.ios_per_s() == 0.0
