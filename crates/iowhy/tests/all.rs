@@ -21,6 +21,7 @@ mod export;
 mod first_screen;
 mod folder;
 mod growth;
+mod hanging_mounts;
 mod hostile_names;
 mod incidents;
 mod lengths;

@@ -45,7 +45,7 @@ fn finding(
     let requests = beside(key::FUSE_WAITING.member(*mount));
     let tasks = beside(key::FUSE_TASKS.member(*mount));
     let mut finding = new_finding(verdict, None, vec![reading.listing]);
-    let number = requests.as_ref().map_or(1.0, |(number, _)| *number);
+    let number = requests.as_ref().or(tasks.as_ref()).map_or(1.0, |(number, _)| *number);
     finding.sentence = format!(
         "the FUSE server of {mount} does not answer: {} without a reply, and {who} has waited in \
          one call for {} s or more; what uses the mount waits until its server answers",
@@ -69,13 +69,13 @@ fn finding(
         "the file is made to be waited for: a queue, an event, a pipe",
         "the slow I/O goes to other storage: `findmnt`, `lsblk -s`",
     ]);
-    let abort =
-        requests.as_ref().and_then(|(_, reading)| reading.fact.read_from.strip_suffix("waiting"));
-    let kind = "`findmnt -t fuse,fuseblk,virtiofs` and types `fuse.NAME`: which program serves it? Is it \
-                stopped (`ps -o pid,stat,wchan`), or does it wait itself, for its network, its \
-                server or a disk?";
+    let known = requests.as_ref().map(|(_, reading)| reading.fact.read_from.as_str());
+    let abort = known.and_then(|file| file.strip_suffix("waiting"));
     finding.next_step = vec![
-        kind.to_string(),
+        format!(
+            "`grep {mount} /proc/self/mounts`: which program serves it? Is it stopped (`ps -o \
+             pid,stat,wchan`), or does it wait itself, for its network, its server or a disk?"
+        ),
         format!(
             "`iowhy syscalls --by mount`: which calls on {mount} hang, and whose; `iowhy waits`: \
              what its server waits for"

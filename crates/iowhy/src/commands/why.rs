@@ -367,7 +367,7 @@ fn say_idle(recording: &Recording, why: &Why) -> anyhow::Result<()> {
 
 /// Whether a recording contains no I/O at all, also none that waits for the server of a mount.
 fn is_idle(recording: &Recording) -> bool {
-    let waits = |fact: &Fact| fact.key.member_of(key::FUSE_WAITING).is_some();
+    let waits = |fact: &Fact| fact.key.member_of(key::FUSE_LONGEST).is_some();
     recording.listings.iter().all(|listing: &Listing| {
         listing.events.is_empty()
             && !listing.facts.iter().any(waits)

@@ -12,9 +12,9 @@
 //! own mounts and programs.
 //!
 //! ## Costs
-//! One small file per FUSE mount and sample; where requests wait at the start, two to five small
-//! files per task, once. No file of the mount is touched, so a server that hangs does not hang
-//! iowhy.
+//! One small file per FUSE mount at the start. Where requests wait then: two to five small files per
+//! task, once, and one per waiting task and sample. No file of the mount is touched, so a server
+//! that hangs does not hang iowhy.
 //!
 //! ## Not in this output
 //! Programs that began to wait after the watch began: iowhy has given up the right to look at them,
@@ -22,7 +22,7 @@
 //! wait by design.
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use iowhy_model::typed::OfProcess;
@@ -79,8 +79,13 @@ pub struct FuseWaits {
 struct Connection {
     /// The number of its superblock, which is its name in fusectl.
     number: u32,
-    /// Open since the beginning: later there may be no right to open it.
-    file: File,
+    /// The file with the number of its requests that wait.
+    path: PathBuf,
+    /// That file, opened and not read: later there may be no right to open it, and the kernel lets
+    /// it be read once (fs/fuse/control.c: not seekable).
+    unread: Option<File>,
+    /// Its requests without a reply when that was last read.
+    requests: Option<u64>,
 }
 
 /// A task in a call on such a file system.
@@ -115,8 +120,10 @@ impl FuseWaits {
         self.connections = folders
             .filter_map(|folder| {
                 let number = folder.file_name().to_str()?.parse().ok()?;
-                let file = File::open(folder.path().join("waiting")).ok()?;
-                Some(Connection { number, file })
+                let path = folder.path().join("waiting");
+                let mut found = Connection { number, path, unread: None, requests: None };
+                found.read();
+                found.requests.map(|_| found)
             })
             .collect();
         self.connections.sort_by_key(|connection| connection.number);
@@ -146,6 +153,7 @@ impl FuseWaits {
     /// Forgets those that have run since then.
     fn look_again(&mut self) {
         self.waiting.retain(|known| sleeps(&known.task) == Some(known.sleeps));
+        self.connections.iter_mut().for_each(Connection::read);
         self.seen = clock::now();
     }
 
@@ -153,29 +161,30 @@ impl FuseWaits {
     fn state(&self, sink: &mut dyn Sink) {
         let waited = self.seen - self.began;
         for connection in &self.connections {
-            let of_it = |known: &&WaitingTask| known.connection == connection.number;
-            let tasks = self.waiting.iter().filter(of_it).count() as u64;
-            let requests = connection.waiting().filter(|requests| *requests > 0);
+            let of_it: Vec<&WaitingTask> = self.waiting_for(connection).collect();
             let Some(mount) = self.mounts.of(connection.number) else { continue };
-            let (Some(first), Some(requests)) = (self.waiting.iter().find(of_it), requests) else {
-                continue;
-            };
-            let read_from = format!("/{CONNECTIONS}/{}/waiting", connection.number);
+            let Some(first) = of_it.first() else { continue };
             let who = format!("{} ({})", first.comm, first.process);
-            let longest = OfProcess { value: waited, who };
+            let (longest, tasks) = (OfProcess { value: waited, who }, of_it.len() as u64);
             let of = mount.place;
-            sink.fact(Fact::of(None, typed::FUSE_LONGEST.member(&of), longest, "/proc/PID/status"));
-            sink.fact(Fact::of(None, typed::FUSE_TASKS.member(&of), tasks, "/proc/PID/syscall"));
-            sink.fact(Fact::of(None, typed::FUSE_WAITING.member(&of), requests, read_from));
+            let (status, call) = ("/proc/PID/status", "/proc/PID/syscall");
+            sink.fact(Fact::of(None, typed::FUSE_LONGEST.member(&of), longest, status));
+            sink.fact(Fact::of(None, typed::FUSE_TASKS.member(&of), tasks, call));
+            if let Some(requests) = connection.requests {
+                let read_from = format!("/{CONNECTIONS}/{}/waiting", connection.number);
+                sink.fact(Fact::of(None, typed::FUSE_WAITING.member(&of), requests, read_from));
+            }
         }
     }
 
+    /// Tasks that still wait for it; none if every request was answered.
+    fn waiting_for(&self, connection: &Connection) -> impl Iterator<Item = &WaitingTask> {
+        let (number, answered) = (connection.number, connection.requests == Some(0));
+        self.waiting.iter().filter(move |task| task.connection == number && !answered)
+    }
+
     fn has_any(&self) -> bool {
-        let waits = |known: &Connection| {
-            self.waiting.iter().any(|task| task.connection == known.number)
-                && known.busy().is_some()
-        };
-        self.connections.iter().any(waits)
+        self.connections.iter().any(|known| self.waiting_for(known).next().is_some())
     }
 
     fn begin_listing(&self, sink: &mut dyn Sink) -> usize {
@@ -233,17 +242,22 @@ impl Collector for FuseWaits {
 }
 
 impl Connection {
-    /// Requests without a reply. The kernel counts anew when its file is read from the start
-    /// (fs/fuse/control.c).
-    fn waiting(&self) -> Option<u64> {
-        let mut text = [0; 32];
-        let length = self.file.read_at(&mut text, 0).ok()?;
-        std::str::from_utf8(text.get(..length)?).ok()?.trim().parse().ok()
+    /// Reads how many of its requests have no reply; unknown if there is no right to open the file
+    /// any more.
+    fn read(&mut self) {
+        let open = || File::open(&self.path).ok();
+        let file = self.unread.take().or_else(open);
+        self.requests = file.and_then(|mut file| {
+            let mut text = String::new();
+            file.read_to_string(&mut text).ok()?;
+            text.trim().parse().ok()
+        });
+        self.unread = open();
     }
 
-    /// Its number, if any waits.
+    /// Its number, if any request waits.
     fn busy(&self) -> Option<u32> {
-        self.waiting().filter(|waiting| *waiting > 0).map(|_| self.number)
+        self.requests.filter(|requests| *requests > 0).map(|_| self.number)
     }
 }
 
