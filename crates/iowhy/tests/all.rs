@@ -36,6 +36,7 @@ mod probe_failures;
 mod probe_refusals;
 mod probe_replay;
 mod probe_rig;
+mod questions;
 mod readme;
 mod record;
 mod report;
