@@ -107,6 +107,9 @@ pub struct TraceArgs {
 /// How captures are read.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ReadAs {
+    /// Read a capture bundled with iowhy; without a name, list them
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    pub example: Option<String>,
     /// Parse every line as this format instead of detecting the format
     #[arg(long, value_name = "NAME", add = complete::formats())]
     pub format: Option<String>,

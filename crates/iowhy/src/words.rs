@@ -62,6 +62,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! The numbers that decide, each with its threshold; `-v` has all with their sources.",
     ),
     (
+        "began",
+        "start of an incident",
+        "//! Start of the first slow second of an incident, local time. `iowhy incidents`.",
+    ),
+    (
         "cells",
         "data of a heat map",
         "//! Counts by time and latency. They include all I/Os, even if individual I/Os are kept \
@@ -73,6 +78,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Calibrated probability that the verdict is right: in the lab, four in five verdicts \
          with 80 % were right. `why -vv` shows\n//! how it was computed. Below 60 % no cause is \
          accused.",
+    ),
+    (
+        "container",
+        "container of a program",
+        "//! Container by the control group of the program, named by what its runtime left on this host. `--by container`.",
     ),
     (
         "d/s",
@@ -181,6 +191,16 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ),
     ("max", "the longest latency", "//! The longest latency observed."),
     (
+        "mean",
+        "the arithmetic mean",
+        "//! Sum over number. Exact where the kernel counted the sum, else estimated from buckets.",
+    ),
+    (
+        "mount",
+        "mount point of a file system",
+        "//! Mount point of the device or partition of an I/O; `below /srv` is a device on which that file system lies. `--by mount`.",
+    ),
+    (
         "not seen",
         "what no input shows",
         "//! What no input shows and a verdict could rest on, such as drive health.",
@@ -202,6 +222,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "the 99th percentile",
         "//! 99 of 100 I/Os took at most this long: tail latency. It needs 299 I/Os and is omitted \
          if there are fewer.",
+    ),
+    (
+        "pod",
+        "Kubernetes pod of a program",
+        "//! Namespace and name of a pod, from the control group and /var/log/pods. `--by pod`.",
     ),
     (
         "Q2C",
@@ -276,9 +301,29 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ),
     ("tps", "requests completed per second", "//! Requests that completed per second (iostat(1))."),
     (
+        "unit",
+        "systemd unit of a program",
+        "//! systemd unit, from the control group of the program. `--by unit`.",
+    ),
+    (
+        "until",
+        "end of an incident",
+        "//! End of the last slow second of an incident, or `ongoing`. `iowhy incidents`.",
+    ),
+    (
         "usual",
         "latency usual at this hour",
         "//! The median latency compared with the one learned for this device and hour (UTC) by the recorder.",
+    ),
+    (
+        "verdict",
+        "the cause that fits best",
+        "//! Name of the cause; `iowhy explain verdicts` lists all. Its first part says who: `device`, `path`, `layer`, `cap`, `cfg` or `load`.",
+    ),
+    (
+        "volume",
+        "logical volume, array or mapped device",
+        "//! Name of a volume above a device: LVM, md, device mapper, zvol, multipath. `--by volume`.",
     ),
     ("w/s", "writes completed per second", "//! Writes that completed per second (iostat(1))."),
     (
@@ -286,7 +331,17 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "mean latency of writes, ms",
         "//! Mean time from the start of a write to its completion in ms, queue included (iostat(1)).",
     ),
+    (
+        "waited",
+        "sum of all waits",
+        "//! Sum of the waits of a row; of several programs at once it exceeds the time watched.",
+    ),
     ("wareq-sz", "mean size of a write, KiB", "//! Mean size of a write in KiB (iostat(1))."),
+    (
+        "who",
+        "program with the longest waits",
+        "//! Program that waited longest in an incident, and its pod, container or unit. `iowhy incidents`.",
+    ),
     (
         "who waits",
         "programs with the longest waits",
