@@ -81,7 +81,7 @@ pub fn stamp(at_s: i64) -> String {
 }
 
 /// So many seconds of reads of two disks.
-fn seconds(from_s: i64, count: i64) -> Vec<u8> {
+pub fn seconds(from_s: i64, count: i64) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), 0);
     let source = Source::new("block-trace", "live", Level::B);
     writer.begin(Source { sampling: Sampling::Traced, ..source });

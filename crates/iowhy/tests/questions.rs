@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use iowhy_store::Store;
 use serde_json::json;
 
-use crate::incidents::{now_ns, stamp};
+use crate::incidents::{now_ns, seconds, stamp};
 use crate::names;
 use crate::top::Terminal;
 
@@ -62,7 +62,10 @@ impl Kept {
         let began_s = now_ns() / SECOND - 900;
         let mut kept = Vec::new();
         names::emit("kept", Some(began_s * SECOND), &mut kept);
-        store.segment(began_s, 0).unwrap().append(&kept).unwrap();
+        let name = format!("{}-sdb", stamp(began_s + 5));
+        store.incident(&name, began_s).unwrap().append(&kept).unwrap();
+        let from_s = now_ns() / SECOND - 3700;
+        store.segment(from_s, 0).unwrap().append(&seconds(from_s, 3600)).unwrap();
         let incident = json!({
             "schema": "iowhy.incident/1", "id": format!("{}-sdb", stamp(began_s)),
             "at_ns": (began_s + 5) * SECOND, "began_ns": began_s * SECOND,
@@ -70,7 +73,6 @@ impl Kept {
             "verdict": "device.retry", "mounts": ["/var/lib/pg"], "confidence": 0.9,
             "who": "postgres", "owner": "pod prod/db-0", "lost_s": 41.2, "sentence": "sdb retries",
         });
-        let name = format!("{}-sdb", stamp(began_s + 5));
         store.verdict(&name, incident.to_string().as_bytes(), began_s + 5).unwrap();
         Kept { folder, began_s, _store: store }
     }
