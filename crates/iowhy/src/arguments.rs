@@ -149,10 +149,11 @@ impl ReadAs {
     /// # Errors
     /// If an option for reading was given.
     fn without_captures(&self) -> anyhow::Result<()> {
-        let option = match (&self.format, &self.formats) {
-            (None, None) => return Ok(()),
-            (Some(_), _) => "--format",
-            (None, Some(_)) => "--formats",
+        let option = match (&self.format, &self.formats, &self.example) {
+            (None, None, None) => return Ok(()),
+            (Some(_), ..) => "--format",
+            (None, Some(_), _) => "--formats",
+            (None, None, Some(_)) => "--example",
         };
         Err(HintedError::error(
             format!("`{option}` applies to captures, and none is given"),

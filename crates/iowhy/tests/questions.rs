@@ -168,3 +168,26 @@ fn a_store_answers_on_its_list_on_a_window_on_a_report_and_on_a_moment() {
     let screen = asked(&[&["why", "--at", moment.as_str()][..], &store].concat(), None);
     answers(&screen, &began, |answer| answer.at);
 }
+
+/// The words of the first line that begins with this one, columns of two words as they are.
+fn heading(screen: &str, first: &str) -> Vec<String> {
+    let line = screen.lines().find(|line| line.trim_start().starts_with(first));
+    let line = line.unwrap_or_else(|| panic!("no `{first}` in\n{screen}"));
+    line.split_whitespace().map(str::to_string).collect()
+}
+
+#[test]
+fn each_column_of_a_table_is_explained() {
+    let (capture, kept) = (names::capture("columns"), Kept::new());
+    let path = capture.0.to_str().unwrap();
+    let store = ["incidents", "--store", kept.folder.to_str().unwrap()];
+    let mut words = heading(&asked(&store, None), "began");
+    words.extend(heading(&asked(&["stat", path, "--width", "250"], None), "Device"));
+    words.extend(heading(&asked(&["snoop", path, "--files"], None), "TIME"));
+    words.extend(["mean", "min", "max", "p50", "p95", "p99", "p99.9"].map(str::to_string));
+    assert!(words.len() > 25, "{words:?}");
+    for word in words {
+        let output = Command::new(env!("CARGO_BIN_EXE_iowhy")).args(["explain", &word]).output();
+        assert!(output.unwrap().status.success(), "`{word}` is not explained");
+    }
+}
