@@ -304,7 +304,12 @@ pub fn repeated(
         incomplete |= recording.is_incomplete();
         let report = Report { recording, findings: Vec::new() };
         let mut out = sanitised::buffered();
-        if heading.timestamp && !output.json {
+        // Rows of one interval are told from those of the next, and when they were.
+        let several = table.is_some() && repeat.interval.is_some() && repeat.count != Some(1);
+        if several && !style.heading {
+            writeln!(out)?;
+        }
+        if (heading.timestamp || several) && !output.json {
             writeln!(out, "{}", now())?;
         }
         match &mut table {

@@ -69,7 +69,7 @@ impl Kept {
         let incident = json!({
             "schema": "iowhy.incident/1", "id": format!("{}-sdb", stamp(began_s)),
             "at_ns": (began_s + 5) * SECOND, "began_ns": began_s * SECOND,
-            "until_ns": now_ns(), "length_s": 900.0, "over": false, "device": "sdb",
+            "until_ns": now_ns() - 60 * SECOND, "length_s": 840.0, "over": false, "device": "sdb",
             "verdict": "device.retry", "mounts": ["/var/lib/pg"], "confidence": 0.9,
             "who": "postgres", "owner": "pod prod/db-0", "lost_s": 41.2, "sentence": "sdb retries",
         });
@@ -167,6 +167,9 @@ fn a_store_answers_on_its_list_on_a_window_on_a_report_and_on_a_moment() {
     let moment = date("+%Y-%m-%d %H:%M:%S");
     let screen = asked(&[&["why", "--at", moment.as_str()][..], &store].concat(), None);
     answers(&screen, &began, |answer| answer.at);
+    // The list calls it ongoing, so it is the answer also for a moment after what was judged last.
+    let words = [&["why", "--at=-20s"][..], &store].concat();
+    answers(&asked(&words, None), &began, |answer| answer.at);
 }
 
 /// The words of the first line that begins with this one, columns of two words as they are.

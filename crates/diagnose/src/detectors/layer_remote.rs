@@ -73,7 +73,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerRemote,
-    summary: "Remote storage: blocks are slow on first access",
+    summary: "Remote storage: slow on first access, or a server does not answer",
     manual: iowhy_model::manual!("layer_remote.rs"),
     needs: Needs {
         level: Level::C,

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::{Filter, Recording, Report, Tally};
+use iowhy_model::{Filter, Recording, Report, Sink, Tally};
 use iowhy_show::{Style, views};
 
 use crate::arguments::{Files, Output, Part, Selection, Task, TraceArgs, Words, watch_time};
