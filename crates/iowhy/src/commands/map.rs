@@ -181,7 +181,9 @@ impl NamedParts<'_> {
         let own = part.devices().iter().map(|device| device.name.clone());
         let same = self.known.is_empty() || own.zip(&self.known).all(|(own, known)| own == *known);
         if same {
-            self.known.iter().for_each(|name| drop(part.device(name)));
+            for name in &self.known {
+                part.device(name);
+            }
         }
         event_names::rename(part, self.keys);
         self.known = part.devices().iter().map(|device| device.name.clone()).collect();
