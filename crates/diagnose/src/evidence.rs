@@ -20,6 +20,7 @@ pub mod drive_counters;
 pub mod forecast;
 pub mod freezes;
 pub mod fullness;
+pub mod fuse_mounts;
 pub mod medium_readings;
 pub mod mounts;
 pub mod observations;

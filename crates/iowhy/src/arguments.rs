@@ -107,6 +107,9 @@ pub struct TraceArgs {
 /// How captures are read.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ReadAs {
+    /// Read a capture bundled with iowhy; without a name, list them
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    pub example: Option<String>,
     /// Parse every line as this format instead of detecting the format
     #[arg(long, value_name = "NAME", add = complete::formats())]
     pub format: Option<String>,
@@ -146,10 +149,11 @@ impl ReadAs {
     /// # Errors
     /// If an option for reading was given.
     fn without_captures(&self) -> anyhow::Result<()> {
-        let option = match (&self.format, &self.formats) {
-            (None, None) => return Ok(()),
-            (Some(_), _) => "--format",
-            (None, Some(_)) => "--formats",
+        let option = match (&self.format, &self.formats, &self.example) {
+            (None, None, None) => return Ok(()),
+            (Some(_), ..) => "--format",
+            (None, Some(_), _) => "--formats",
+            (None, None, Some(_)) => "--example",
         };
         Err(HintedError::error(
             format!("`{option}` applies to captures, and none is given"),

@@ -15,6 +15,7 @@ use rustix::fs::FileType;
 
 use crate::arguments::Files;
 use crate::budget::Budget;
+use crate::examples;
 use crate::folder;
 use crate::messages::{self, HintedError, ProgressReader};
 use crate::store_input;
@@ -52,7 +53,7 @@ impl Files {
 
     /// Whether captures are named.
     pub fn named(&self) -> bool {
-        !self.files.is_empty()
+        !self.files.is_empty() || self.read_as.example.is_some()
     }
 
     /// Reads every input in fixed memory, whatever its length; an error in one is reported at once
@@ -69,6 +70,11 @@ impl Files {
     /// others.
     pub fn emit(&self, sink: &mut dyn Sink) -> anyhow::Result<(usize, Vec<(String, u64)>)> {
         let known = self.read_as.known()?;
+        if let Some(name) = &self.read_as.example {
+            let (input, mut text) = examples::open(name)?;
+            let scan = iowhy_read::scan(&input, &mut text, known, sink)?;
+            return Ok((0, vec![(input, scan.prose)]));
+        }
         let (mut failed, mut prose) = (0, Vec::new());
         for (input, files) in self.grouped() {
             let is_past = |folder: &PathBuf| self.past.asked() && *folder == self.past.folder();
@@ -114,6 +120,9 @@ impl Files {
 
     /// The same, one input at a time.
     pub fn each(&self) -> Vec<Files> {
+        if self.read_as.example.is_some() {
+            return vec![self.clone()];
+        }
         let of = |(_, files)| Files { files, ..self.clone() };
         self.grouped().into_iter().map(of).collect()
     }
@@ -140,14 +149,19 @@ impl Files {
 
     /// Whether standard input is the only input.
     pub fn is_stdin(&self) -> bool {
-        self.files.iter().all(|file| file == Path::new("-")) && self.files.len() < 2
+        let named = self.read_as.example.is_some();
+        !named && self.files.iter().all(|file| file == Path::new("-")) && self.files.len() < 2
     }
 
     /// Every input by its name, opened in turn.
     pub fn open(&self) -> impl Iterator<Item = (String, anyhow::Result<Box<dyn BufRead>>)> {
-        let stdin = self.files.is_empty().then(|| PathBuf::from("-"));
+        let example = self.read_as.example.as_deref().map(|name| match examples::open(name) {
+            Ok((input, text)) => (input, Ok(text)),
+            Err(error) => (format!("example {name}"), Err(error)),
+        });
+        let stdin = (!self.named()).then(|| PathBuf::from("-"));
         let files = self.files.iter().cloned().chain(stdin);
-        files.map(|file| (file.display().to_string(), open(&file)))
+        example.into_iter().chain(files.map(|file| (file.display().to_string(), open(&file))))
     }
 }
 

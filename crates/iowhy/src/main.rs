@@ -19,6 +19,7 @@ mod confinement;
 mod crosscheck;
 mod device_lookup;
 mod event_names;
+mod examples;
 mod fail_on;
 mod folder;
 mod groups;

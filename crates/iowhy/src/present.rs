@@ -77,30 +77,14 @@ impl View {
         keys: &[NameKey],
     ) -> anyhow::Result<Status> {
         confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
-        let mut tally = Tally::default();
-        let rest = Selection { device: Vec::new(), ..selection.clone() };
-        let filter = rest.filter(&mut tally);
-        tally.only(filter);
-        let mut sink = NamedEvents::new(tally, keys, Tally::known, selection.clone());
-        let (failed, prose) = files.emit(&mut sink)?;
-        let reported = sink.reported;
-        let mut recording = sink.inner.recording();
-        recording.prose = prose;
-        if recording.listings.is_empty() || !knows_devices(&recording, selection) {
+        let Some((mut report, incomplete)) = named(files, selection, Tally::default(), keys)?
+        else {
             return Ok(Status::Failed);
-        }
-        if !reported {
-            return Err(HintedError::error(
-                "the capture does not contain the field for `--by` of each I/O",
-                "`iowhy record --cgroups` records the control group of each I/O",
-            ));
-        }
+        };
         if !self.is_table() {
-            event_names::average(&mut recording);
+            event_names::average(&mut report.recording);
         }
-        let incomplete = failed > 0 || recording.is_incomplete();
         let mut out = sanitised::buffered();
-        let report = Report { recording, findings: Vec::new() };
         self.write(&report, &output.style(Filter::default()), &mut out)?;
         out.flush()?;
         Ok(Status::incomplete(incomplete))
@@ -213,6 +197,38 @@ pub fn counted(
     Ok(Some((report, filter, incomplete)))
 }
 
+/// What captures hold, counted with a name in place of the device of each I/O, and whether anything
+/// was lost; `None` if nothing was recognised, which has then been reported.
+///
+/// # Errors
+/// If no I/O tells what the keys ask for.
+pub fn named(
+    files: &Files,
+    selection: &Selection,
+    mut tally: Tally,
+    keys: &[NameKey],
+) -> anyhow::Result<Option<(Report, bool)>> {
+    let rest = Selection { device: Vec::new(), ..selection.clone() };
+    let filter = rest.filter(&mut tally);
+    tally.only(filter);
+    let mut sink = NamedEvents::new(tally, keys, Tally::known, selection.clone());
+    let (failed, prose) = files.emit(&mut sink)?;
+    let reported = sink.reported;
+    let mut recording = sink.inner.recording();
+    recording.prose = prose;
+    if recording.listings.is_empty() || !knows_devices(&recording, selection) {
+        return Ok(None);
+    }
+    if !reported {
+        return Err(HintedError::error(
+            "the capture does not contain the field for `--by` of each I/O",
+            "`iowhy record --cgroups` records the control group of each I/O",
+        ));
+    }
+    let incomplete = failed > 0 || recording.is_incomplete();
+    Ok(Some((Report { recording, findings: Vec::new() }, incomplete)))
+}
+
 /// Reports which of the named devices a capture does not have; false if it has none of them.
 pub fn knows_devices(recording: &Recording, selection: &Selection) -> bool {
     let wanted = selection.known_in(recording).device;
@@ -288,7 +304,12 @@ pub fn repeated(
         incomplete |= recording.is_incomplete();
         let report = Report { recording, findings: Vec::new() };
         let mut out = sanitised::buffered();
-        if heading.timestamp && !output.json {
+        // Rows of one interval are told from those of the next, and when they were.
+        let several = table.is_some() && repeat.interval.is_some() && repeat.count != Some(1);
+        if several && !style.heading {
+            writeln!(out)?;
+        }
+        if (heading.timestamp || several) && !output.json {
             writeln!(out, "{}", now())?;
         }
         match &mut table {

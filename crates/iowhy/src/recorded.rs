@@ -79,6 +79,21 @@ impl RecordedIncident {
         Span { from_ns, to_ns: to_ns.max(from_ns) }
     }
 
+    /// Whether it goes on, in a store that is being written.
+    fn goes_on(&self, is_written: bool) -> bool {
+        let lately = self.span().to_ns > when::now_ns().saturating_sub(STALE_NS);
+        self.json["over"] == false && is_written && lately
+    }
+
+    /// The same, until now if it goes on: the recorder looks at it again from time to time only.
+    pub fn span_until_now(&self, is_written: bool) -> Span {
+        let span = self.span();
+        match self.goes_on(is_written) {
+            true => Span { to_ns: when::now_ns().max(span.to_ns), ..span },
+            false => span,
+        }
+    }
+
     /// Its line in a list.
     pub fn row(&self, is_written: bool) -> IncidentRow {
         let json = &self.json;
@@ -90,12 +105,11 @@ impl RecordedIncident {
             (_, Value::Null) => "not judged",
             _ => "not judged yet",
         };
-        let lately = span.to_ns > when::now_ns().saturating_sub(STALE_NS);
         let mounts = json["mounts"].as_array().into_iter().flatten().filter_map(Value::as_str);
         IncidentRow {
             began_ns: span.from_ns,
             until_ns: span.to_ns,
-            ongoing: json["over"] == false && is_written && lately,
+            ongoing: self.goes_on(is_written),
             device: text("device").unwrap_or_default().to_string(),
             names: given_names(&json["names"]),
             mounts: mounts.map(str::to_string).collect(),

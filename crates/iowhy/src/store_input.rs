@@ -154,10 +154,13 @@ pub fn emit(
         let incidents = recorded::incidents(&store, span).map_err(cannot)?;
         let mut emitted = 0;
         let with_capture = incidents.iter().filter(|one| one.files.capture.is_some());
+        let is_written = Store::is_written(folder);
+        let stretch = moment.unwrap_or(span);
         let mut touched: Vec<&RecordedIncident> =
-            with_capture.filter(|one| holds(one, moment.unwrap_or(span))).collect();
+            with_capture.filter(|one| holds(one, stretch, is_written)).collect();
         if let Some(moment) = moment {
-            report_other_incidents(&incidents, moment, nearest(&mut touched, moment));
+            let taken = nearest(&mut touched, moment, is_written);
+            report_other_incidents(&incidents, moment, taken, is_written);
         }
         for capture in touched.iter().filter_map(|one| one.files.capture.as_ref()) {
             let file = iowhy_store::open_plain(capture).map_err(cannot)?.take(LONGEST_CAPTURE);
@@ -232,8 +235,8 @@ fn report_gaps(gaps: &[Gap]) {
 }
 
 /// Whether an interval is part of an incident, or its I/Os are kept.
-fn holds(incident: &RecordedIncident, stretch: Span) -> bool {
-    let its = incident.span();
+fn holds(incident: &RecordedIncident, stretch: Span, is_written: bool) -> bool {
+    let its = incident.span_until_now(is_written);
     stretch.touches(its.from_ns, its.to_ns) || recorded::touches(&incident.files, stretch)
 }
 
@@ -241,15 +244,16 @@ fn holds(incident: &RecordedIncident, stretch: Span) -> bool {
 fn nearest<'a>(
     touched: &mut Vec<&'a RecordedIncident>,
     moment: Span,
+    is_written: bool,
 ) -> Option<&'a RecordedIncident> {
-    touched.sort_by_key(|one| distance_ns(one, moment));
+    touched.sort_by_key(|one| distance_ns(one, moment, is_written));
     touched.truncate(1);
     touched.first().copied()
 }
 
 /// The distance of an incident from a time, and, for one at that time, when it was noticed.
-fn distance_ns(incident: &RecordedIncident, moment: Span) -> (u64, u64) {
-    let its = incident.span();
+fn distance_ns(incident: &RecordedIncident, moment: Span, is_written: bool) -> (u64, u64) {
+    let its = incident.span_until_now(is_written);
     let apart_ns =
         its.from_ns.saturating_sub(moment.to_ns).max(moment.from_ns.saturating_sub(its.to_ns));
     let at_ns = incident.files.at_s.saturating_mul(SECOND_NS);
@@ -261,6 +265,7 @@ fn report_other_incidents(
     incidents: &[RecordedIncident],
     moment: Span,
     taken: Option<&RecordedIncident>,
+    is_written: bool,
 ) {
     let began = |one: &RecordedIncident| when::words(one.span().from_ns);
     if let Some(taken) = taken {
@@ -271,7 +276,7 @@ fn report_other_incidents(
         crate::messages::warn(&text, None);
     }
     let of_moment = |one: &&RecordedIncident| {
-        taken.is_none() && one.files.capture.is_none() && holds(one, moment)
+        taken.is_none() && one.files.capture.is_none() && holds(one, moment, is_written)
     };
     if let Some(gone) = incidents.iter().find(of_moment) {
         let text =
@@ -283,7 +288,7 @@ fn report_other_incidents(
         .filter(|one| one.files.capture.is_some())
         .filter(|one| taken.is_none_or(|taken| taken.files.id != one.files.id))
         .collect();
-    others.sort_by_key(|one| distance_ns(one, moment));
+    others.sort_by_key(|one| distance_ns(one, moment, is_written));
     let Some(first) = others.first().map(|first| began(first)) else { return };
     let text = match (others.len(), taken) {
         (_, None) => format!("no incident at that time; the nearest began at {first}"),
@@ -395,8 +400,8 @@ mod tests {
         let all = [incident(-20), incident(37), incident(75)];
         let of = |moment: Span| {
             let mut touched: Vec<&RecordedIncident> =
-                all.iter().filter(|one| holds(one, moment)).collect();
-            nearest(&mut touched, moment).map(|one| one.files.id.clone())
+                all.iter().filter(|one| holds(one, moment, false)).collect();
+            nearest(&mut touched, moment, false).map(|one| one.files.id.clone())
         };
         assert_eq!(of(minute).as_deref(), Some("37"));
         // A time selects the incident whose I/Os include it.

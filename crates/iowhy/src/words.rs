@@ -62,10 +62,31 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! The numbers that decide, each with its threshold; `-v` has all with their sources.",
     ),
     (
+        "began",
+        "start of an incident",
+        "//! Start of the first slow second of an incident, local time. `iowhy incidents`.",
+    ),
+    ("BYTES", "size of a request in bytes", "//! Size of a request in bytes (biosnoop)."),
+    (
+        "call",
+        "system call, or what it does",
+        "//! System call, or what it does to the file: read, write, sync.",
+    ),
+    (
+        "calls",
+        "number of system calls",
+        "//! Number of system calls that returned while iowhy watched.",
+    ),
+    (
         "cells",
         "data of a heat map",
         "//! Counts by time and latency. They include all I/Os, even if individual I/Os are kept \
          only in part.",
+    ),
+    (
+        "COMM",
+        "name of a thread",
+        "//! Name of the thread that sent the request, at most 15 bytes (proc_pid_comm(5)).",
     ),
     (
         "confidence",
@@ -73,6 +94,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Calibrated probability that the verdict is right: in the lab, four in five verdicts \
          with 80 % were right. `why -vv` shows\n//! how it was computed. Below 60 % no cause is \
          accused.",
+    ),
+    (
+        "container",
+        "container of a program",
+        "//! Container by the control group of the program, named by what its runtime left on this host. `--by container`.",
     ),
     (
         "d/s",
@@ -92,10 +118,16 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ),
     ("dareq-sz", "mean size of a discard, KiB", "//! Mean size of a discard in KiB (iostat(1))."),
     (
+        "device",
+        "name of a block device",
+        "//! Kernel name of a block device, its volume and mount point in brackets.",
+    ),
+    (
         "discard",
         "blocks released: TRIM, UNMAP",
         "//! A request that releases blocks: TRIM, UNMAP, deallocate.",
     ),
+    ("DISK", "name of a disk", "//! Kernel name of the disk of a request (biosnoop)."),
     ("dkB/s", "KiB discarded per second", "//! KiB discarded per second (iostat(1))."),
     (
         "drqm/s",
@@ -118,6 +150,12 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "mean latency of flushes, ms",
         "//! Mean time of a flush of the device's write cache in ms (iostat(1)).",
     ),
+    ("failed", "calls that returned an error", "//! System calls that returned an error."),
+    (
+        "FILE",
+        "file of a request",
+        "//! File whose data a request carries, where the tracer knew it (`snoop --files`); `-` if not.",
+    ),
     (
         "flush",
         "the device writes its cache to the medium",
@@ -134,6 +172,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "FUA",
         "forced unit access: on the medium when it completes",
         "//! Force unit access: a write that must be on the medium before it completes (REQ_FUA of the kernel).",
+    ),
+    (
+        "id",
+        "name of an incident",
+        "//! Name of an incident in the store; its I/Os are kept under it.",
     ),
     (
         "IDLE",
@@ -173,6 +216,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "time on the device, ms",
         "//! Time from issue to completion in ms: D2C. Column of `snoop`.",
     ),
+    ("latest", "the newest sample", "//! Newest sample of a map."),
+    ("longest", "the longest wait", "//! Longest single wait of a row."),
     (
         "lost",
         "missing I/Os; for an incident, time waited",
@@ -181,9 +226,45 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ),
     ("max", "the longest latency", "//! The longest latency observed."),
     (
+        "mean",
+        "the arithmetic mean",
+        "//! Sum over number. Exact where the kernel counted the sum, else estimated from buckets.",
+    ),
+    ("min", "the shortest latency", "//! Shortest latency; exact where the kernel counted it."),
+    (
+        "minor",
+        "least severity",
+        "//! Severity of a cause that costs little; `impact` has the numbers.",
+    ),
+    (
+        "mount",
+        "mount point of a file system",
+        "//! Mount point of the device or partition of an I/O; `below /srv` is a device on which that file system lies. `--by mount`.",
+    ),
+    (
+        "mount point",
+        "where a file system is mounted",
+        "//! Folder at which a file system is mounted, as this mount namespace sees it.",
+    ),
+    (
+        "next",
+        "what to do",
+        "//! Steps in the order in which to take them: the probe that decides, the repair, the capture that shows more.",
+    ),
+    (
+        "NO VERDICT",
+        "not enough evidence for a cause",
+        "//! No cause reached 60 % confidence; `seen` has what was found and `next` the capture that decides (`iowhy explain insufficient`).",
+    ),
+    (
         "not seen",
         "what no input shows",
         "//! What no input shows and a verdict could rest on, such as drive health.",
+    ),
+    (
+        "notable",
+        "middle severity",
+        "//! Severity of a cause that programs wait for; `impact` has the numbers.",
     ),
     (
         "p50",
@@ -202,6 +283,22 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "the 99th percentile",
         "//! 99 of 100 I/Os took at most this long: tail latency. It needs 299 I/Os and is omitted \
          if there are fewer.",
+    ),
+    (
+        "p99.9",
+        "the 99.9th percentile",
+        "//! One of a thousand I/Os took longer. Shown from 10,000 I/Os on.",
+    ),
+    ("PID", "number of a process", "//! Number of a process, in the PID namespace of iowhy."),
+    (
+        "pod",
+        "Kubernetes pod of a program",
+        "//! Namespace and name of a pod, from the control group and /var/log/pods. `--by pod`.",
+    ),
+    (
+        "program",
+        "programs of one name",
+        "//! Programs of one name, with the number of their processes.",
     ),
     (
         "Q2C",
@@ -254,9 +351,19 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Letters of a request: R read, W write, D discard, F flush (before) or FUA (after), S synchronous, A read-ahead, M metadata\n//! (blk_fill_rwbs of the kernel).",
     ),
     (
+        "SECTOR",
+        "first sector of a request",
+        "//! First sector of a request, in units of 512 bytes from the start of the disk (biosnoop).",
+    ),
+    (
         "seen",
         "what was found, without a verdict",
         "//! What was found where the evidence supports no verdict, and which verdict it may mean.",
+    ),
+    (
+        "severe",
+        "greatest severity",
+        "//! Severity of a cause for which programs wait most of the time; `impact` has the numbers.",
     ),
     (
         "severity",
@@ -274,11 +381,42 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Busy time divided by completed I/Os (iostat(1), removed in sysstat 12.1.2): not the \
          service time of the device.",
     ),
+    ("T", "kind of a request", "//! Kind of a request: R, W, D, F; with flags as in rwbs."),
+    (
+        "TIME(s)",
+        "seconds since the start",
+        "//! Seconds since the first request or the start of the trace (biosnoop).",
+    ),
+    (
+        "TIMESTAMP",
+        "time of day of a request",
+        "//! Time of day at which a request completed, local time (`--utc`: UTC).",
+    ),
     ("tps", "requests completed per second", "//! Requests that completed per second (iostat(1))."),
+    (
+        "unit",
+        "systemd unit of a program",
+        "//! systemd unit, from the control group of the program. `--by unit`.",
+    ),
+    (
+        "until",
+        "end of an incident",
+        "//! End of the last slow second of an incident, or `ongoing`. `iowhy incidents`.",
+    ),
     (
         "usual",
         "latency usual at this hour",
         "//! The median latency compared with the one learned for this device and hour (UTC) by the recorder.",
+    ),
+    (
+        "verdict",
+        "the cause that fits best",
+        "//! Name of the cause; `iowhy explain verdicts` lists all. Its first part says who: `device`, `path`, `layer`, `cap`, `cfg` or `load`.",
+    ),
+    (
+        "volume",
+        "logical volume, array or mapped device",
+        "//! Name of a volume above a device: LVM, md, device mapper, zvol, multipath. `--by volume`.",
     ),
     ("w/s", "writes completed per second", "//! Writes that completed per second (iostat(1))."),
     (
@@ -286,7 +424,23 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "mean latency of writes, ms",
         "//! Mean time from the start of a write to its completion in ms, queue included (iostat(1)).",
     ),
+    (
+        "waited",
+        "sum of all waits",
+        "//! Sum of the waits of a row; of several programs at once it exceeds the time watched.",
+    ),
+    (
+        "waiting",
+        "calls that have not returned",
+        "//! System calls that had not returned when the watch ended.",
+    ),
+    ("waits", "number of waits", "//! Number of waits in uninterruptible sleep (state D)."),
     ("wareq-sz", "mean size of a write, KiB", "//! Mean size of a write in KiB (iostat(1))."),
+    (
+        "who",
+        "program with the longest waits",
+        "//! Program that waited longest in an incident, and its pod, container or unit. `iowhy incidents`.",
+    ),
     (
         "who waits",
         "programs with the longest waits",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use iowhy_capture::Writer;
-use iowhy_model::{Fact, Level, Recording, Sampling, Sink, Source};
+use iowhy_model::{Fact, Level, Nanos, Recording, Sampling, Sink, Source, typed};
 use serde_json::Value;
 
 const UID: &str = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0";
@@ -41,7 +41,7 @@ fn host(name: &str) -> PathBuf {
 
 /// Its I/Os as those of a database in a pod, on a volume over an array, in a file that is removed
 /// in the end.
-struct Capture(PathBuf);
+pub struct Capture(pub PathBuf);
 
 impl Drop for Capture {
     fn drop(&mut self) {
@@ -49,14 +49,23 @@ impl Drop for Capture {
     }
 }
 
-fn capture(name: &str) -> Capture {
+pub fn capture(name: &str) -> Capture {
     let place = std::env::temp_dir().join(format!("iowhy-names-{name}-{}", std::process::id()));
+    emit(name, None, &mut std::fs::File::create(&place).unwrap());
+    Capture(place)
+}
+
+/// The same into any file; with the time of day at which it began, if that is to be known.
+pub fn emit<W: std::io::Write>(name: &str, began_ns: Option<i64>, out: &mut W) {
     let mut dusty = Recording::new();
     iowhy_read::scan("dusty", &mut DUSTY.as_bytes(), None, &mut dusty).unwrap();
-    let mut writer = Writer::new(std::fs::File::create(&place).unwrap(), 7);
+    let mut writer = Writer::new(out, 7);
     let mut source = Source::new("block-trace", "live", Level::D);
     source.sampling = Sampling::Traced;
     writer.begin(source);
+    if let Some(ns) = began_ns {
+        writer.fact(Fact::of(None, typed::CLOCK_OFFSET, Nanos(ns), "made"));
+    }
     let tree = host(name);
     let devices = iowhy_live::devices(&tree.join("sys")).unwrap();
     for fact in iowhy_live::naming_facts(&tree, &devices) {
@@ -79,7 +88,6 @@ fn capture(name: &str) -> Capture {
         writer.event(event);
     }
     writer.finish().unwrap();
-    Capture(place)
 }
 
 fn text(words: &[&str], capture: &Capture) -> String {
@@ -126,6 +134,10 @@ fn a_capture_is_asked_by_mount_point_and_counted_by_names() {
     let rows: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let row = rows.iter().find(|row| row["device"] == "prod/db-0, below /var/lib/pg");
     assert!(row.is_some_and(|row| row["ops"]["read"]["ios_per_s"].as_f64() > Some(1.0)), "{json}");
+    let map = text(&["map", "--by", "pod,mount"], &capture);
+    assert!(map.contains("prod/db-0, below /var/lib/pg  Q2C"), "{map}");
+    let of_disk = text(&["map", "--by", "pod", "-d", "nvme0n1"], &capture);
+    assert!(!of_disk.contains("prod/db-0"), "{of_disk}");
     for (keys, label) in [
         ("volume", "below vg-pgdata"),
         ("container", &ID[..12]),

@@ -4,6 +4,7 @@
 mod block_trace;
 mod diskstats;
 mod ftrace;
+mod fuse_waits;
 mod host_facts;
 mod mountstats;
 mod syscalls;
@@ -13,6 +14,7 @@ mod waits;
 pub use block_trace::{BlockTrace, TraceClock, TraceMode, TraceOptions};
 pub use diskstats::DiskStats;
 pub use ftrace::Ftrace;
+pub use fuse_waits::FuseWaits;
 pub use host_facts::{HostFacts, KernelLog};
 pub use mountstats::MountStats;
 pub use syscalls::{CallCount, Syscalls, UnfinishedCall, call_names};
@@ -62,6 +64,12 @@ pub const COLLECTORS: &[CollectorEntry] = &[
         summary: "every block request, from the kernel's event text (ftrace), if eBPF is refused",
         manual: manual!("collectors/ftrace.rs"),
         beside: None,
+    },
+    CollectorEntry {
+        name: fuse_waits::NAME,
+        summary: "requests that FUSE servers have not answered, and programs that wait for them",
+        manual: manual!("collectors/fuse_waits.rs"),
+        beside: Some(|| Box::new(FuseWaits::new(Path::new("/")))),
     },
     CollectorEntry {
         name: host_facts::NAME,

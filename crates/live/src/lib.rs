@@ -45,8 +45,8 @@ pub use cgroups::control_group;
 pub use collector::Collector;
 pub use collectors::{
     BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EndedBy, EventCount, Ftrace,
-    HostFacts, KernelLog, Syscalls, TraceClock, TraceMode, TraceOptions, UnfinishedCall, Uprobe,
-    UprobeOptions, WaitCount, WaitEnd, Waits, add_ends, beside, call_names,
+    FuseWaits, HostFacts, KernelLog, MountStats, Syscalls, TraceClock, TraceMode, TraceOptions,
+    UnfinishedCall, Uprobe, UprobeOptions, WaitCount, WaitEnd, Waits, add_ends, beside, call_names,
 };
 pub use confine::{
     Confinement, FileRules, Needs, confine_asking, confine_looking, confine_pushing,

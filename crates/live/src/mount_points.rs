@@ -64,6 +64,16 @@ impl MountPoints {
     }
 }
 
+/// The number of the superblock of a mount, by the number of the mount.
+pub fn number_of(mounts: &str, id: &str) -> Option<u32> {
+    let mut lines = mounts.lines().map(|line| line.split(' '));
+    lines.find_map(|mut words| {
+        let numbers = (words.next()? == id).then(|| words.nth(1))??;
+        let (major, minor) = numbers.split_once(':')?;
+        Some(major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()? & 0xf_ffff)
+    })
+}
+
 /// Blanks and the like are written as `\040`.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
@@ -99,5 +109,13 @@ mod tests {
         assert_eq!(of(52), known("/mnt\\", "fuse.sshfs"));
         assert_eq!(of(53), known("0:53, not mounted here", ""));
         assert_eq!(of(0), None);
+    }
+
+    #[test]
+    fn a_mount_is_found_by_its_number() {
+        let mounts = "30 1 8:2 / /x rw - ext4 a rw\n131 1 0:52 / /y rw - fuse b rw\n31 x\n";
+        assert_eq!(number_of(mounts, "30"), Some(8 << 20 | 2));
+        assert_eq!(number_of(mounts, "131"), Some(52));
+        assert_eq!((number_of(mounts, "31"), number_of(mounts, "")), (None, None));
     }
 }

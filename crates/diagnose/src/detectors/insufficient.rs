@@ -528,23 +528,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     let of_class = alone.map(|_| Readings::step("")).or(made_of);
     finding.next_step = of_class.into_iter().chain([capture]).collect();
     finding.seen = observations::of(analysis, ranked, input, disks);
-    let unseen = unseen(ranked.detectors, analysis.level(&listings));
-    if !unseen.is_empty() {
-        let names = unseen.join(", ");
-        finding
-            .next_step
-            .push(format!("not testable with this input, only with that capture: {names}"));
-    }
     finding
-}
-
-/// The verdicts that need a richer input than there was.
-fn unseen(detectors: &[Detector], level: Level) -> Vec<&'static str> {
-    detectors
-        .iter()
-        .filter(|detector| detector.needs.level > level)
-        .map(|detector| detector.verdict.name())
-        .collect()
 }
 
 fn named(disks: &[String]) -> String {

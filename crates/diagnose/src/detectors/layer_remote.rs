@@ -32,6 +32,10 @@
 //! network hung (`jbd2/rbd0-8`). Or a cluster reports that requests to up to three of its services
 //! have been blocked for 30 s or more.
 //!
+//! Or the server of a FUSE mount (sshfs, s3fs, ntfs-3g, virtiofs) does not answer: requests wait
+//! for it (`/sys/fs/fuse/connections`), and a program has waited in one call on the mount for 5 s
+//! or more. Seen live, of calls that hang when iowhy starts.
+//!
 //! ## Wrong if
 //! The disk is local with a virtual name, and its own cache makes the second read fast.
 //!
@@ -54,6 +58,7 @@ use crate::evidence::candidates::{self};
 use crate::evidence::cluster_tests;
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::fuse_mounts;
 use crate::evidence::round_trips;
 use crate::evidence::shares;
 use crate::evidence::volumes;
@@ -68,7 +73,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerRemote,
-    summary: "Remote storage: blocks are slow on first access",
+    summary: "Remote storage: slow on first access, or a server does not answer",
     manual: iowhy_model::manual!("layer_remote.rs"),
     needs: Needs {
         level: Level::C,
@@ -122,6 +127,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(shares::waits(analysis, DETECTOR.verdict))
         .chain(round_trips::findings(analysis, DETECTOR.verdict))
         .chain(cluster_tests::findings(analysis, DETECTOR.verdict))
+        .chain(fuse_mounts::findings(analysis, DETECTOR.verdict))
         .collect()
 }
 

@@ -38,7 +38,7 @@ pub const COMMAND: Command = Command {
 struct Explain {
     /// A name such as `device.retry` or `biosnoop`, or a family such as `formats`
     #[arg(value_name = "NAME", add = complete::names())]
-    name: Option<String>,
+    name: Vec<String>,
     /// The man page of `iowhy`, a command, `formats` or `verdicts` (roff): `| man -l -` shows it
     #[arg(long, conflicts_with = "json")]
     man: bool,
@@ -53,7 +53,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let explain = Explain::from_arg_matches(matches)?;
     let entries = manual::entries();
     let mut out = sanitised::stdout();
-    let name = explain.name.as_deref().unwrap_or("");
+    // Terms of two words need no quotes.
+    let name = explain.name.join(" ");
+    let name = name.as_str();
     if explain.man {
         let hint = "man pages exist for `iowhy`, each command, `formats` and `verdicts`";
         let page = man::page(name)?;

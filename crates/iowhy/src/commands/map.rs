@@ -14,6 +14,7 @@
 //! `iowhy map biosnoop.txt --png map.png`: a capture, as a picture.
 //! `iowhy map --hist sdb.blktrace.*`: percentiles, Q2D and D2C side by side, and the maps, in one
 //! pass over a trace of any length.
+//! `iowhy map --by mount`: a map for each file system.
 //! `biosnoop | iowhy map -`: live output of another tool.
 //! `iowhy map --for 60s > picture.txt`: one picture of the next minute.
 //! `iowhy map --compat pylatencymap records.txt`: the output of PyLatencyMap 1.3, byte for byte.
@@ -24,14 +25,15 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::Report;
+use iowhy_model::{Filter, Recording, Report, Sink, Tally};
 use iowhy_show::{Style, views};
 
 use crate::arguments::{Files, Output, Part, Selection, Task, TraceArgs, Words, watch_time};
 use crate::command::{Command, Status};
 use crate::confinement::{self, Later};
+use crate::event_names::{self, NameKey};
 use crate::messages::HintedError;
-use crate::present::{View, counted};
+use crate::present::{View, counted, named};
 use crate::sanitised;
 use crate::watch::{Plan, Watch};
 
@@ -70,6 +72,11 @@ struct Map {
     /// How long to watch; without it, until Ctrl-C on a terminal, else 30 s
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Duration>,
+    /// One map per mount, volume, unit, container or pod instead of per device, from individual
+    /// I/Os; several separated by commas
+    #[arg(long, value_name = "KEYS", value_parser = event_names::key, value_delimiter = ',',
+        conflicts_with_all = ["hist", "compat"])]
+    by: Vec<NameKey>,
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
@@ -105,13 +112,19 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let selection = map.selection.settled_here()?;
     let pictures = map.drawing.pictures(&[])?;
     let mut pages = if screen { Some(Pages::open()?) } else { None };
+    // Histograms know devices only.
+    let mode = if map.by.is_empty() { TraceMode::Histograms } else { TraceMode::Events };
     let mut watch = Watch::start(&Plan {
+        cgroups: map.by.iter().copied().any(NameKey::is_of_cgroup),
         later: Later::Write(confinement::folders(&map.drawing.files())),
         progress: !screen,
         length: asked.or((!screen).then_some(ONCE)),
-        ..Plan::traced(TraceMode::Histograms, &selection, map.tracing)?
+        ..Plan::traced(mode, &selection, map.tracing)?
     })?;
     let filter = watch.filter_of_counted(&selection);
+    let mut names = NamedParts { keys: &map.by, filter: filter.clone(), known: Vec::new() };
+    // By their names, all that are left were asked for.
+    let filter = if map.by.is_empty() { filter } else { Filter::default() };
     let style = map.drawing.style(map.output.style(filter));
     let mut window = Window::default();
     let (mut incomplete, mut quit) = (false, false);
@@ -124,7 +137,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             quit = pages.ends_within(&view, nap)?;
             Ok(quit)
         })?;
-        let part = watch.sink.take();
+        let mut part = watch.sink.take();
+        if !names.rename(&mut part) {
+            window = Window::default();
+        }
         incomplete |= part.is_incomplete();
         let recording = window.add(part, style.width - BESIDE);
         pages.draw(&view, Report { recording, findings: Vec::new() }, style.clone())?;
@@ -133,27 +149,66 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         // Further output on this terminal appears below the picture.
         writeln!(sanitised::stdout())?;
     }
-    let recording = watch.end()?;
+    let mut recording = watch.end()?;
     incomplete |= recording.is_incomplete();
     if !screen {
+        names.rename(&mut recording);
         let report = Report { recording, findings: Vec::new() };
         map.drawing.write(&report, &style, map.output.json, pictures)?;
     }
     Ok(Status::incomplete(incomplete))
 }
 
+/// Names in place of devices, the same numbers in each part of what is watched.
+struct NamedParts<'a> {
+    keys: &'a [NameKey],
+    filter: Filter,
+    /// The devices of the part before, and the names behind them.
+    known: Vec<String>,
+}
+
+impl NamedParts<'_> {
+    /// Renames a part, if that was asked for; false if a device that is new has taken the number of
+    /// a name.
+    fn rename(&mut self, part: &mut Recording) -> bool {
+        if self.keys.is_empty() {
+            return true;
+        }
+        let filter = &self.filter;
+        part.listings
+            .iter_mut()
+            .for_each(|listing| listing.events.retain(|event| filter.event(event)));
+        let own = part.devices().iter().map(|device| device.name.clone());
+        let same = self.known.is_empty() || own.zip(&self.known).all(|(own, known)| own == *known);
+        if same {
+            for name in &self.known {
+                part.device(name);
+            }
+        }
+        event_names::rename(part, self.keys);
+        self.known = part.devices().iter().map(|device| device.name.clone()).collect();
+        same
+    }
+}
+
 impl Map {
     fn of_files(&self, files: &Files) -> anyhow::Result<Status> {
         let text = self.drawing.is_text(self.output.json);
-        if text && !self.hist && files.is_stdin() && std::io::stdout().is_terminal() {
+        let plain = !self.hist && self.by.is_empty();
+        if text && plain && files.is_stdin() && std::io::stdout().is_terminal() {
             return self.arriving(files);
         }
         let pictures = self.drawing.pictures(&files.files)?;
         confinement::reading(files.files.iter().map(PathBuf::as_path), &self.drawing.files())?;
-        let Some((report, filter, incomplete)) = counted(files, &self.selection, self.part.stage)?
-        else {
-            return Ok(Status::Failed);
+        let counted = if self.by.is_empty() {
+            counted(files, &self.selection, self.part.stage)?
+        } else {
+            let mut tally = Tally::default();
+            tally.over_time(self.part.stage);
+            let named = named(files, &self.selection, tally, &self.by)?;
+            named.map(|(report, incomplete)| (report, Filter::default(), incomplete))
         };
+        let Some((report, filter, incomplete)) = counted else { return Ok(Status::Failed) };
         let style = self.drawing.style(self.output.style(filter));
         if self.hist {
             let view =

@@ -32,12 +32,12 @@
 mod part;
 mod summary;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
 use iowhy_capture::Writer;
-use iowhy_live::TraceMode;
+use iowhy_live::{FuseWaits, MountStats, TraceMode};
 use iowhy_model::{Fact, Note, Sink};
 
 use crate::arguments::{Selection, TraceArgs, duration, watch_time};
@@ -152,6 +152,8 @@ impl Recorder {
         let mut collectors =
             LiveCollectors::begin(&plan, &mut writer).inspect_err(|_| writer.out().abandon())?;
         collectors.trace_at(DRAIN);
+        collectors.add(FuseWaits::new(Path::new("/")), SECOND, &mut writer)?;
+        collectors.add(MountStats::new(Path::new("/")), SECOND, &mut writer)?;
         for device in collectors.watched() {
             let id = writer.device(&device.name);
             for (key, value, read_from) in &device.facts {

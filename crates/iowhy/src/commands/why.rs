@@ -47,7 +47,7 @@ use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
 use iowhy_model::{
-    EVENTS_JUDGED, Filter, Listing, NameTable, Op, Recording, Report, Tally, numbers,
+    EVENTS_JUDGED, Fact, Filter, Listing, NameTable, Op, Recording, Report, Tally, key, numbers,
 };
 use iowhy_show::{Style, device_label, incidents, views};
 use iowhy_store::LearnedHistograms;
@@ -60,6 +60,7 @@ use crate::commands::probe::{ask, followups};
 use crate::confinement::{self, Later};
 use crate::crosscheck::CrossCheck;
 use crate::device_lookup::known_devices;
+use crate::examples;
 use crate::fail_on::FailOn;
 use crate::messages::{HintedError, ProgressMessage};
 use crate::present::knows_devices;
@@ -86,9 +87,6 @@ struct Why {
     time: WatchTime,
     #[command(flatten)]
     stated: StatedDisks,
-    /// Judge a capture bundled with iowhy; without a name, list them
-    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
-    example: Option<String>,
     /// If the verdict is not certain, offer to run the probe that would decide; read-only
     #[arg(long)]
     ask: bool,
@@ -117,25 +115,6 @@ const DEVICES_NAMED: usize = 3;
 /// Incidents listed below a verdict on an interval.
 const INCIDENTS_LISTED: usize = 8;
 
-/// Captures bundled for trying iowhy out: name, what it is, text.
-const EXAMPLES: &[(&str, &str, &str)] = &[
-    (
-        "direct-mount",
-        "Solaris iostat, vxtrace and mount options of a slow unzip",
-        include_str!("../../tests/cases/direct-mount/capture.txt"),
-    ),
-    (
-        "dusty-disk",
-        "biosnoop and iostat of a disk that read through dust",
-        include_str!("../../tests/cases/dusty-disk/capture.txt"),
-    ),
-    (
-        "one-of-seventeen",
-        "SystemTap latency tables of a shelf with one faulty disk",
-        include_str!("../../tests/cases/one-of-seventeen/capture.txt"),
-    ),
-];
-
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut why = Why::from_arg_matches(matches)?;
     why.selection = why.selection.settled();
@@ -148,8 +127,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let healthy_origin = why.baselines.healthy_origin()?;
     let (mut past, mut usual) = (Vec::new(), LearnedHistograms::default());
-    let (mut recording, failed, live) = match &why.example {
-        Some(name) => (example(name)?, 0, false),
+    let (mut recording, failed, live) = match &why.files.read_as.example {
+        Some(name) => (examples::recording(name)?, 0, false),
         // A given duration means to watch this machine, unless captures are named: an open pipe on
         // stdin is not a capture.
         None if !why.time.is_live(&why.files)? && why.files.given()? => {
@@ -357,7 +336,7 @@ fn say_idle(recording: &Recording, why: &Why) -> anyhow::Result<()> {
         return Ok(out.flush()?);
     }
     writeln!(out, "\nNot this machine, but a bundled capture: `{me} why --example dusty-disk`")?;
-    let recording = example("dusty-disk")?;
+    let recording = examples::recording("dusty-disk")?;
     let findings = judge(&recording, &Options::default());
     let report = Report { recording, findings };
     let style = why.output.style(Filter::default());
@@ -365,10 +344,12 @@ fn say_idle(recording: &Recording, why: &Why) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// Whether a recording contains no I/O at all.
+/// Whether a recording contains no I/O at all, also none that waits for the server of a mount.
 fn is_idle(recording: &Recording) -> bool {
+    let waits = |fact: &Fact| fact.key.member_of(key::FUSE_LONGEST).is_some();
     recording.listings.iter().all(|listing: &Listing| {
         listing.events.is_empty()
+            && !listing.facts.iter().any(waits)
             && listing.histograms().all(|known| known.histogram.count() == 0)
             && listing.intervals.iter().all(|interval| {
                 interval.ios_per_s() == 0.0
@@ -376,21 +357,4 @@ fn is_idle(recording: &Recording) -> bool {
                     && interval.in_flight.unwrap_or(0) == 0
             })
     })
-}
-
-fn example(name: &str) -> anyhow::Result<Recording> {
-    let Some((name, _, text)) = EXAMPLES.iter().find(|(known, _, _)| *known == name) else {
-        let lines: Vec<String> =
-            EXAMPLES.iter().map(|(name, what, _)| format!("`{name}`: {what}")).collect();
-        let text = match name {
-            "" => "name one of the bundled captures".to_string(),
-            name => format!("no bundled capture `{name}`"),
-        };
-        return Err(HintedError::error(text, lines.join("\n      ")));
-    };
-    let mut recording = Recording::new();
-    let input = format!("example {name}");
-    let scan = iowhy_read::scan(&input, &mut text.as_bytes(), None, &mut recording)?;
-    recording.prose.push((input, scan.prose));
-    Ok(recording)
 }

@@ -333,6 +333,10 @@ families {
     DISKS_WRITTEN "disks.written.*" BytesPerSecond "write throughput of all disks, mean or maximum";
     FIO "fio.*" Text "option of a job of fio";
     FIO_BANDWIDTH_MEAN "fio.bw.mean.*" Any "mean throughput of a job of fio";
+    FUSE_LONGEST "fuse.longest.*" ProcessTime "longest time a program waited in one call on a FUSE \
+                                               mount";
+    FUSE_TASKS "fuse.tasks.*" Count "tasks that waited in one call on a FUSE mount all the time";
+    FUSE_WAITING "fuse.waiting.*" Count "requests of a FUSE mount that its server has not answered";
     GPFS_LONGEST "gpfs.longest.*" Seconds "longest wait of a thread of GPFS, by what it waits for";
     GPFS_WAITERS "gpfs.waiters.*" Count "threads of GPFS that wait, by what they wait for";
     INSTANCE_EXCEEDED "instance.exceeded.*" Microseconds "time in which demand exceeded the \

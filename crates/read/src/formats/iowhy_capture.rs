@@ -232,14 +232,24 @@ impl IowhyCapture {
                 sink.set_medium(*id, medium);
             }
         }
-        for mut section in block.sections {
-            let known = stream.speak(&section, header.repeats, sink);
+        let mut sections = block.sections;
+        // First, for who tells I/Os apart by what is stated of their devices, also by the listing
+        // of another collector.
+        for section in &mut sections {
+            let known = stream.speak(section, header.repeats, sink);
             if header.repeats && known {
                 section.facts.clear();
             }
             if header.repeats {
-                begin_later(&mut section);
+                begin_later(section);
             }
+            for mut fact in section.facts.drain(..) {
+                fact.device = fact.device.and_then(|id| ids.get(id.index()).copied());
+                sink.fact(fact);
+            }
+        }
+        for section in sections {
+            stream.resume(section.listing, sink);
             emit(section, &ids, &names, sink);
         }
     }
@@ -267,6 +277,13 @@ impl IowhyCapture {
 }
 
 impl Stream {
+    /// Goes on with the listing of that number.
+    fn resume(&self, number: u64, sink: &mut dyn Sink) {
+        if let Some(known) = self.listings.iter().find(|known| known.number == number) {
+            sink.resume(known.here);
+        }
+    }
+
     /// Log events go to the listing that began first.
     fn resume_first(&self, sink: &mut dyn Sink) {
         if let Some(first) = self.listings.first() {
@@ -357,11 +374,6 @@ fn begin_later(section: &mut Section) {
 
 fn emit(section: Section, ids: &[DeviceId], names: &[Name], sink: &mut dyn Sink) {
     let here = |name: Option<Name>| name.and_then(|name| names.get(name.index()).copied());
-    // First, for who tells I/Os apart by what is stated of their devices.
-    for mut fact in section.facts {
-        fact.device = fact.device.and_then(|id| ids.get(id.index()).copied());
-        sink.fact(fact);
-    }
     for mut event in section.events {
         let Some(device) = ids.get(event.device.index()) else { continue };
         event.device = *device;

@@ -80,10 +80,9 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             if let Some(legend) = legend(recording, listing, style) {
                 writeln!(out, "# {}", clean(&legend))?;
             }
-            if let Some(clock) = columns.clock {
-                let first = listing.events.iter().find_map(|event| event.completed);
-                let first = clock.words(first.map_or(0, Time::ns), &style.zone);
-                writeln!(out, "# from {first}")?;
+            let first = listing.events.iter().find_map(|event| event.completed);
+            if let (Some(clock), Some(first)) = (columns.clock, first) {
+                writeln!(out, "# from {}", clock.words(first.ns(), &style.zone))?;
             }
         }
         let mut unfinished = 0;

@@ -57,7 +57,10 @@ impl Summary {
 
     /// Prints it to stderr: stdout may be the capture.
     pub fn say(&self) {
-        let each = self.bytes as f64 / self.events.max(1) as f64;
+        let each = match self.events {
+            0 => String::new(),
+            events => format!(", {} per I/O", numbers::bytes(self.bytes as f64 / events as f64)),
+        };
         let files = match &self.files[..] {
             [one] if one == "-" => String::new(),
             [one] => format!(" in `{one}`"),
@@ -65,12 +68,11 @@ impl Summary {
             [] => String::new(),
         };
         let text = format!(
-            "{} I/Os in {}, {} lost; {}{files}, {} per I/O",
+            "{} I/Os in {}, {} lost; {}{files}{each}",
             self.events,
             numbers::duration(self.seconds * 1e9),
             self.lost(),
             numbers::bytes(self.bytes as f64),
-            numbers::bytes(each),
         );
         messages::warn(&text, None);
         for loss in self.losses.iter().filter(|loss| loss.count > 0) {

@@ -1,0 +1,85 @@
+//! `why` beside FUSE mounts: one whose server does not answer, one that is busy, one that is idle.
+
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::rig::slow_mount::SlowMount;
+use crate::rig::{self, Running, can_run};
+
+/// iowhy where the numbers of FUSE requests can be read, whatever is mounted here.
+fn watching(words: &[&str]) -> Child {
+    let mounts = "mount -t fusectl fusectl /sys/fs/fuse/connections 2>/dev/null; exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", mounts, "sh", env!("CARGO_BIN_EXE_iowhy")]).args(words);
+    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    piped.spawn().expect("unshare")
+}
+
+fn printed(child: Child) -> String {
+    let output = child.wait_with_output().expect("its end");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{reported}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The sentences of a report about remote storage, with how many requests had no reply.
+fn remote(report: &str) -> Vec<(String, f64)> {
+    let report: Value = serde_json::from_str(report).unwrap_or_else(|_| panic!("{report}"));
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let remote = findings.filter(|one| one["verdict"] == "layer.remote");
+    let requests = |one: &Value| {
+        let evidence = one["evidence"].as_array().expect("evidence").iter();
+        let named = |one: &&Value| one["quantity"] == "requests without a reply";
+        evidence.filter(named).find_map(|one| one["value"].as_f64()).expect("requests")
+    };
+    remote.map(|one| (one["sentence"].as_str().expect("text").to_string(), requests(one))).collect()
+}
+
+fn started(program: &str, words: &[&str]) -> Running {
+    let mut command = Command::new(program);
+    let quiet = command.args(words).stdin(Stdio::null()).stdout(Stdio::null());
+    Running(quiet.stderr(Stdio::null()).spawn().expect("a program"))
+}
+
+#[test]
+fn a_mount_that_hangs_is_named_and_a_busy_one_or_an_idle_one_is_not() {
+    if !can_run(&["python3", "dd", "unshare"]) {
+        return;
+    }
+    let (mut hangs, busy) = (SlowMount::new(0.02, 16), SlowMount::new(0.02, 16));
+    let _idle = SlowMount::new(0.02, 16);
+    let place = hangs.folder.to_str().expect("text").to_string();
+    let from = |path: std::path::PathBuf| format!("if={}", path.display());
+    let direct = ["of=/dev/null", "bs=4k", "iflag=direct", "status=none"];
+    let (hang, asks) = (from(hangs.file("hang")), from(busy.file("file")));
+    let waits = started("dd", &[&[hang.as_str()][..], &direct].concat());
+    // A request of it waits at nearly every moment, and none for long.
+    let _load = started("dd", &[&[asks.as_str()][..], &direct].concat());
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let capture = std::env::temp_dir().join(format!("iowhy-hangs-{}.iowhy", std::process::id()));
+    let capture = capture.to_str().expect("text");
+    let record = watching(&["record", "--for", "7s", "-o", capture]);
+    let screen = watching(&["why", "--for", "7s"]);
+    let live = remote(&printed(watching(&["why", "--for", "7s", "--json"])));
+    printed(record);
+    let screen = printed(screen);
+    let why = Command::new(env!("CARGO_BIN_EXE_iowhy")).args(["why", "--json", capture]).output();
+    let kept = remote(&String::from_utf8(why.expect("iowhy").stdout).expect("text"));
+    std::fs::remove_file(capture).expect("the capture");
+    for found in [&live, &kept] {
+        let [(sentence, requests)] = &found[..] else { panic!("{found:?}\n{screen}") };
+        assert!(sentence.contains(&format!("the FUSE server of {place} does not")), "{sentence}");
+        assert!(sentence.contains(&format!("dd ({})", waits.0.id())), "{sentence}");
+        assert_eq!(*requests, 1.0);
+    }
+    let words: Vec<&str> = screen.split_whitespace().collect();
+    assert!(words.join(" ").contains("BEHIND THE HOST IS TO BLAME"), "{screen}");
+    // Once it answers, nothing is said of any of them, though one is as busy as before.
+    hangs.release();
+    rig::until(10, "the call returns", || {
+        std::fs::metadata(format!("/proc/{}/fd/1", waits.0.id())).is_err().then_some(())
+    });
+    let after = remote(&printed(watching(&["why", "--for", "6s", "--json"])));
+    assert_eq!(after, []);
+}
