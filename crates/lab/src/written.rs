@@ -217,7 +217,7 @@ mod tests {
         assert!(one.faulty() && one.quick && one.accepts("device.slow") && !one.accepts("healthy"));
         for (bad, says) in [
             ("retry/one\n    disk rotational\n", "lacks"),
-            ("    disk rotational\n", "before any name"),
+            ("    disk rotational\n", "precedes any name"),
             ("retry/one\n    fan 3\n", "`fan 3` is no line"),
         ] {
             assert!(parse(bad).unwrap_err().contains(says), "{bad}");
