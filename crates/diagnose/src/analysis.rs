@@ -4,7 +4,7 @@
 //!
 //! 1. [`Devices`]: disks, media, facts, healthy service times; no latency yet.
 //! 2. [`Samples`]: traces of single I/Os, rows of averages, histograms, each with its healthy
-//!   service time.
+//!    service time.
 //! 3. [`Analysis`]: both, and what is derived from all samples together.
 
 pub mod audit;

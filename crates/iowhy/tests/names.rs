@@ -135,7 +135,7 @@ fn a_capture_is_asked_by_mount_point_and_counted_by_names() {
     let row = rows.iter().find(|row| row["device"] == "prod/db-0, below /var/lib/pg");
     assert!(row.is_some_and(|row| row["ops"]["read"]["ios_per_s"].as_f64() > Some(1.0)), "{json}");
     let map = text(&["map", "--by", "pod,mount"], &capture);
-    assert!(map.contains("prod/db-0, below /var/lib/pg  Q2C"), "{map}");
+    assert!(map.contains("prod/db-0, below /var/lib/pg  D2C"), "{map}");
     let of_disk = text(&["map", "--by", "pod", "-d", "nvme0n1"], &capture);
     assert!(!of_disk.contains("prod/db-0"), "{of_disk}");
     for (keys, label) in [

@@ -55,8 +55,9 @@ struct Kept {
 }
 
 impl Kept {
-    fn new() -> Kept {
-        let folder = std::env::temp_dir().join(format!("iowhy-questions-{}", std::process::id()));
+    fn new(name: &str) -> Kept {
+        let folder =
+            std::env::temp_dir().join(format!("iowhy-questions-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         let mut store = Store::record(&folder).unwrap();
         let began_s = now_ns() / SECOND - 900;
@@ -146,7 +147,7 @@ fn a_capture_answers_on_the_screens_of_why_and_top() {
 
 #[test]
 fn a_store_answers_on_its_list_on_a_window_on_a_report_and_on_a_moment() {
-    let kept = Kept::new();
+    let kept = Kept::new("store");
     let store = ["--store", kept.folder.to_str().unwrap()];
     let date = |form: &str| {
         let at = format!("@{}", kept.began_s);
@@ -181,7 +182,7 @@ fn heading(screen: &str, first: &str) -> Vec<String> {
 
 #[test]
 fn each_column_of_a_table_is_explained() {
-    let (capture, kept) = (names::capture("columns"), Kept::new());
+    let (capture, kept) = (names::capture("columns"), Kept::new("columns"));
     let path = capture.0.to_str().unwrap();
     let store = ["incidents", "--store", kept.folder.to_str().unwrap()];
     let mut words = heading(&asked(&store, None), "began");

@@ -36,7 +36,7 @@ fn the_dusty_disk_is_told_from_its_load_and_the_pictures_are_kept() {
     assert!(output.status.success(), "{reported}{}", String::from_utf8_lossy(&output.stderr));
     assert!(reported.contains("device.retry"), "{reported}");
     assert!(reported.contains("spindle speed"), "{reported}");
-    assert!(reported.contains("It turns at 7200 rpm"), "{reported}");
+    assert!(reported.contains("It spins at 7200 rpm"), "{reported}");
     for name in ["map.svg", "map.png", "capture.json", "truth.csv"] {
         let length = std::fs::metadata(folder.join("dusty").join(name)).map_or(0, |it| it.len());
         assert!(length > 1000, "{name}: {length} bytes");

@@ -1,5 +1,7 @@
 //! FUSE mounts whose server does not answer: programs wait in one call all the time.
 
+use std::path::Path;
+
 use iowhy_model::{Fact, FactKey, Finding, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
@@ -70,7 +72,7 @@ fn finding(
         "the slow I/O goes to other storage: `findmnt`, `lsblk -s`",
     ]);
     let known = requests.as_ref().map(|(_, reading)| reading.fact.read_from.as_str());
-    let abort = known.and_then(|file| file.strip_suffix("waiting"));
+    let abort = known.map(Path::new).filter(|file| file.ends_with("waiting"));
     finding.next_step = vec![
         format!(
             "`grep {mount} /proc/self/mounts`: which program serves it? Is it stopped (`ps -o \
@@ -81,10 +83,12 @@ fn finding(
              what its server waits for"
         ),
     ];
-    if let Some(folder) = abort {
+    if let Some(file) = abort {
+        let abort = file.with_file_name("abort");
         finding.next_step.push(format!(
-            "if its server cannot be helped: `echo 1 > {folder}abort` gives every caller an \
-             error (unwritten data is lost), then `umount -l`"
+            "if its server cannot be helped: `echo 1 > {}` gives every caller an \
+             error (unwritten data is lost), then `umount -l`",
+            abort.display()
         ));
     }
     finding

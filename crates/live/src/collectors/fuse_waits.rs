@@ -12,9 +12,9 @@
 //! own mounts and programs.
 //!
 //! ## Costs
-//! One small file per FUSE mount at the start. Where requests wait then: two to five small files per
-//! task, once, and one per waiting task and sample. No file of the mount is touched, so a server
-//! that hangs does not hang iowhy.
+//! One small file per FUSE mount at the start. Where requests wait then: two to five small files
+//! per task, once, and one per waiting task and sample. No file of the mount is touched, so a
+//! server that hangs does not hang iowhy.
 //!
 //! ## Not in this output
 //! Programs that began to wait after the watch began: iowhy has given up the right to look at them,

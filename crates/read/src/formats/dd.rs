@@ -264,9 +264,10 @@ impl Reader for Dd {
             self.pending = Some(done);
             self.emit(sink);
         } else if let Some((written, done)) = self.with_the_sync(line) {
+            let records = self.records;
             self.emit(sink);
             self.command = Some(written);
-            self.records = None;
+            self.records = records;
             self.pending = Some(done);
             self.emit(sink);
         } else if let Some(done) = result(line) {
