@@ -136,8 +136,8 @@ fn a_capture_is_asked_by_mount_point_and_counted_by_names() {
     assert!(row.is_some_and(|row| row["ops"]["read"]["ios_per_s"].as_f64() > Some(1.0)), "{json}");
     let map = text(&["map", "--by", "pod,mount"], &capture);
     assert!(map.contains("prod/db-0, below /var/lib/pg  D2C"), "{map}");
-    let of_disk = text(&["map", "--by", "pod", "-d", "nvme0n1"], &capture);
-    assert!(!of_disk.contains("prod/db-0"), "{of_disk}");
+    let of_disk = text(&["map", "--by", "pod,mount", "-d", "sdb"], &capture);
+    assert!(of_disk.contains("prod/db-0") && !of_disk.contains("nvme0n1"), "{of_disk}");
     for (keys, label) in [
         ("volume", "below vg-pgdata"),
         ("container", &ID[..12]),

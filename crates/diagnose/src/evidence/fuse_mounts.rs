@@ -72,7 +72,7 @@ fn finding(
         "the slow I/O goes to other storage: `findmnt`, `lsblk -s`",
     ]);
     let known = requests.as_ref().map(|(_, reading)| reading.fact.read_from.as_str());
-    let abort = known.map(Path::new).filter(|file| file.ends_with("waiting"));
+    let abort = known.map(Path::new).filter(|file| file.file_name() == Some("waiting".as_ref()));
     finding.next_step = vec![
         format!(
             "`grep {mount} /proc/self/mounts`: which program serves it? Is it stopped (`ps -o \
