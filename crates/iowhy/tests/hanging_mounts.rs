@@ -7,11 +7,16 @@ use serde_json::Value;
 use crate::rig::slow_mount::SlowMount;
 use crate::rig::{self, Running, can_run};
 
-/// iowhy where the numbers of FUSE requests can be read, whatever is mounted here.
+/// iowhy where the numbers of FUSE requests can be read, whatever is mounted here, and where the
+/// mounts of other tests, which may hang as well, are not.
 fn watching(words: &[&str]) -> Child {
-    let mounts = "mount -t fusectl fusectl /sys/fs/fuse/connections 2>/dev/null; exec \"$@\"";
+    let mounts = "mount -t fusectl fusectl /sys/fs/fuse/connections 2>/dev/null
+        awk '$5 ~ /iowhy-slow-/ { print $5 }' /proc/self/mountinfo |
+            grep -v \"iowhy-slow-$0-\" | while read -r other; do umount -lic \"$other\"; done
+        exec \"$@\"";
+    let own = std::process::id().to_string();
     let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", mounts, "sh", env!("CARGO_BIN_EXE_iowhy")]).args(words);
+    command.args(["--mount", "sh", "-c", mounts, &own, env!("CARGO_BIN_EXE_iowhy")]).args(words);
     let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     piped.spawn().expect("unshare")
 }
@@ -47,15 +52,17 @@ fn a_mount_that_hangs_is_named_and_a_busy_one_or_an_idle_one_is_not() {
     if !can_run(&["python3", "dd", "unshare"]) {
         return;
     }
+    // They end after their mounts: a call on one that hangs cannot be killed.
+    let (waits, _load);
     let (mut hangs, busy) = (SlowMount::new(0.02, 16), SlowMount::new(0.02, 16));
     let _idle = SlowMount::new(0.02, 16);
     let place = hangs.folder.to_str().expect("text").to_string();
     let from = |path: std::path::PathBuf| format!("if={}", path.display());
     let direct = ["of=/dev/null", "bs=4k", "iflag=direct", "status=none"];
     let (hang, asks) = (from(hangs.file("hang")), from(busy.file("file")));
-    let waits = started("dd", &[&[hang.as_str()][..], &direct].concat());
+    waits = started("dd", &[&[hang.as_str()][..], &direct].concat());
     // A request of it waits at nearly every moment, and none for long.
-    let _load = started("dd", &[&[asks.as_str()][..], &direct].concat());
+    _load = started("dd", &[&[asks.as_str()][..], &direct].concat());
     std::thread::sleep(std::time::Duration::from_millis(300));
     let capture = std::env::temp_dir().join(format!("iowhy-hangs-{}.iowhy", std::process::id()));
     let capture = capture.to_str().expect("text");
