@@ -28,7 +28,8 @@ fn printed(child: Child) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The sentences of a report about remote storage, with how many requests had no reply.
+/// The sentences of a report that blame what is behind the host, with how many requests had no
+/// reply.
 fn remote(report: &str) -> Vec<(String, f64)> {
     let report: Value = serde_json::from_str(report).unwrap_or_else(|_| panic!("{report}"));
     let findings = report["findings"].as_array().expect("findings").iter();
@@ -67,21 +68,19 @@ fn a_mount_that_hangs_is_named_and_a_busy_one_or_an_idle_one_is_not() {
     let capture = std::env::temp_dir().join(format!("iowhy-hangs-{}.iowhy", std::process::id()));
     let capture = capture.to_str().expect("text");
     let record = watching(&["record", "--for", "7s", "-o", capture]);
-    let screen = watching(&["why", "--for", "7s"]);
-    let live = remote(&printed(watching(&["why", "--for", "7s", "--json"])));
+    let live = printed(watching(&["why", "--for", "7s", "--json"]));
     printed(record);
-    let screen = printed(screen);
     let why = Command::new(env!("CARGO_BIN_EXE_iowhy")).args(["why", "--json", capture]).output();
-    let kept = remote(&String::from_utf8(why.expect("iowhy").stdout).expect("text"));
+    let kept = String::from_utf8(why.expect("iowhy").stdout).expect("text");
     std::fs::remove_file(capture).expect("the capture");
-    for found in [&live, &kept] {
-        let [(sentence, requests)] = &found[..] else { panic!("{found:?}\n{screen}") };
+    for report in [&live, &kept] {
+        // What another test does to a disk meanwhile may be worse, and is on the screen then.
+        let found = remote(report);
+        let [(sentence, requests)] = &found[..] else { panic!("{report}") };
         assert!(sentence.contains(&format!("the FUSE server of {place} does not")), "{sentence}");
         assert!(sentence.contains(&format!("dd ({})", waits.0.id())), "{sentence}");
         assert_eq!(*requests, 1.0);
     }
-    let words: Vec<&str> = screen.split_whitespace().collect();
-    assert!(words.join(" ").contains("BEHIND THE HOST IS TO BLAME"), "{screen}");
     // Once it answers, nothing is said of any of them, though one is as busy as before.
     hangs.release();
     rig::until(10, "the call returns", || {

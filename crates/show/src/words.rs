@@ -11,7 +11,15 @@ use crate::paint::{Tone, wrap};
 pub fn ended(sentence: &str, room: usize) -> String {
     let mut lines = wrap(sentence, room.saturating_sub(3)).into_iter();
     let first = lines.next().unwrap_or_default();
-    if lines.next().is_some() { format!("{first} ..") } else { first }
+    let Some(next) = lines.next() else { return first };
+    // A path of its own length would leave the line nearly empty: its beginning then.
+    let left = room.saturating_sub(3 + first.chars().count());
+    let word = next.split_whitespace().next().unwrap_or_default();
+    let begun: String = word.chars().take(left.saturating_sub(1)).collect();
+    if left > room / 3 && begun.chars().count() > 2 {
+        return format!("{first} {begun} ..");
+    }
+    format!("{first} ..")
 }
 
 /// What a finding blames, as a headline; or suspects, if it is not certain enough to be acted on.
@@ -140,4 +148,17 @@ pub fn bound(bound: Option<Bound>, unit: Unit) -> String {
 /// A level as its letter and its words: `C, per-I/O log`.
 pub fn level(level: Level) -> String {
     format!("{}, {}", level.letter(), level.words())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_sentence_fills_its_line() {
+        assert_eq!(ended("a short one", 20), "a short one");
+        assert_eq!(ended("the disk needs too long for a read", 21), "the disk needs too ..");
+        let path = ended("the server of /tmp/iowhy-slow-29-1/mount does not answer", 40);
+        assert_eq!(path, "the server of /tmp/iowhy-slow-29-1/mo ..");
+    }
 }

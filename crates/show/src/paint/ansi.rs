@@ -202,6 +202,11 @@ impl Line {
         self.spans.iter().map(|(text, _)| text.width()).sum()
     }
 
+    /// Whether its text ends like this.
+    pub fn ends_with(&self, end: &str) -> bool {
+        self.spans.last().is_some_and(|(text, _)| text.ends_with(end))
+    }
+
     /// The same, with a mark in the last of so many columns if it is longer than that.
     pub fn marked(self, width: usize, mark: &str) -> Line {
         let used = |spans: &[(String, TextStyle)]| {

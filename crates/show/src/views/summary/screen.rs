@@ -110,6 +110,7 @@ impl Block {
         if let Some(last) = self.lines.last_mut()
             && away > 0
             && last.width() + 3 <= width
+            && !last.ends_with(" ..")
         {
             last.push(" ..", Tone::Faint);
         }
