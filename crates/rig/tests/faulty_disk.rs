@@ -68,7 +68,8 @@ fn a_dusty_disk_answers_on_the_steps_of_a_ladder() {
 
     // 2.0, 10.3, 18.6 and 27.0 ms. A reader kept off the processor finds the platter elsewhere and
     // waits for its sector: such reads are the host's and on no step.
-    let on_time: Vec<&&Entry> = reads.iter().skip(1).filter(|read| read.spent(Cause::Rotation) == 0).collect();
+    let on_time: Vec<&&Entry> =
+        reads.iter().skip(1).filter(|read| read.spent(Cause::Rotation) == 0).collect();
     assert!(on_time.len() >= 200, "{} of 399 came in time", on_time.len());
     let mut seen = 0;
     for step in 0..4u32 {
