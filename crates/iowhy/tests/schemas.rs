@@ -118,10 +118,10 @@ const OBJECTS: &[(&str, Option<&str>, &str)] = &[
         "incident",
         Some("iowhy.incident/1"),
         "id:string at?:string at_ns:integer began?:string began_ns?:integer until?:string until_ns?:integer over?:boolean \
-         boot?:string|null length_s?:number trigger?:string device?:string|null verdict?:string|null blame?:string|null \
+         boot?:string|null length_s?:number trigger?:string|null device?:string|null verdict?:string|null blame?:string|null \
          confidence?:number|null explained_share?:number|null sentence?:string|null mounts?:[string] names?:$names|null who?:any \
          owner?:string|null others?:[object] \
-         lost_s?:number|null alarms?:[object] more_alarms?:integer suppressed_before?:integer ios_lost?:integer \
+         lost_s?:number|null alarms?:[object] more_alarms?:integer suppressed_before?:integer ios_lost?:integer|null \
          thinned?:any blocks_cut?:integer capture?:string|null report?:object unwritten_s?:number",
     ),
     (

@@ -14,6 +14,7 @@ use crate::analysis::Analysis;
 use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::runs::{self, Run};
+use crate::evidence::shares;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 use crate::phrase;
@@ -316,6 +317,9 @@ pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                     continue;
                 };
                 let alone = in_flight <= 1.5 && (bytes >= LARGE || is_benchmark);
+                let file = &analysis.recording.device_of(row.device).name;
+                // What differs for a file of a server is the network or the server.
+                let alone = alone && shares::mount_of(analysis, place, file).is_none();
                 if alone && per_s > 0.0 {
                     let test = (analysis.input(place), row.device, op.name(), bytes as u64);
                     tests.entry(test).or_default().push((per_s, place));
