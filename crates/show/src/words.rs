@@ -27,6 +27,11 @@ pub fn blame_headline(finding: &Finding) -> &'static str {
     let blames = finding.blames();
     // As the percentage beside it is rounded.
     if (finding.confidence() * 100.0).round() / 100.0 < STANDS {
+        match finding.verdict {
+            Verdict::LayerRemote => return "STORAGE BEHIND THE HOST IS SUSPECTED, NOT PROVEN",
+            Verdict::PeerShared => return "WHAT THE DISKS SHARE IS SUSPECTED, NOT PROVEN",
+            _ => {}
+        }
         match blames {
             Blame::DiskOrPath => return "THE DISK OR ITS PATH IS SUSPECTED, NOT PROVEN",
             Blame::Disk => return "THE DISK IS SUSPECTED, NOT PROVEN",
