@@ -248,8 +248,8 @@ fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
                 phrase::ms(window_s * 1e3)
             ),
             None => format!(
-                "{drives} drives of this host ({names}) stopped responding together: suspect what \
-                 they share (card, enclosure, bus, power, driver) before any single drive"
+                "{drives} drives of this host ({names}) failed commands together: suspect what they \
+                 share (card, enclosure, bus, power, driver) before any single drive"
             ),
         };
         if stopped.window_s.is_some() {
@@ -772,14 +772,14 @@ fn unnamed_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec<
 }
 
 /// Whether these lines are about the path itself: a link, a port, an interrupt, a transfer. A disk
-/// that is reset, offline or failed may itself be faulty.
+/// that is reset, offline or failed, or does not answer a reset, may itself be faulty.
 fn shows_the_way(reading: &[&LogLine]) -> bool {
     const OF_THE_WAY: [PathEvent; 4] =
         [PathEvent::CardHost, PathEvent::Dma, PathEvent::LostInterrupt, PathEvent::Memory];
     let kinds = [MessageKind::Link, MessageKind::Path, MessageKind::Phy];
     let log_event = |line: &&LogLine| line.message.log_event();
     reading.iter().any(|line| {
-        kinds.contains(&line.kind)
+        kinds.contains(&line.kind) && !line.message.is_of_recovery()
             || log_event(line).is_some_and(|what| OF_THE_WAY.contains(&what))
             || line.message.is_usb_disconnect()
     })
@@ -817,11 +817,19 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         false => Vec::new(),
     };
     let no_device = if is_exchanged { PathEvent::NoDevice } else { PathEvent::Corruption };
-    let named = [PathEvent::Corruption, PathEvent::Corrected, PathEvent::LinkDown, no_device];
+    let named = [
+        PathEvent::Corruption,
+        PathEvent::Corrected,
+        PathEvent::LinkDown,
+        PathEvent::DeadPort,
+        no_device,
+    ];
     // The kernel's recovery from a command without an answer, whatever the cause (`device.stall`).
     let unanswered =
         reading.iter().any(|line| line.kind == MessageKind::Timeout && !discards(line));
     let recovers = |line: &LogLine| unanswered && line.message.is_of_recovery();
+    let dead = with(&links, PathEvent::DeadPort);
+    let dead: Vec<&LogLine> = dead.into_iter().filter(|line| !recovers(line)).collect();
     let resets: Vec<&LogLine> = links
         .iter()
         .filter(|l| !named.iter().any(|what| is(l, *what)) && !follows(l) && !recovers(l))
@@ -865,7 +873,12 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         gone.into_iter().partition(|line| !hurt && line.message.is_surprise_removal());
     let woke: &[&LogLine] = if hurt && corrupt.is_empty() { &wakes } else { &[] };
     let mut most: f64 = 0.0;
-    let kinds: [(&[&LogLine], &str, f64); 15] = [
+    let kinds: [(&[&LogLine], &str, f64); 16] = [
+        (
+            &dead,
+            "time(s) the drive on the port did not answer a reset, in the kernel's log",
+            if dead.len() > 1 { WAS_RESET } else { NEVER_BACK },
+        ),
         (
             woke,
             "time(s) the link went down or woke up without a corrupted frame, in the kernel's log, \

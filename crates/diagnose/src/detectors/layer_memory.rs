@@ -67,6 +67,9 @@ const ENDED: f64 = 0.6;
 /// Tasks that free memory at one moment: one alone may be passing through (a choice).
 const RECLAIM_AT_ONCE: f64 = 2.0;
 
+/// What a log says of allocations that do not succeed.
+const RETRIED: &str = "allocations tried a hundred times without success";
+
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let symptoms = [
         Symptom {
@@ -93,6 +96,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             above: HUNG,
             unit: Unit::Count,
         },
+        Symptom { key: key::TASKS_RETRY_MEMORY, quantity: RETRIED, above: HUNG, unit: Unit::Count },
         Symptom {
             key: key::TASKS_OUT_OF_MEMORY,
             quantity: "processes ended because memory ran out (OOM killer)",
@@ -109,6 +113,14 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = shortage::findings(analysis, DETECTOR.verdict, &symptoms);
     for finding in &mut findings {
         let Some(first) = finding.evidence.first() else { continue };
+        if first.quantity == RETRIED {
+            finding.sentence =
+                "the kernel finds no free memory in one piece, though it tries again \
+                                and again: free memory is short or in small pieces, and programs \
+                                wait for that, not for a disk"
+                    .to_string();
+            continue;
+        }
         finding.sentence = format!(
             "memory is short ({}: {}): the machine swaps or rereads evicted pages, and programs \
              wait for that",

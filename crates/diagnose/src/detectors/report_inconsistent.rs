@@ -31,6 +31,8 @@
 //!   more than a factor of two, or two listings of averages do at equal queue depth;
 //! - a test wrote into the page cache, and the same test with its data on the medium is three times
 //!   slower or more; or each of its calls moved a kilobyte at most and took less than 50 µs;
+//! - the same read of one device ran six times faster or more another time, at 500 MB/s or more;
+//! - programs wrote ten times as much as the disks did in the same seconds, at 100 MB/s or more;
 //! - a round of a page cleaner that had nothing to write took more than an hour;
 //! - background work of an array has more than ten years left.
 //!
@@ -56,6 +58,7 @@ use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::arrays;
+use crate::evidence::askers;
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
 use crate::evidence::candidates;
@@ -126,6 +129,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings.extend(means_apart(analysis));
     findings.extend(runs::cached(analysis, DETECTOR.verdict));
     findings.extend(page_cache::measured(analysis, DETECTOR.verdict));
+    findings.extend(page_cache::read_again(analysis, DETECTOR.verdict));
+    findings.extend(askers::into_memory(analysis, DETECTOR.verdict));
     findings.extend(arrays::absurd(analysis, DETECTOR.verdict));
     findings.extend(unusable(analysis));
     findings.extend(suspended(analysis));

@@ -215,17 +215,36 @@ const ALONE: f64 = 0.5;
 /// different hours.
 pub fn stopped_together<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<StoppedTogether<'s, 'a>> {
     let mut by_listing: BTreeMap<usize, Vec<&LogLine>> = BTreeMap::new();
+    let mut out_of_step: BTreeMap<usize, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
         let Some(device) = line.reading.fact.device else { continue };
         let of_dma = line.message.log_event() == Some(PathEvent::Dma);
         let name = &analysis.recording.device_of(device).name;
         let is_drive = disk_names::is_ata_port(name) || disk_names::is_ide(name);
         let is_discard = line.message.command == Some(CommandKind::Io(Op::Discard));
-        if is_drive && !is_discard && (line.kind == MessageKind::Timeout || of_dma) {
+        let unanswered = line.kind == MessageKind::Timeout || of_dma;
+        let is_drive = is_drive && !is_discard;
+        if is_drive && line.message.breaks_the_protocol() {
+            out_of_step.entry(line.reading.listing).or_default().push(line);
+        } else if is_drive && unanswered {
             by_listing.entry(line.reading.listing).or_default().push(line);
         }
     }
-    by_listing.into_values().filter_map(of_host).collect()
+    let stopped = by_listing.into_values().filter_map(of_host);
+    stopped.chain(out_of_step.into_values().filter_map(of_protocol)).collect()
+}
+
+/// Ports on which drives break the protocol of commands within an hour of each other, so many that
+/// chance is ruled out (a choice): one drive may do so, several share what disturbs them.
+fn of_protocol<'s, 'a>(lines: Vec<&'s LogLine<'a>>) -> Option<StoppedTogether<'s, 'a>> {
+    const PORTS: usize = 3;
+    let times = || lines.iter().filter_map(|line| line.message.at_s);
+    let first = times().fold(f64::INFINITY, f64::min);
+    let devices: BTreeSet<DeviceId> =
+        lines.iter().filter_map(|line| line.reading.fact.device).collect();
+    let together = times().all(|at| at - first <= HOUR_S) && devices.len() >= PORTS;
+    let devices = devices.into_iter().collect();
+    together.then_some(StoppedTogether { devices, window_s: None, lines })
 }
 
 fn of_host<'s, 'a>(mut lines: Vec<&'s LogLine<'a>>) -> Option<StoppedTogether<'s, 'a>> {

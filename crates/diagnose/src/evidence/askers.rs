@@ -25,6 +25,53 @@ const IN_BULK: f64 = 3e7;
 const ASKED: f64 = 0.68;
 const NAMED: usize = 2;
 
+/// How many times more programs write than the disks do where the rest is in memory, and bytes per
+/// second that are no small matter (choices).
+const AHEAD: f64 = 10.0;
+const MUCH: f64 = 1e8;
+/// What two rates of one screen are worth.
+const TWO_RATES: f64 = 0.85;
+
+/// Programs that write far more than the disks do in the same seconds.
+pub fn into_memory(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let inputs = analysis.inputs().into_iter();
+    inputs.filter_map(|input| ahead_of_disks(analysis, verdict, input)).collect()
+}
+
+fn ahead_of_disks(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Finding> {
+    let about = analysis.facts.about(Some(input), "");
+    let mut writers: Vec<_> = about.processes(key::PROCESS_WRITES).collect();
+    writers.retain(|(_, who, _)| kernel_threads::is_program(who));
+    writers.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let sum: f64 = writers.iter().map(|(per_s, ..)| per_s).sum();
+    let (written, of_disks) = about.machine_number(key::DISKS_WRITTEN.of("mean"))?;
+    let (_, who, by_program) = writers.first()?;
+    (sum >= MUCH && sum >= AHEAD * written).then_some(())?;
+    let mut finding = new_finding(verdict, None, vec![by_program.listing]);
+    finding.sentence = format!(
+        "{} writes {} into the page cache, and the disks write {}: the rest is in memory and is \
+         written later, so the rate of the program is not one of a disk",
+        kernel_threads::without_arguments(who),
+        phrase::rate(sum),
+        phrase::rate(written)
+    );
+    let recording = analysis.recording;
+    let per_s = |value| (value, Unit::BytesPerSecond);
+    let by_all = cited(recording, by_program, "written by programs", per_s(sum)).above(MUCH);
+    let disks = cited(recording, &of_disks, "written to disks in the same time", per_s(written));
+    finding.evidence = vec![by_all, disks.below(sum / AHEAD)];
+    finding.assume(TWO_RATES, "two rates of the same seconds, far apart");
+    finding.explained_share = 1.0;
+    finding.refuted_by = lines(&[
+        "the program writes to a file system in memory, or to a server: `findmnt -T FILE`",
+    ]);
+    finding.next_step = lines(&[
+        "`grep -E 'Dirty|Writeback' /proc/meminfo`: how much is still to be written?",
+        "`iostat -x 1` until that is written: what the disk does then is its own rate",
+    ]);
+    Some(finding)
+}
+
 /// A finding of each input in which nothing was timed.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let inputs = analysis.inputs().into_iter();

@@ -15,6 +15,11 @@ const APART: f64 = 3.0;
 /// own block of 512 bytes, twice; a write to the page cache takes some microseconds).
 const SMALL: f64 = 1024.0;
 const A_CALL_NS: f64 = 50_000.0;
+/// How many times faster a read is that memory answered, and its least rate, bytes per second
+/// (choices: zones of a disk and its other load differ by less, and a disk that reads so fast
+/// answers the first time as well).
+const AGAIN: f64 = 6.0;
+const OF_MEMORY: f64 = 5e8;
 /// What the test with and without a flush is worth, and what the arithmetic of calls is.
 const BESIDE: f64 = 0.85;
 const BY_CALLS: f64 = 0.8;
@@ -44,6 +49,54 @@ pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         }
     }
     found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Reads of one device that ended far apart: the fast one was answered by memory.
+pub fn read_again(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut all = runs::runs(analysis);
+    all.retain(|run| run.op() == Op::Read && run.await_ms().is_none() && run.throughput() > 0.0);
+    all.retain(|run| of_run(analysis, run) != Some(PageCache::No));
+    let mut found: Vec<(DeviceId, Finding)> = Vec::new();
+    for slow in &all {
+        let is_same = |other: &&Run| {
+            analysis.input(other.place()) == analysis.input(slow.place())
+                && other.device() == slow.device()
+                && (other.bytes() - slow.bytes()).abs() < 1.0
+        };
+        let same = all.iter().filter(is_same);
+        let Some(fast) = same.max_by(|a, b| a.throughput().total_cmp(&b.throughput())) else {
+            continue;
+        };
+        let times = fast.throughput() / slow.throughput();
+        let known = found.iter().any(|(device, _)| *device == slow.device());
+        if times > AGAIN && fast.throughput() >= OF_MEMORY && !known {
+            found.push((slow.device(), from_memory(analysis, fast, slow, verdict)));
+        }
+    }
+    found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+fn from_memory(analysis: &Analysis, fast: &Run, slow: &Run, verdict: Verdict) -> Finding {
+    let mut finding = new_finding(verdict, Some(fast.device()), vec![fast.place()]);
+    finding.sentence = format!(
+        "the {} read from {} are the rate of the page cache: the first time, from the disk, the \
+         same read gave {}",
+        phrase::rate(fast.throughput()),
+        phrase::disk(fast.name()),
+        phrase::rate(slow.throughput())
+    );
+    let source = analysis.source(fast.place());
+    let rate =
+        |what: &str, run: &Run| read_off(what, run.throughput(), Unit::BytesPerSecond, 1, source);
+    let times = fast.throughput() / slow.throughput();
+    finding.evidence = vec![
+        rate("throughput of the faster read", fast).above(OF_MEMORY),
+        rate("throughput of the slower read", slow),
+        computed("ratio of the two", times, Unit::Ratio, 2, source).above(AGAIN),
+    ];
+    finding.assume(BESIDE, "the same read is many times faster once its data are in memory");
+    finish(&mut finding, "another program kept the disk busy during the slower read");
+    finding
 }
 
 /// Whether the page cache was used in a run: what stands behind its throughput.

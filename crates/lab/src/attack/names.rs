@@ -157,6 +157,7 @@ fn faults(text: &str) -> Vec<String> {
             || key.is_under("smart")
             || *key == key::DEVICE_PORT
             || *key == key::TASKS_HUNG_IN_RECLAIM
+            || *key == key::TASKS_RETRY_MEMORY
     };
     facts
         .filter(|fact| fault(&fact.key))

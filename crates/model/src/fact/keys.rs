@@ -307,6 +307,8 @@ keys {
     TASKS_KSWAPD "tasks.kswapd" Percent "maximum CPU share of memory reclaim";
     TASKS_OUT_OF_MEMORY "tasks.out_of_memory" Count "processes that the kernel ended because memory \
                                                      ran out";
+    TASKS_RETRY_MEMORY "tasks.retry_memory" Count "allocations that a file system tried a hundred \
+                                                   times";
     TRACE_IN_FLIGHT "trace.in_flight" Count "requests in flight at the end of the capture";
     TRACE_IN_FLIGHT_OLDEST "trace.in_flight.oldest" Seconds "age of the oldest of them";
     TRACE_THRESHOLD "trace.threshold" Microseconds "latency threshold for listing an operation";

@@ -150,6 +150,8 @@ pub enum PathEvent {
     Dma,
     /// The link was reset, as the kernel does after any command that timed out.
     LinkReset,
+    /// A port's drive did not answer a reset: drive, power and cable look alike then.
+    DeadPort,
 }
 
 impl Message {
@@ -211,6 +213,12 @@ impl Message {
         self.text.contains(" has been surprise removed")
     }
 
+    /// Whether a drive broke the order of a command's states (drivers/ata/libata-sff.c,
+    /// ata_sff_hsm_move): the drive itself, or noise on the way.
+    pub fn breaks_the_protocol(&self) -> bool {
+        self.text.contains("(HSM violation)")
+    }
+
     /// Whether a link answers late, which it does after each reset of a drive that hangs or starts
     /// (drivers/ata/libata-core.c, ata_wait_ready).
     pub fn is_slow_link(&self) -> bool {
@@ -222,7 +230,8 @@ impl Message {
     /// ata_dev_read_id).
     pub fn is_of_recovery(&self) -> bool {
         self.is_slow_link()
-            || LINK_RESET.iter().any(|words| self.text.contains(words))
+            || LINK_RESET.iter().chain(&DEAD).any(|words| self.text.contains(words))
+            || self.text.contains("limiting SATA link speed")
             || self.text.contains("failed to IDENTIFY")
             || self.text.contains("device not ready (errno=")
     }
@@ -286,7 +295,7 @@ impl Message {
 }
 
 /// Words that only a faulty link causes (drivers/ata/libata-eh.c).
-const CORRUPT: [&str; 18] = [
+const CORRUPT: [&str; 17] = [
     "PCIe Bus Error",
     "BadTLP",
     "BadDLLP",
@@ -298,7 +307,6 @@ const CORRUPT: [&str; 18] = [
     "interface fatal error",
     "ATA bus error",
     "Emask 0x10",
-    "limiting SATA link speed",
     // Additional sense 47h of SPC-4 (drivers/scsi/sense_codes.h)
     "Scsi parity error",
     "iuCRC error",
@@ -356,6 +364,15 @@ const MEMORY: [&str; 2] = ["[IO_PAGE_FAULT ", "DMAR: [DMA "];
 /// 2.6.24 of a port).
 const LINK_RESET: [&str; 2] = ["hard resetting link", "hard resetting port"];
 
+/// A reset that the drive of a port did not answer (drivers/ata/libata-core.c, sata_std_hardreset;
+/// libahci.c, ahci_do_softreset; libata-eh.c, ata_eh_reset).
+const DEAD: [&str; 4] = [
+    "COMRESET failed (errno=",
+    "softreset failed (",
+    "reset failed, giving up",
+    " misclassified, device detection",
+];
+
 fn log_event(text: &str) -> Option<PathEvent> {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if says(&[CORRECTED]) {
@@ -385,6 +402,8 @@ fn log_event(text: &str) -> Option<PathEvent> {
         Some(PathEvent::Exchanged)
     } else if says(&NO_DEVICE) {
         Some(PathEvent::NoDevice)
+    } else if says(&DEAD) {
+        Some(PathEvent::DeadPort)
     } else if says(&MEMORY) {
         Some(PathEvent::Memory)
     } else {

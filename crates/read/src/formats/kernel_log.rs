@@ -416,6 +416,10 @@ struct KernelLog {
     end: String,
     /// The port of the last message that named one: its `res` line does not.
     port: String,
+    /// When that was, seconds on the log's clock.
+    port_at: Option<f64>,
+    /// A `res` line whose port was not named in its second: the next message may name it.
+    unported: Option<(MessageKind, Said)>,
     /// The disk of the last message, if it was one of the SCSI layer, which says more in lines of
     /// their own.
     reported: String,
@@ -476,6 +480,9 @@ struct KernelLog {
     waits: BTreeMap<&'static str, (u64, String)>,
     /// Tasks that hung while memory was freed.
     hung_in_reclaim: u64,
+    /// Allocations that a file system tried again and again, and where the first is.
+    retried: u64,
+    first_retried: String,
     /// Processes that were ended because memory ran out, and where the first stands.
     out_of_memory: u64,
     first_ended: String,
@@ -514,6 +521,14 @@ struct BtrfsCounts {
 struct Said {
     message: Message,
     place: String,
+}
+
+/// What XFS says of memory that it asked for a hundred times in vain.
+const RETRIES: &str = " possible memory allocation deadlock ";
+
+/// Whether two times are of one second, or one of them is not known.
+fn within_a_second(one: Option<f64>, other: Option<f64>) -> bool {
+    one.zip(other).is_none_or(|(one, other)| (one - other).abs() <= 1.0)
 }
 
 /// How messages are distinguished.
@@ -711,6 +726,9 @@ impl KernelLog {
             let reason = "messages without a time: their order and age are not known";
             sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
         }
+        if let Some((kind, said)) = self.unported.take() {
+            self.log_events.add(kind, "", said.message, said.place, sink);
+        }
         if let Some(line_text) = self.given_up.take() {
             let name = device(&line_text.message.text).unwrap_or_default().to_string();
             self.log_events.add(
@@ -761,6 +779,11 @@ impl KernelLog {
         let hung = std::mem::take(&mut self.hung_in_reclaim);
         if hung > 0 {
             sink.add_fact_at(None, typed::TASKS_HUNG_IN_RECLAIM, hung, &place);
+        }
+        let retried = std::mem::take(&mut self.retried);
+        if retried > 0 {
+            let first = std::mem::take(&mut self.first_retried);
+            sink.add_fact_at(None, typed::TASKS_RETRY_MEMORY, retried, &first);
         }
         let ended = std::mem::take(&mut self.out_of_memory);
         if ended > 0 {
@@ -884,12 +907,16 @@ impl KernelLog {
         if continues || names_a_disk {
             self.reported = named.unwrap_or_default().to_string();
         }
-        if let Some(port) = named.filter(|name| name.starts_with("ata")) {
-            self.port = port.to_string();
-        }
         self.tell_port(named, message, &place, sink);
         if let Some(line_text) = message.strip_prefix("md: ") {
             self.array(line_text);
+        }
+        // fs/xfs/kmem.c: after a hundred tries.
+        if message.starts_with("XFS: ") && message.contains(RETRIES) {
+            if self.retried == 0 {
+                self.first_retried.clone_from(&place);
+            }
+            self.retried += 1;
         }
         if ends_a_process(message) {
             if self.out_of_memory == 0 {
@@ -898,6 +925,19 @@ impl KernelLog {
             self.out_of_memory += 1;
         }
         let reset = Message::new(stamp, message);
+        let at = reset.at_s;
+        let of_port = named.filter(|name| name.starts_with("ata"));
+        if let Some((kind, said)) = self.unported.take() {
+            let near = within_a_second(said.message.at_s, at);
+            let name = of_port.filter(|_| near).unwrap_or_default();
+            self.log_events.add(kind, name, said.message, said.place, sink);
+        }
+        if let Some(port) = of_port {
+            self.port = port.to_string();
+            self.port_at = at;
+        } else if message.starts_with("res ") && !within_a_second(self.port_at, at) {
+            self.port.clear();
+        }
         self.buses.learn(&reset, &place);
         let of_request = named.filter(|_| commands::is_of_a_request(message));
         self.names.join(stamp, message, of_request);
@@ -975,7 +1015,8 @@ impl KernelLog {
         if let Some(port) = named.filter(|name| name.starts_with("ata") && wakes()) {
             self.woken.insert(port.to_string());
         }
-        let port = Some(self.port.clone()).filter(|_| message.starts_with("res "));
+        let port = Some(self.port.clone());
+        let port = port.filter(|port| message.starts_with("res ") && !port.is_empty());
         let whose = self.whose(message, named.or(port.as_deref()));
         let reset_message = reset;
         let of_host = names::host(message).and_then(|host| self.commands.of_host(host));
@@ -998,6 +1039,10 @@ impl KernelLog {
             return;
         };
         let kind = known;
+        if message.starts_with("res ") && port.is_none() {
+            self.unported = Some((kind, Said { message: reset_message, place }));
+            return;
+        }
         // The kernel has said so itself, `connection4:0: detected conn error`, and the daemon
         // repeats it.
         if message.starts_with("connection") {

@@ -189,6 +189,10 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Link, &[L::Ata], &["hard resetting link"]),
     row(K::Link, &[L::Ata], &["hard resetting port"]),
     row(K::Link, &[L::Ata], &["limiting SATA link speed"]),
+    row(K::Link, &[L::Ata], &["COMRESET failed (errno="]),
+    row(K::Link, &[L::Ata], &["softreset failed ("]),
+    row(K::Link, &[L::Ata], &["reset failed, giving up"]),
+    row(K::Link, &[L::Ata], &["link online but ", " misclassified, device detection"]),
     row(K::Link, OF_PCI, &["PCIe Bus Error: "]),
     row(K::Link, OF_PCI, &["AER: PCIe Bus Error: "]),
     row(K::Link, OF_PCI, &["AHCI controller unavailable!"]),
@@ -212,6 +216,9 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Timeout, &[L::Ata], &["failed command: FLUSH CACHE"]),
     row(K::Timeout, &[L::Ata], &["res ", "Emask ", "(timeout)"]),
     row(K::Timeout, &[L::Ata], &["cmd ", "res ", "Emask ", "(timeout)"]),
+    // The drive broke the order of a command's states (ata_hsm_move): itself, or noise on its way.
+    row(K::Command, &[L::Ata], &["res ", "Emask ", "(HSM violation)"]),
+    row(K::Command, &[L::Ata], &["cmd ", "res ", "Emask ", "(HSM violation)"]),
     row(K::Timeout, &[L::Scsi], &["timing out command"]),
     row(K::Timeout, &[L::Scsi], &["Result: hostbyte=DID_TIME_OUT"]),
     // drivers/ata/libata-sff.c, ata_sff_lost_interrupt: the drive was ready, and nobody was
@@ -774,11 +781,25 @@ pub(super) fn kind(message: &str) -> Option<MessageKind> {
     }
     let (logger, body) = heading(message);
     let known = KNOWN.iter().find(|known| known.fits(logger, body)).map(|known| known.kind);
+    let known = known.map(|kind| if is_noise(body) { K::Controller } else { kind });
     let by_words = known.or_else(|| returned(logger, body));
     let by_port = of_a_port(logger, body);
     // An error on the bus whose register knows of nothing but a link that went and came.
     let only_woke = by_words == Some(K::Link) && by_port == Some(K::Phy);
     if only_woke { by_port } else { by_words.or(by_port) }
+}
+
+/// Whether the registers of an error are none that a drive shows: all lines of the bus high, or a
+/// sector beyond 2^40, half a pebibyte. What was read is the bus, or a controller out of step.
+fn is_noise(body: &str) -> bool {
+    /// The highest number of a sector that a drive of parallel ATA may have.
+    const SECTORS: u64 = 1 << 40;
+    let Some((_, rest)) = body.split_once("error=0x") else { return false };
+    let register = rest.split([' ', ',']).next().unwrap_or_default();
+    let sector = rest.split_once("LBAsect=").and_then(|(_, rest)| {
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
+    });
+    matches!(register, "7f" | "ff") || sector.is_some_and(|sector| sector >= SECTORS)
 }
 
 /// What a message that is of no known kind is about, by its words alone: of a driver of storage
