@@ -21,6 +21,7 @@ pub mod forecast;
 pub mod freezes;
 pub mod fullness;
 pub mod fuse_mounts;
+pub mod latches;
 pub mod medium_readings;
 pub mod mounts;
 pub mod observations;

@@ -15,8 +15,8 @@
 //! Any of these, each kind counted once:
 //!
 //! - link errors in the log (BadCRC, ICRC, UnrecovData, Handshk, 10B8B, interface fatal error, ATA
-//!   bus error, speed limited), more than one or two link resets, resets of an NVMe controller or
-//!   host adapter;
+//!   bus error), more than one or two link resets, resets of an NVMe controller or host adapter;
+//! - resets that the drive on a port does not answer, without a command that timed out before;
 //! - UDMA CRC errors (199) that increased between two records, or five and more while a drive of
 //!   the same model has none, if no latency was measured;
 //! - requests that failed with ENOLINK;

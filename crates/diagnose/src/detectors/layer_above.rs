@@ -32,7 +32,8 @@
 //! requests gets 2.5 times less from a volume than from each disk of the same test (`hdparm -t`),
 //! 1.8 times from an array. Or the thread that commits the transactions of btrfs, ZFS or XFS waits
 //! for I/O 60 % of its time (`iotop`). Or two reports show the background work of an array at the
-//! same block. Suspected: the same test of one disk differs by two to six times.
+//! same block. Or a thread of InnoDB waited ten seconds for a lock inside the server, which had no
+//! read, write or flush pending. Suspected: the same test of one disk differs by two to six times.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.
@@ -57,6 +58,7 @@ use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::committers;
 use crate::evidence::confidence;
 use crate::evidence::fullness;
+use crate::evidence::latches;
 use crate::evidence::round_trips;
 use crate::evidence::throughput;
 use crate::facts::disk_names;
@@ -160,7 +162,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let commits = committers::of_transactions(analysis, DETECTOR.verdict);
     let stuck = arrays::standing_still(analysis, DETECTOR.verdict);
     let unlike = throughput::unlike_itself(analysis, DETECTOR.verdict);
-    above.chain(held_back).chain(volumes).chain(commits).chain(stuck).chain(unlike).collect()
+    let latches = latches::waits(analysis, DETECTOR.verdict);
+    let more = commits.into_iter().chain(stuck).chain(unlike).chain(latches);
+    above.chain(held_back).chain(volumes).chain(more).collect()
 }
 
 /// Pools, snapshots and thin volumes that have no space left: writes to them fail or wait until

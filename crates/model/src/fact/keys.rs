@@ -104,6 +104,8 @@ keys {
     CONTROLLER_CACHE "controller.cache" Text "state of a RAID controller's cache";
     CONTROLLER_STATE "controller.state" Text "state of a RAID controller";
     COUNTERS_SINCE "counters.since" Text "start of the counters of a listing, if not the present";
+    DATABASE_LATCH_WAIT "database.latch_wait" ProcessTime "longest wait of a database's thread for a \
+                                                          lock inside it";
     DEVICE_ALIAS "device.alias" Words "other names of the device";
     DEVICE_ALIGNMENT_OFFSET "device.alignment_offset" Bytes "offset of the first byte from an \
                                                              aligned address";

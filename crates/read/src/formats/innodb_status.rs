@@ -4,7 +4,8 @@
 //! ## Reads
 //! Of `FILE I/O`, `LOG` and `BUFFER POOL AND MEMORY` the requests that are pending (`Pending normal
 //! aio reads`, `Pending flushes (fsync) log`, `1 pending log flushes`, `Pending writes: LRU 0,
-//! flush list 6`) and the rates (`0.00 reads/s, 0 avg bytes/read, 12.50 writes/s, 6.25 fsyncs/s`).
+//! flush list 6`) and the rates (`0.00 reads/s, 0 avg bytes/read, 12.50 writes/s, 6.25 fsyncs/s`);
+//! of `SEMAPHORES`, and of the warnings about long waits, the longest wait and where it is.
 //! Of several reports in one listing the highest number counts.
 //!
 //! ## How to capture
@@ -20,9 +21,10 @@
 //! them and a device.
 //!
 //! ## Not in this output
-//! Any duration; the device of the files; other I/O on it.
+//! The duration of an I/O; the device of the files; other I/O on it.
 
-use iowhy_model::typed::PerSecond;
+use iowhy_model::Nanos;
+use iowhy_model::typed::{OfProcess, PerSecond};
 
 use crate::describe::report::*;
 
@@ -45,6 +47,26 @@ static LABELS: Labels = Labels {
             "Pending normal aio reads: [0, 2, 0, 1] , aio writes: [0, 4, 0, 0] ,",
             "Pending normal aio reads: 2, aio writes: 5,",
         ]),
+        begins(
+            "--Thread {:u} has waited at {place:text} line {line:u} for {s:n} seconds the semaphore:",
+            |found, report, _| {
+                let seconds = found.number("s")?;
+                if seconds > report.kept(WAITED).unwrap_or(-1.0) {
+                    report.keep(WAITED, seconds);
+                    let line = found.count("line")?;
+                    report.quote_alone(&format!("{} line {line}", found.text("place")?));
+                }
+                Some(())
+            },
+        )
+        .like(&[
+            "--Thread 139731125044992 has waited at trx0i_s.cc line 1074 for 245 seconds the semaphore:",
+        ]),
+        begins("^InnoDB: Pending preads {r:u}, pwrites {w:u}$", |found, report, _| {
+            most(report, "read.pending", found.number("r"));
+            most(report, "write.pending", found.number("w"))
+        })
+        .like(&["InnoDB: Pending preads 0, pwrites 0"]),
         // What one report counts at two places adds up: the log's flushes and those of the buffer
         // pool.
         begins(
@@ -86,6 +108,9 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
+/// The longest wait for a lock inside the server, s.
+const WAITED: &str = "waited";
+
 /// Of several reports in one listing the highest number counts.
 fn most(report: &mut Report, what: &'static str, number: Option<f64>) -> Option<()> {
     let number = number.filter(|number| *number >= 0.0)?;
@@ -103,6 +128,10 @@ fn threads(text: &str) -> Option<f64> {
 }
 
 fn stated(report: &mut Report, sink: &mut dyn Sink) {
+    if let Some(seconds) = report.kept(WAITED) {
+        let (value, who) = (Nanos::from_ms(seconds * 1e3), report.quoted().concat());
+        sink.add_fact(None, typed::DATABASE_LATCH_WAIT, OfProcess { value, who });
+    }
     let rates = [typed::FILE_FLUSHES, typed::FILE_READS, typed::FILE_WRITES];
     for (key, what) in rates.into_iter().zip(["file.flushes", "file.reads", "file.writes"]) {
         if let Some(rate) = report.kept(what) {

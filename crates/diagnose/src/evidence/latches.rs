@@ -1,0 +1,63 @@
+//! Threads of a database that wait for a lock inside it, while it has no I/O outstanding.
+//!
+//! Such a wait looks like slow storage from outside: statements hang, and hardly anything is read
+//! or written. The server counts its own pending requests in the same report; at none, no disk can
+//! be what the threads wait for.
+
+use iowhy_model::{Finding, Unit, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::confidence::SHAPE_ALONE;
+use crate::phrase;
+
+/// A wait for a lock that holds for microseconds, s: InnoDB reports it from 241 s on, and its
+/// monitor any (a choice).
+const LONG_S: f64 = 10.0;
+/// What such a wait is worth with no request pending.
+const NOTHING_PENDING: f64 = 0.85;
+
+/// A finding of each input with such waits.
+pub fn waits(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let inputs = analysis.inputs().into_iter();
+    inputs.filter_map(|input| of_input(analysis, verdict, input)).collect()
+}
+
+fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Finding> {
+    let about = analysis.facts.about(Some(input), "");
+    let (waited, place, reading) = about.busiest_process(key::DATABASE_LATCH_WAIT)?;
+    (waited >= LONG_S && analysis.input(reading.listing) == input).then_some(())?;
+    let pending = [key::READ_PENDING, key::WRITE_PENDING, key::FLUSH_PENDING];
+    let pending: Vec<_> =
+        pending.into_iter().filter_map(|kind| about.machine_number(kind)).collect();
+    let count: f64 = pending.iter().map(|(count, _)| count).sum();
+    if count > 0.0 {
+        return None;
+    }
+    let mut finding = new_finding(verdict, None, vec![reading.listing]);
+    let of_io = if pending.is_empty() { "" } else { ", and it has no read or write outstanding" };
+    finding.sentence = format!(
+        "a thread of the database waited {} for a lock inside the server ({place}){of_io}: other \
+         threads of it are in the way, not a disk",
+        phrase::ms(waited * 1e3)
+    );
+    let recording = analysis.recording;
+    let wait = (waited, Unit::Seconds);
+    finding.evidence =
+        vec![cited(recording, &reading, "longest wait for a lock", wait).above(LONG_S)];
+    if let Some((_, of_count)) = pending.first() {
+        let none = (count, Unit::Count);
+        finding.evidence.push(cited(recording, of_count, "requests pending", none));
+    }
+    finding.assume(NOTHING_PENDING, "a lock inside the server, and no I/O outstanding");
+    let unknown = "whoever holds the lock may wait for a disk itself: the input counts no requests";
+    finding.doubt_if(pending.is_empty(), unknown, SHAPE_ALONE);
+    finding.explained_share = 1.0;
+    finding.refuted_by = lines(&["whoever holds the lock waits for a disk: `iowhy waits`"]);
+    finding.next_step = lines(&[
+        "which thread holds it (`a writer (thread id ...) has reserved it`), and what does its \
+         statement do? `SHOW PROCESSLIST`, `performance_schema.threads`",
+        "large transactions, and queries of the lock tables while they run, are frequent reasons",
+    ]);
+    Some(finding)
+}
