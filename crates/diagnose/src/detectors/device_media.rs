@@ -237,6 +237,9 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     builder.believe(&mut finding, PRIOR);
     let why = "no medium error was reported: slow places alone may have another cause";
     finding.doubt_if(!is_proven, why, SHAPE_ALONE);
+    let by_smart =
+        builder.clauses.iter().all(|clause| clause.nats <= 0.0 || clause.what == "SMART");
+    finding.doubt_if(by_smart && hangs_without_an_error(analysis), HANGS, SHAPE_ALONE);
     let by_its_array =
         builder.clauses.iter().all(|clause| clause.nats <= 0.0 || clause.what == whats[3]);
     let beside =
@@ -270,6 +273,23 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     }
     finding.evidence = builder.evidence;
     Some(finding)
+}
+
+/// Why a drive's counters are not what a log of hung tasks is about.
+const HANGS: &str = "tasks hang while no read or write fails: these sectors may be old, and the \
+                     tasks may wait for an array, a lock or memory";
+
+/// Whether the kernel's log shows tasks that hang, and no request that failed.
+fn hangs_without_an_error(analysis: &Analysis) -> bool {
+    let failed = [
+        MessageKind::Command,
+        MessageKind::Hardware,
+        MessageKind::IoError,
+        MessageKind::Medium,
+        MessageKind::Timeout,
+    ];
+    let mut hangs = analysis.facts.log().filter(|line| line.kind == MessageKind::HungTask);
+    hangs.next().is_some() && !analysis.facts.log().any(|line| failed.contains(&line.kind))
 }
 
 /// Sectors that could not be read long before the watch, and none since: not a cause of what was

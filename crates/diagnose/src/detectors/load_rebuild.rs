@@ -28,7 +28,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Unit, Verdict, key};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, MessageKind, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
@@ -105,6 +105,20 @@ fn of_members(
         .then(|| (share.min(1.0), cited(analysis.recording, &reading, what, number).held(bound)))
 }
 
+/// Why work that hangs is no load.
+const HANGS: &str = "the thread of this work hangs in the kernel's log: it waits itself";
+
+/// Whether the kernel reports that the thread of an array's work hangs: `INFO: task
+/// md0_reshape:2927 blocked for more than 120 seconds` (drivers/md/md.c, md_do_sync).
+fn hangs(analysis: &Analysis, array: &str) -> bool {
+    let hung = analysis.facts.log().filter(|line| line.kind == MessageKind::HungTask);
+    let mut of_array = hung.filter_map(|line| {
+        let (_, task) = line.message.text.split_once("task ")?;
+        task.strip_prefix(array)?.strip_prefix('_')
+    });
+    of_array.any(|work| ["resync", "reshape", "recover"].iter().any(|word| work.starts_with(word)))
+}
+
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for (listing, known) in analysis.recording.listings.iter().enumerate() {
@@ -158,6 +172,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             }
             let failing = arrays::any_fails(analysis, input);
             finding.doubt_if(failing, FAILING, SHAPE_ALONE);
+            finding.doubt_if(hangs(analysis, array), HANGS, SHAPE_ALONE);
             finding.share_is_assumed = finding.explained_share <= 0.0;
             finding.explained_share = finding.explained_share.max(UNKNOWN_SHARE);
             finding.refuted_by = lines(&["it was just as slow before that began"]);
