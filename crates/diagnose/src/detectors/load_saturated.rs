@@ -99,7 +99,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let counted = counted::disks(analysis);
     let counted = counted.iter().filter_map(|counted| from_counts(analysis, counted));
     let deep = runs::deep(analysis, DETECTOR.verdict, false);
-    let staged = stages::for_a_request(analysis, DETECTOR.verdict);
+    let staged = stages::for_a_request(analysis, DETECTOR.verdict).into_iter();
+    let staged = staged.chain(stages::for_a_busy_device(analysis, DETECTOR.verdict));
     let asked = askers::findings(analysis, DETECTOR.verdict);
     traced.chain(averaged).chain(counted).chain(deep).chain(staged).chain(asked).collect()
 }

@@ -212,6 +212,37 @@ pub fn for_a_request(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.collect()
 }
 
+/// Requests that wait in the scheduler for a device which has several at once.
+pub fn for_a_busy_device(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let waits = all(analysis).into_iter().filter(|of| {
+        of.share(of.queue_ms) > MOST
+            && of.queue_ms > FELT_MS
+            && of.on_device.is_some_and(|n| n >= ROOM)
+    });
+    let found = waits.map(|of| {
+        let mut finding = of.finding(analysis, verdict, "I2D", of.queue_ms);
+        finding.sentence = format!(
+            "{}: {} of {} waiting in the scheduler (I2D) for a device{}, and needs {} for each: \
+             more requests arrive at once than it accepts",
+            of.name,
+            phrase::ms(of.queue_ms),
+            phrase::ms(of.total_ms),
+            of.room(),
+            phrase::ms(of.device_ms)
+        );
+        finding.refuted_by =
+            lines(&["with scheduler `none` and a deeper queue of the device the wait is gone"]);
+        finding.next_step = lines(&[
+            "`iowhy why --for 30s` shows which processes send the requests",
+            "`grep . /sys/block/*/device/queue_depth /sys/block/*/queue/scheduler`: how many does \
+             the device accept?",
+            "use fewer or larger I/Os, a cache, or more devices",
+        ]);
+        finding
+    });
+    found.collect()
+}
+
 /// Requests that wait on a device which has hardly any at once.
 pub fn on_device(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let slow = all(analysis).into_iter().filter(|of| {
