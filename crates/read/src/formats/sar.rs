@@ -78,6 +78,10 @@ fn banner(line: &str) -> Option<String> {
 /// The words a line begins with to show when: a time, perhaps with AM or PM, or `Average:`.
 fn stamp<'a, 'b>(words: &'a [&'b str]) -> Option<(Stamp, &'a [&'b str])> {
     let first = words.first()?;
+    // Those of an `iostat` that follows.
+    if matches!(*first, "avg-cpu:" | "Device:") {
+        return None;
+    }
     // `Average:` in any language, `Moyenne :` and `Trung bình:` in two words.
     let letters = |word: &str| word.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-'));
     let named = |word: &str| word.strip_suffix([':', '：']).is_some_and(letters);
