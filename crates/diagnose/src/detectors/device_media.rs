@@ -238,7 +238,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let why = "no medium error was reported: slow places alone may have another cause";
     finding.doubt_if(!is_proven, why, SHAPE_ALONE);
     let by_smart =
-        builder.clauses.iter().all(|clause| clause.nats <= 0.0 || clause.what == "SMART");
+        builder.clauses.iter().all(|clause| clause.nats <= 0.0 || clause.what == whats[2]);
     finding.doubt_if(by_smart && hangs_without_an_error(analysis), HANGS, SHAPE_ALONE);
     let by_its_array =
         builder.clauses.iter().all(|clause| clause.nats <= 0.0 || clause.what == whats[3]);

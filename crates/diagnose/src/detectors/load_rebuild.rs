@@ -111,12 +111,8 @@ const HANGS: &str = "the thread of this work hangs in the kernel's log: it waits
 /// Whether the kernel reports that the thread of an array's work hangs: `INFO: task
 /// md0_reshape:2927 blocked for more than 120 seconds` (drivers/md/md.c, md_do_sync).
 fn hangs(analysis: &Analysis, array: &str) -> bool {
-    let hung = analysis.facts.log().filter(|line| line.kind == MessageKind::HungTask);
-    let mut of_array = hung.filter_map(|line| {
-        let (_, task) = line.message.text.split_once("task ")?;
-        task.strip_prefix(array)?.strip_prefix('_')
-    });
-    of_array.any(|work| ["resync", "reshape", "recover"].iter().any(|word| work.starts_with(word)))
+    let mut hung = analysis.facts.log().filter(|line| line.kind == MessageKind::HungTask);
+    hung.any(|line| line.message.hung_array() == Some(array))
 }
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {

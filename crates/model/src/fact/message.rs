@@ -213,6 +213,15 @@ impl Message {
         self.text.contains(" has been surprise removed")
     }
 
+    /// The array whose background work hangs: `INFO: task md0_reshape:2927 blocked for more than
+    /// 120 seconds` (drivers/md/md.c, md_do_sync).
+    pub fn hung_array(&self) -> Option<&str> {
+        let (_, task) = self.text.split_once("task ")?;
+        let (array, work) = task.split_once('_')?;
+        let is_work = ["resync", "reshape", "recover"].iter().any(|word| work.starts_with(word));
+        is_work.then_some(array)
+    }
+
     /// Whether a drive broke the order of a command's states (drivers/ata/libata-sff.c,
     /// ata_sff_hsm_move): the drive itself, or noise on the way.
     pub fn breaks_the_protocol(&self) -> bool {
