@@ -73,7 +73,7 @@ impl Make {
         let rows = files::write(self, &fleet)?;
         fleet.write_truth(&self.folder.join("truth.csv"))?;
         crate::say(&format!(
-            "{} disks on {} hosts, {} days, {rows} cells in `{}`; what is true is in `truth.csv`",
+            "{} disks on {} hosts, {} days, {rows} cells in `{}`; the truth is in `truth.csv`",
             fleet.disks.len(),
             fleet.hosts,
             self.days,

@@ -271,7 +271,7 @@ fn ctrl_c_ends_it_with_what_was_done() {
     let (status, stdout, reported) = finish(child);
     assert_eq!(status, Some(1), "{reported}");
     let object: Value = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(object["ended_early"], "you ended it");
+    assert_eq!(object["ended_early"], "interrupted by the user");
     let done = object["engine"]["ios"].as_u64().unwrap();
     assert!((1..19_000).contains(&done), "{done}");
     assert_eq!(ios(&out).len() as u64, done);

@@ -435,7 +435,7 @@ impl Field<'_> {
             return Ok(Some(format!("it wrote U+{:04X}", u32::from(c))));
         }
         if text.contains(folders::SECRET) {
-            return Ok(Some("it shows what no input named".to_string()));
+            return Ok(Some("it shows data of a file that was not named".to_string()));
         }
         let own = matches!(status.code(), Some(0..=2));
         Ok((!own || !well).then(|| format!("status {:?}", status.code())))

@@ -315,7 +315,7 @@ pub fn table(rows: &[GrowthRow]) -> String {
         .map_or_else(Vec::new, |row| row.points.iter().map(|p| p.n.to_string()).collect());
     let _ = writeln!(
         text,
-        "| what there are many of | command | {} | MB at last | MiB at last | exponent |",
+        "| repeated item | command | {} | MB at last | MiB at last | exponent |",
         sizes.join(" | ")
     );
     let _ = writeln!(text, "| --- | --- | {}---: | ---: | ---: |", "---: | ".repeat(sizes.len()));

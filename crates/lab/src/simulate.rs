@@ -45,7 +45,7 @@ impl Load {
     /// If it is none; the text shows what would be.
     pub fn parse(text: &str) -> Result<Load, String> {
         let Some(rest) = text.strip_prefix("batch=") else { return Load::unbatched(text) };
-        let form = || format!("`{text}` is no load; write `batch=20/500ms:write:4K,random`");
+        let form = || format!("`{text}` is not a load; write `batch=20/500ms:write:4K,random`");
         let (batch, load) = rest.split_once(':').ok_or_else(form)?;
         let (many, every) = batch.split_once('/').ok_or_else(form)?;
         let depth = many.parse().ok().filter(|many| (1..=512).contains(many)).ok_or_else(form)?;
@@ -56,7 +56,7 @@ impl Load {
     fn unbatched(text: &str) -> Result<Load, String> {
         let wrong = |part: &str| {
             let form = "`read:128K` or `write:4K,random,depth=4,count=500,think=50us,rate=200`";
-            format!("`{part}` is no part of a load; write {form}")
+            format!("`{part}` is not a part of a load; write {form}")
         };
         let mut parts = text.split(',');
         let first = parts.next().unwrap_or_default();

@@ -146,7 +146,8 @@ pub fn reported(weak: &Weak) -> String {
 
 /// The table of a sweep, with the commonest wrong answers.
 pub fn table(tried: &[Variation]) -> String {
-    let mut out = "| kind | what is the case | right | wrong accusation | wrong clean verdict | no verdict | wrong verdicts |\n| --- | --- | --- | --- | --- | --- | --- |\n".to_string();
+    let mut out = "| kind | situation | right | wrong accusation | wrong clean verdict | no \
+         verdict | wrong verdicts |\n| --- | --- | --- | --- | --- | --- | --- |\n".to_string();
     for (name, what, _) in KINDS {
         let of: Vec<&Variation> = tried.iter().filter(|tried| tried.kind == *name).collect();
         if of.is_empty() {

@@ -103,7 +103,7 @@ impl WrittenScenario {
 
     /// Takes one line of the text; what is wrong with it, if it is none.
     fn set(&mut self, line: &str) -> Result<(), String> {
-        let wrong = || format!("`{}`: `{line}` is no line of a scenario", self.name);
+        let wrong = || format!("`{}`: `{line}` is not a line of a scenario", self.name);
         let (key, value) = line.split_once(' ').unwrap_or((line, ""));
         let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
         match key {

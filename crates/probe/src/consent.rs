@@ -101,7 +101,7 @@ pub fn examine(path: &Path, purpose: Purpose, terms: &Terms) -> Result<Permit, E
                 return Err(Error::refused(
                     "write to",
                     &path,
-                    "it exists already, and iowhy writes only to new files",
+                    "it already exists, and iowhy writes only to new files",
                     "name a directory; an unnamed file is created in it and disappears at the end",
                 ));
             }

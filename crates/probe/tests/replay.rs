@@ -198,7 +198,7 @@ fn a_replay_that_is_stopped_keeps_what_was_done() {
         let mut show = |_: &str| stop.store(true, Ordering::Relaxed);
         let mut session = Session::begin(kind.name, target, &mut recording, &stop, &mut show);
         let outcome = (kind.run)(&wanted, &mut session).unwrap();
-        assert_eq!(session.end(&outcome).1.as_deref(), Some("you ended it"));
+        assert_eq!(session.end(&outcome).1.as_deref(), Some("interrupted by the user"));
         let done = recording.listings[0].events.len() as f64;
         assert!((1.0..20_000.0).contains(&done), "{way:?}: {done}");
         let left_out = &table(&outcome, "left_out").rows;

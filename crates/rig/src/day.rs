@@ -365,7 +365,8 @@ fn told_words(outcomes: &[Outcome]) -> String {
         at.map_or("not told".to_string(), |at| format!("{at:.0} s"))
     };
     format!(
-        "A line named the disk after its fault began: in the median {}, of 95 % at most {}.\n",
+        "Time from the start of a fault to the line that names the disk: median {}, 95th \
+         percentile {}.\n",
         within(0.5),
         within(0.95)
     )

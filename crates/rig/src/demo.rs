@@ -140,7 +140,7 @@ impl Stage {
         names.sort();
         let folder = self.folder.display();
         say(&format!("In {folder}: {}.", names.join(", ")))?;
-        say("The disks are gone; nothing else of this machine was touched.")
+        say("The disks are removed; nothing else on this machine was changed.")
     }
 }
 

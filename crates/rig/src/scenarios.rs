@@ -100,7 +100,7 @@ impl Scenarios {
                 return Ok(outcome);
             }
             let ms = outcome.late / 1_000_000;
-            writeln!(io::stderr(), "rig: again, for the host held this disk up for {ms} ms")?;
+            writeln!(io::stderr(), "rig: repeated, because the host delayed this disk by {ms} ms")?;
         }
         run(scenario, seed, self.keep.as_deref())
     }

@@ -86,7 +86,7 @@ pub fn new(root: &Path, word: &str, name: &str) -> io::Result<Vec<String>> {
     let is_name = parts.iter().all(|part| !part.is_empty() && part.chars().all(is_letter));
     if !is_name || name.matches('.').count() != usize::from(is_detector) {
         let form = if is_detector { "`device.rattle`" } else { "`some-name`" };
-        return Err(wrong(format!("`{name}` is no name of a {word}; one is {form}")));
+        return Err(wrong(format!("`{name}` is not a name of a {word}; it must be {form}")));
     }
     let module = parts.join("_");
     let capital = |part: &&str| part[..1].to_uppercase() + &part[1..];
@@ -174,7 +174,7 @@ fn insert<'t, K: Ord>(
 }
 
 fn unlike(list: &str) -> io::Error {
-    wrong(format!("`{list}` is not the list it was"))
+    wrong(format!("`{list}` no longer has its expected form"))
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ fn best_stretches(recording: &Recording) -> Vec<BaselineEntry> {
                     let of = |values: &[f64]| spread::median(values).unwrap_or(f64::INFINITY);
                     of(a).total_cmp(&of(b))
                 })?;
-            filled(known, best, format!("its own best {} requests here", best.len()))
+            filled(known, best, format!("its own fastest {} requests in this capture", best.len()))
         })
         .collect()
 }

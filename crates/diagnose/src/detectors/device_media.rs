@@ -125,10 +125,10 @@ const PLACE: f64 = 2.5;
 const SMART: [(FactKey, &str, f64, f64); 13] = [
     (key::SMART_RAW.of("197"), "sector(s) waiting for reallocation (SMART 197)", 2.5, 3.5),
     (key::SMART_RAW.of("198"), "sector(s) unreadable offline (SMART 198)", 2.5, 3.5),
-    (key::SCAN_FAILED, "place(s) that a program could not read or write", 2.5, 3.5),
+    (key::SCAN_FAILED, "location(s) that a program could not read or write", 2.5, 3.5),
     (key::SMART_PENDING_DEFECTS, "pending defect(s) in the drive's log", 2.5, 3.5),
     (key::SMART_ERROR_LOG_UNC, "unreadable sector(s) in the drive's error log", 1.0, 3.0),
-    (key::SMART_SCAN_REWRITTEN, "place(s) that the drive's background scan rewrote", 0.5, 2.5),
+    (key::SMART_SCAN_REWRITTEN, "sector(s) that the drive's background scan rewrote", 0.5, 2.5),
     (key::SMART_SELF_TEST_ERRORS, "self-test(s) that failed", 2.0, 3.0),
     (key::SMART_UNCORRECTED_READ, "read(s) the drive could not correct", 1.5, 3.0),
     (key::SMART_NVME_ERROR_LOG_MEDIA, "media error(s) in the drive's error log", 1.5, 3.0),
@@ -235,7 +235,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let mut finding =
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
     builder.believe(&mut finding, PRIOR);
-    let why = "no medium error was reported: slow places alone may have another cause";
+    let why = "no medium error was reported: slow areas alone may have another cause";
     finding.doubt_if(!is_proven, why, SHAPE_ALONE);
     let by_smart =
         builder.clauses.iter().all(|clause| clause.nats <= 0.0 || clause.what == "SMART");
@@ -256,7 +256,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     } else if is_proven {
         format!("{disk} reports that it is failing or worn out: {}", phrase::list(&builder.words))
     } else {
-        format!("one place on {disk} is slow: {}", phrase::list(&builder.words))
+        format!("one area of {disk} is slow: {}", phrase::list(&builder.words))
     };
     finding.refuted_by = lines(&[
         "the device is stacked on others: a full thin pool or an error target also fails requests",

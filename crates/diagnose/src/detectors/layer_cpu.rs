@@ -120,8 +120,8 @@ fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
         (false, false) => ("", "programs need them"),
     };
     finding.sentence = format!(
-        "the CPUs have no time left{moving} ({} in programs, {} in the kernel, {} idle or waiting \
-         for I/O): {so}; no disk is waited for",
+        "the CPUs are saturated{moving} ({} in programs, {} in the kernel, {} idle or waiting for \
+         I/O): {so}; no program waits for a disk",
         phrase::percent(user),
         phrase::percent(kernel),
         phrase::percent(left)
@@ -132,7 +132,7 @@ fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
         cited(analysis.recording, &reading, &what, (left, Unit::Share)).held(Bound::Below(LEFT)),
         cited(analysis.recording, &reading, "CPU time in the kernel (sy)", (kernel, Unit::Share)),
     ];
-    finding.assume(USED_UP, "no CPU time is left, and none of it waits for I/O");
+    finding.assume(USED_UP, "no CPU time is left, and no CPU waits for I/O");
     let suspect = shortage::has_suspect(analysis, input);
     finding.doubt_if(suspect, "a disk of the same input is slow by itself", SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);

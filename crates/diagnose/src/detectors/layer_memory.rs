@@ -226,7 +226,7 @@ fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
         phrase::percent(waits.0)
     );
     finding.evidence = evidence;
-    finding.assume(worth, "no memory left, what programs hold evicted, tasks wait for I/O");
+    finding.assume(worth, "no memory left, pages of programs evicted, tasks wait for I/O");
     (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
     Some(finding)
 }

@@ -158,7 +158,7 @@ fn inactive(analysis: &Analysis) -> Vec<Finding> {
             let what = "daemons of the cluster (OSDs) that are down";
             finding.evidence.push(read_off(what, down, Unit::Count, 1, source));
         }
-        finding.assume(OF_A_CLUSTER, "stated by the cluster");
+        finding.assume(OF_A_CLUSTER, "reported by the cluster");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
         finding.next_step = lines(&[
@@ -238,7 +238,7 @@ fn peers(analysis: &Analysis) -> Vec<Finding> {
         let listings = builder.listings(candidate);
         let mut finding = remote(Some(candidate.device), listings, sentence, builder);
         finding.doubt("one moment: many may be open for an instant", OF_A_TARGET);
-        finding.next_step.insert(0, "`cat /proc/drbd` several times: does it stay so?".to_string());
+        finding.next_step.insert(0, "`cat /proc/drbd` several times: does it persist?".to_string());
         Some(finding)
     });
     found.collect()
@@ -287,7 +287,7 @@ fn blocked(analysis: &Analysis) -> Option<Finding> {
             .above(BLOCKED_S),
         read_off("blocked requests, maximum at once", count, Unit::Count, 1, source),
     ];
-    finding.assume(OF_A_CLUSTER, "stated by the cluster");
+    finding.assume(OF_A_CLUSTER, "reported by the cluster");
     finding.doubt("one moment: what it waits for itself is not in this output", OF_A_CLUSTER);
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
@@ -297,7 +297,7 @@ fn blocked(analysis: &Analysis) -> Option<Finding> {
         format!(
             "the disk of {first} (`ceph device ls`): `iostat -x 1`, `smartctl -x`, and its log"
         ),
-        "`ceph osd perf`: is it alone?".to_string(),
+        "`ceph osd perf`: is it the only slow one?".to_string(),
     ];
     Some(finding)
 }

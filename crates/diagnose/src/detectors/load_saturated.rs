@@ -305,7 +305,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         ]);
     }
     let rests = row.interval.busy.is_some_and(|busy| busy < RESTS);
-    let batch = "the disk rests for most of the time: the requests came in a batch, such as \
+    let batch = "the disk is idle most of the time: the requests came in a batch, such as \
                  write-back, and no program may wait for them";
     finding.doubt_if(rests, batch, SHAPE_ALONE);
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);

@@ -168,8 +168,8 @@ fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
         phrase::disk(&first.disk),
         phrase::digits(waiting),
         phrase::list(&names),
-        longest.map_or("stands still as well".to_string(), |ms| format!(
-            "takes up to {} per request",
+        longest.map_or("completed nothing either".to_string(), |ms| format!(
+            "took up to {} per request",
             phrase::ms(ms)
         ))
     );
@@ -180,12 +180,13 @@ fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
         computed("longest mean latency of the others", ms, Unit::Ms, n, source).above(TAKES_MS)
     });
     finding.evidence.extend(longest);
-    finding.assume(STAND_STILL, "all disks of a kind stand still or take seconds at once");
+    finding.assume(STAND_STILL, "all disks of one kind stall, or take seconds per request, at the \
+         same time");
     finding.doubt("averages: a load that all disks share looks the same", confidence::SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (1.0, true);
-    finding.refuted_by = lines(&["one of them is quick while another stands still"]);
+    finding.refuted_by = lines(&["one of them is fast while another completes nothing"]);
     finding.next_step = lines(&[
-        "`dmesg --ctime | tail -50`: time-outs and resets, and of which adapter?",
+        "`dmesg --ctime | tail -50`: timeouts and resets, and of which adapter?",
         "`lsblk -o NAME,HCTL,TRAN`, `lsscsi -t`: what do they share? For a virtual machine, ask for \
          the latency and the limits that its host sees",
     ]);

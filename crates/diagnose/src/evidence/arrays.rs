@@ -80,8 +80,8 @@ pub fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let action = state.action?;
         let mut finding = new_finding(verdict, reading.fact.device, vec![reading.listing]);
         finding.sentence = format!(
-            "the background work of {name} ({action}) stands still: two reports show it at the same \
-             block, and their speeds are only averages that run out; no member is said to fail"
+            "the background work of {name} ({action}) has stopped: two reports show it at the \
+             same block, and their rates are averages that decay; no member is reported as failed"
         );
         let number = (share, Unit::Share);
         finding.evidence =
@@ -124,16 +124,17 @@ pub fn absurd(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let action = state_of(about, name).action?;
         let mut finding = new_finding(verdict, reading.fact.device, vec![reading.listing]);
         finding.sentence = format!(
-            "the report on {} is impossible: more than ten years are left of its {action}; the \
-             program subtracts below zero where more was done than there was to do, so it is near \
-             its end, and no disk is slow because of it",
+            "the report on {} is impossible: it leaves more than ten years for its {action}; the \
+             program underflows when more is done than was planned, so the work is nearly \
+             complete, and no disk is slow because of it",
             phrase::disk(name)
         );
         let evidence = cited(analysis.recording, &reading, "time remaining", (left, Unit::Seconds));
         finding.evidence = vec![evidence.held(Bound::Above(LONGEST_S))];
         finding.assume(IMPOSSIBLE, "no background work takes ten years");
         finding.explained_share = 1.0;
-        finding.refuted_by = lines(&["the rate it states, times that time, is what is left to do"]);
+        finding.refuted_by = lines(&["the reported rate times that time equals the remaining \
+             work"]);
         finding.next_step = lines(&["the same report again in some minutes: has it ended?"]);
         Some(finding)
     };

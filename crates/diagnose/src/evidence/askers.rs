@@ -122,7 +122,7 @@ fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Findin
     let mut finding = new_finding(verdict, None, vec![reading.listing]);
     finding.sentence = format!(
         "{}{more} {verb} much or all of the {} that the disks move, and wait for I/O up to {} of \
-         their time: the load is theirs; how long a request takes is not in this input",
+         their time: they cause the load; how long a request takes is not in this input",
         phrase::list(&names),
         phrase::rate(moved),
         phrase::percent(share)
@@ -130,7 +130,8 @@ fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Findin
     let what = format!("time that {waits} waited for I/O");
     let number = (share, Unit::Share);
     let number_moved = (moved, Unit::BytesPerSecond);
-    let moved_by = cited(analysis.recording, reading, "moved by all together", number_moved);
+    let moved_by = cited(analysis.recording, reading, "moved by all of them \
+         together", number_moved);
     finding.evidence = vec![
         cited(analysis.recording, &of_wait, &what, number).held(Bound::Above(WAITS)),
         moved_by.held(Bound::Above(IN_BULK)),
@@ -138,7 +139,7 @@ fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Findin
     if moved < IN_BULK {
         finding.evidence[1].bound = None;
     }
-    finding.assume(ASKED, "programs ask for more than they get, and account for it");
+    finding.assume(ASKED, "programs request more than they get, and cause the load");
     let little = "so little may be many small requests, or a slow disk";
     finding.doubt_if(moved < IN_BULK, little, SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);

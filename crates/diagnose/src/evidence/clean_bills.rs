@@ -198,7 +198,7 @@ fn nobody_waits(analysis: &Analysis, input: &str) -> Option<Finding> {
     builder.fact(analysis, &iowait.1, "mean iowait (wa)", share, bound(IOWAIT));
     let mut finding = new_finding(Verdict::Healthy, None, builder.listings.clone());
     finding.sentence = format!(
-        "nobody waits for I/O: over {} {} tasks were blocked on average, and the CPUs waited for \
+        "no task waits for I/O: over {} {} tasks were blocked on average, and the CPUs waited for \
          I/O {} of the time",
         phrase::count(reports, "report(s)"),
         phrase::digits(blocked.0),

@@ -295,14 +295,14 @@ fn of_machine() -> Vec<NotableNumber> {
         .measured_in(Unit::Seconds),
         share(
             key::ARC_HITS,
-            "reads that the cache of ZFS (ARC) served",
+            "reads served by the ZFS cache (ARC)",
             0.0,
             "the rest are read from disks or from an L2ARC: `zpool iostat -vl 1` shows them",
             None,
         ),
         known(
             key::ARC_MISSES,
-            "reads that the cache of ZFS (ARC) did not have, per second",
+            "reads that missed the ZFS cache (ARC), per second",
             0.0,
             "each is a read of a disk or of an L2ARC: `zpool iostat -vl 1` shows them",
             None,
@@ -407,8 +407,8 @@ fn of_machine() -> Vec<NotableNumber> {
 
 const SELF_TEST: &str = "`smartctl -t long /dev/DISK`, hours later `smartctl -l selftest /dev/DISK`: a test that \
                          ends in a read failure proves a bad surface";
-const PHY_AGAIN: &str = "the same counters again after an hour of load: a phy that counts on has a bad \
-                         cable, connector or backplane slot";
+const PHY_AGAIN: &str = "the same counters again after an hour of load: a phy whose counters \
+     still increase has a bad cable, connector or backplane slot";
 
 /// Numbers of a drive.
 fn of_drive() -> Vec<NotableNumber> {
@@ -523,8 +523,8 @@ fn of_drive() -> Vec<NotableNumber> {
             key::FILE_GAPS,
             "extents of the file beyond those that its size needs",
             SCATTERED,
-            "reading it in order is random I/O: up to a seek for each on a disk that rotates, \
-             little on flash",
+            "reading it in order is random I/O: up to one seek each on a spinning disk, little on \
+             flash",
             Some(Verdict::LayerAbove),
         )
         .decided_by(

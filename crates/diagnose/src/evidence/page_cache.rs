@@ -172,7 +172,7 @@ fn by_calls(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Op
         computed("time of a call", call_ns / 1e6, Unit::Ms, 1, source).below(A_CALL_NS / 1e6),
         read_off("throughput", run.throughput(), Unit::BytesPerSecond, 1, source),
     ];
-    finding.assume(BY_CALLS, "so small and so quick that the page cache answered each call");
+    finding.assume(BY_CALLS, "so small and fast that the page cache served each call");
     finish(&mut finding, "the same test with large blocks (`bs=1M`) is as slow");
     Some(finding)
 }

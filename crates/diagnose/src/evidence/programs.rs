@@ -493,8 +493,8 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             ),
             None => format!(
                 "{} of {} peers are at least {} times slower than the others: {} take {} to {} on \
-                 average against {}: look for what only they share, as a journal device, a host or \
-                 a link",
+                 average against {}: look for what only they share, such as a journal device, a \
+                 host or a link",
                 slow.len(),
                 all.len(),
                 phrase::digits(least / middle),

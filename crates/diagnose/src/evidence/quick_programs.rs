@@ -145,7 +145,7 @@ pub fn nothing_slow(analysis: &Analysis, input: &str) -> Option<Finding> {
     (finding.explained_share, finding.share_is_assumed) = (1.0, true);
     finding.refuted_by = lines(&[
         "the problem did not occur while this was measured",
-        "the page cache answered: then no request reached the device",
+        "the page cache served it: then no request reached the device",
     ]);
     finding.next_step = look_elsewhere();
     Some(finding)

@@ -387,7 +387,7 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
             };
             finding.assume(worth, why);
             let pauses = "a few requests took far longer than the rest: pauses of the device, a \
-                          file system or a host come on top";
+                 file system or a host add to the queueing";
             finding.doubt_if(is_uneven, pauses, BESIDE_PAUSES);
             finding.explained_share = (1.0 - revolution_ms.max(s0.median_ms()) / latency).max(0.0);
             finding.refuted_by = lines(&[

@@ -262,8 +262,8 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         (times >= between).then_some(())?;
         let mut finding = new_finding(verdict, Some(volume.device()), vec![volume.place()]);
         finding.sentence = format!(
-            "one stream of {} reaches {} from {}, and {} from {} in the same test: what lies \
-             between them costs it ({costs}), not the disk",
+            "one stream of {} reaches {} from {}, and {} from {} in the same test: the layers \
+             between them limit it ({costs}), not the disk",
             phrase::plural(volume.op()),
             phrase::rate(volume.throughput()),
             volume.name(),
@@ -344,8 +344,8 @@ pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let name = &analysis.recording.device_of(device).name;
         finding.sentence = format!(
             "the same test of {name} ({op}) reached {} once and {} another time: the disk and its \
-             link can do the better one, so what differed is above them (kernel, driver, settings, \
-             file system) or other load",
+             link can reach the higher rate, so the difference is above them (kernel, driver, \
+             settings, file system) or other load",
             phrase::rate(worst),
             phrase::rate(best)
         );
@@ -357,7 +357,7 @@ pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             rate("throughput of the worst run", worst),
             rate("throughput of the best run", best),
         ];
-        suspect(&mut finding, "the same disk did better in the same test");
+        suspect(&mut finding, "the same disk was faster in the same test");
         finding.next_step = lines(&[
             "repeat both, in turn and on an idle machine: does the difference stay with what was \
              changed?",
@@ -428,7 +428,7 @@ fn behind(analysis: &Analysis, runs: &[Run], input: &str, verdict: Verdict) -> O
         read_off("throughput of the slowest", first.throughput(), Unit::BytesPerSecond, 1, source),
         computed("median of all disks", middle, Unit::BytesPerSecond, n, source),
     ];
-    suspect(&mut finding, "far behind its peers in the same test");
+    suspect(&mut finding, "far slower than its peers in the same test");
     finding.next_step = vec![
         format!("the same test of {} again, while nothing else uses it", phrase::list(&names)),
         format!("`smartctl -x` of {} and of a peer: errors, link speed, model", names[0]),

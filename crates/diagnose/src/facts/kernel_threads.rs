@@ -40,7 +40,7 @@ const THREADS: [KernelThread; 21] = [
     thread("btrfs-", "", OF_BTRFS),
     thread("kworker", "btrfs", OF_BTRFS),
     thread("kworker", "xfs", "it completes writes and allocations of XFS"),
-    thread("xfsaild", "", "it writes the journal's items of XFS to their places"),
+    thread("xfsaild", "", "it writes XFS log items back to their locations on disk"),
     thread("jbd2/", "", "it commits the journal of ext4"),
     thread("ksoftirqd", "", COMPLETES),
     thread("irq/", "", COMPLETES),

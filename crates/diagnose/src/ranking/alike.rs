@@ -74,8 +74,8 @@ fn one(analysis: &Analysis, mut group: Vec<Finding>) -> Finding {
     (joined.subject.device, joined.subject.devices) = (None, devices);
     let n = names.len();
     joined.sentence = format!(
-        "{} have the same fault, which is one of what they share and not {n} of their own: adapter, \
-         cable, cabinet, switch or target, power, or model and firmware",
+        "{} have the same fault: one fault of what they share is likelier than {n} separate ones: \
+         adapter, cable, cabinet, switch or target, power, or model and firmware",
         phrase::list(&names)
     );
     let source = analysis.source(joined.subject.listings[0]);
@@ -92,6 +92,6 @@ fn one(analysis: &Analysis, mut group: Vec<Finding>) -> Finding {
             .to_string(),
     );
     joined.refuted_by =
-        vec!["they have neither a part of their way nor their model in common".to_string()];
+        vec!["they share neither a part of their path nor their model".to_string()];
     joined
 }

@@ -124,7 +124,7 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
         });
         let (own, whose) = match is_watched {
             true => (own.min(1.0), "that is not its own"),
-            false => (0.0, "that others may use: watch it as well"),
+            false => (0.0, "possibly on that disk: watch it as well"),
         };
         (pressed - own > OF_OTHERS)
             .then(|| format!("its file is on {below}, and tasks wait for I/O {whose}"))

@@ -219,7 +219,7 @@ mod injected {
             ptrace::detach(pid, None)?;
             std::thread::sleep(Duration::from_millis(50));
         }
-        Err(io::Error::other("it was never met in a system call"))
+        Err(io::Error::other("it was never seen in a system call"))
     }
 
     /// Writes a text into its memory, and gives its place.

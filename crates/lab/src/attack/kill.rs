@@ -119,7 +119,7 @@ impl Field<'_> {
             let intact = std::fs::read(self.at("large"))?.iter().all(|byte| *byte == 7);
             let reported = std::fs::read_to_string(self.at("said"))?;
             let failed = if left > 0 {
-                Some(format!("{left} files stayed behind"))
+                Some(format!("{left} files were left behind"))
             } else if !intact {
                 Some("the file that was read has changed".to_string())
             } else if reported.contains("panicked at") {

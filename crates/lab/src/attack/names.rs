@@ -100,8 +100,8 @@ const PLACES: &[(&str, &str)] = &[
     ("firmware", "platform regulatory.0: Direct firmware load for {} failed with error -2"),
     ("a program's line", "app[812]: {}"),
     ("a quoted message", "app: it says \"{}\" and goes on"),
-    ("a message behind a time", "usb 1-1: Product: x [  100.100003] {}"),
-    ("a message behind a syslog's head", "usb 1-1: Product: 08:36:47 web kernel: {}"),
+    ("a message after a time", "usb 1-1: Product: x [  100.100003] {}"),
+    ("a message after a syslog header", "usb 1-1: Product: 08:36:47 web kernel: {}"),
 ];
 
 /// How a line of the log is printed; `{}` is the message, `{n}` its number.

@@ -104,7 +104,8 @@ impl Field<'_> {
             let stopped = reported.contains("500 times") || reported.contains("CPU time");
             let failed =
                 failed.filter(|why| !["status Some(1)", "status Some(2)"].contains(&why.as_str()));
-            row.ran(failed.or_else(|| (!stopped).then(|| format!("{packer}: a bomb is not said"))));
+            row.ran(failed.or_else(|| (!stopped).then(|| format!("{packer}: a bomb is not \
+                 reported"))));
         }
         if long {
             let mut archive = Vec::new();

@@ -15,7 +15,7 @@ pub const HARMS: &[(&str, Harm)] = &[
     ("one number made invalid", one_number),
     ("numbers made absurd", |text, _, random| numbers(text, random, 8)),
     ("control characters in names", names),
-    ("fields taken out", |text, _, random| {
+    ("fields removed", |text, _, random| {
         let words = text.split_inclusive(|byte| *byte == b' ');
         words.filter(|_| random.place(10) > 0).flatten().copied().collect()
     }),

@@ -34,13 +34,13 @@ impl Model {
             "network" => Model::Network(Volume::default()),
             _ => {
                 let known = "known are rotational, shingled, ssd, network";
-                return Err(format!("`{kind}` is no kind of disk; {known}"));
+                return Err(format!("`{kind}` is not a kind of disk; {known}"));
             }
         };
         for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
             let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             model.set(key, value).ok_or_else(|| {
-                format!("`{parameter}` is no parameter of `{kind}`; known are {}", model.keys())
+                format!("`{parameter}` is not a parameter of `{kind}`; known are {}", model.keys())
             })?;
         }
         Ok(model)

@@ -48,7 +48,7 @@ pub(super) fn table(opinions: &[Opinion], of: FitTarget, cases: usize, seed: u64
         .collect();
     let (what, fit) = match of {
         FitTarget::Each => ("a finding of that weighed confidence", "each"),
-        FitTarget::First => ("what was said first, at that confidence,", "first"),
+        FitTarget::First => ("the first answer at that confidence", "first"),
     };
     let mut out = format!(
         "# How often {what} was right: verdict, level, points x:y.\n\

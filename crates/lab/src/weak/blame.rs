@@ -112,7 +112,7 @@ fn attempt(side: Side, chance: &mut Chance) -> Option<Scenario> {
             askers = vec![lookups(chance, made, 1.0)];
             let rate = servers as f64 * 1e3 / made.mean() * chance.even(1.05, 2.0);
             askers[0].pace = Pace::Open(rate);
-            "more asked than served"
+            "load above the capacity"
         }
         (Side::Load, _) => {
             askers[0].pace = Pace::Closed(servers * chance.whole(6, 24), 0.0);

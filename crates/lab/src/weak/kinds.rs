@@ -27,10 +27,10 @@ pub type Kind = (&'static str, &'static str, fn(&mut Chance) -> Weak);
 /// All kinds, sorted.
 pub const KINDS: &[Kind] = &[
     ("cache-hits", "healthy platter, most reads from its cache", cache_hits),
-    ("cap", "a network volume at a limit that was bought", cap),
+    ("cap", "a network volume at its purchased limit", cap),
     ("cloud-volume", "healthy network volume called nvme, `rotational` 0", cloud),
     ("durable-writes", "healthy NVMe, durable writes, iostat", durable_writes),
-    ("full-device", "an NVMe drive at its own speed, iostat", full_device),
+    ("full-device", "an NVMe drive at its maximum rate, iostat", full_device),
     ("hang", "one freeze of 0.3 to 10 s in a log", hang),
     ("hang-averages", "one freeze of 2 to 10 s in iostat", hang_averages),
     ("indented", "retries, quoted or indented", quoted),

@@ -27,7 +27,7 @@ const CHUNK: usize = 1 << 20;
 /// If the file system cannot be asked.
 pub fn largest(directory: &Path, terms: &Terms) -> Result<u64, Error> {
     let room = rustix::fs::statvfs(directory)
-        .map_err(|cause| Error::target("measure the room in", directory, cause))?;
+        .map_err(|cause| Error::target("read the free space of", directory, cause))?;
     let (all, free) = (room.f_blocks * room.f_frsize, room.f_bavail * room.f_frsize);
     Ok(terms.cap.unwrap_or(all / CAP_SHARE).min(free / FREE_SHARE))
 }

@@ -96,14 +96,15 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     let mut left_out = vec![("writes, without `--overwrite`".to_string(), plan.writes_left_out)];
     left_out.extend(replay.left_out.iter().cloned());
     left_out.push(("larger than the target or than 64 MiB".to_string(), plan.too_large));
-    left_out.push(("due, but all places in flight were taken".to_string(), run.unserved.0));
+    left_out.push(("due, but the maximum number of I/Os was in \
+         flight".to_string(), run.unserved.0));
     left_out.push(("failed".to_string(), failed));
     left_out.push(("never completed".to_string(), run.vanished));
     left_out.push(("not due before the end".to_string(), ended));
     left_out.retain(|(_, n)| *n > 0);
     let mapped = [
         ("beyond the end of the target, moved inside", plan.moved),
-        ("place or length rounded to the logical block", plan.rounded),
+        ("offset or length rounded to the logical block", plan.rounded),
     ];
     let lateness = lateness(&run);
     let all: u64 = done + left_out.iter().map(|(_, n)| n).sum::<u64>();

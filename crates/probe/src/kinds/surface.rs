@@ -166,7 +166,7 @@ fn outcome(mut found: Vec<Extent>, unreadable: &[String], extents: u64) -> Outco
         answer.push("all reads succeeded".to_string());
     } else {
         answer.push(format!(
-            "{} places were unreadable: {}",
+            "{} offsets were unreadable: {}",
             count(unreadable.len()),
             unreadable.join("; ")
         ));

@@ -287,8 +287,8 @@ impl MountHistory {
         let interval = length.and_then(|length| now.since(&earlier, device, length));
         let Some(mut interval) = interval else {
             let why = match is_first {
-                true => "how long it has been mounted is not known: no averages",
-                false => "mounted anew, or no second between two copies: no averages",
+                true => "the time since the mount is not known: no averages",
+                false => "remounted, or no time between two copies: no averages",
             };
             return note(sink, &now, why);
         };

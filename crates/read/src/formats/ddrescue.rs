@@ -25,7 +25,7 @@ use crate::drive::health::is_name;
 use crate::text::invocation::invocation;
 
 pub const FORMAT: Format =
-    Format::labels("GNU ddrescue: places of a drive that could not be read", Level::E, &LABELS);
+    Format::labels("GNU ddrescue: areas of a drive that could not be read", Level::E, &LABELS);
 
 // The labels of the screen: main.cc and rescuebook.cc of ddrescue.
 static LABELS: Labels = Labels {

@@ -302,7 +302,7 @@ fn text<'a>(object: &'a Value, key: &str) -> Result<Option<&'a str>, &'static st
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err("a text was expected"),
+        Some(_) => Err("a string was expected"),
     }
 }
 

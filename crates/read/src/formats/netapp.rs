@@ -111,7 +111,7 @@ impl Reader for Netapp {
         }
         let Some(row) = row(line) else {
             return match line.starts_with("volume:") && line.contains("_latency.") {
-                true => Step::skipped("the row has no bound of ours or no count"),
+                true => Step::skipped("the row has no known bound or no count"),
                 false if line.trim().is_empty() => Step::Consumed,
                 false => Step::NotMine,
             };

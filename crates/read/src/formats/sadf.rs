@@ -25,7 +25,7 @@ use crate::counters::sar_columns::{SadfClock, own};
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<Sadf>(
-    "sadf -p and -x: sar's disks one value a line, and in XML",
+    "sadf -p and -x: sar's disks, one value per line or in XML",
     Level::A,
     &["\t", "<sysstat"],
     |lines| {

@@ -243,7 +243,7 @@ fn counts(line: &str, sink: &mut dyn Sink) -> Step {
         return Step::skipped("the row does not match the heading");
     };
     if file_op(name).is_some() {
-        let value = format!("{calls} {name}, {seconds} s (of the processor unless -w was given)");
+        let value = format!("{calls} {name}, {seconds} s (CPU time unless -w was given)");
         sink.add_fact(None, typed::STRACE_CALLS, value);
     }
     Step::Consumed

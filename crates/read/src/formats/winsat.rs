@@ -43,7 +43,7 @@ static LABELS: Labels = Labels {
             "^{> |}Average Read Time with {order:word} Writes {took:ms} ms",
             |found, _, sink| {
                 let order = found.text("order")?.to_ascii_lowercase();
-                let device = sink.device(&format!("read beside {order} writes"));
+                let device = sink.device(&format!("read with {order} writes"));
                 let mut interval = Interval::new(device, Layer::Application);
                 interval.await_ns = Some(found.time("took")?.0 as f64).filter(|ns| *ns > 0.0);
                 sink.interval(interval);

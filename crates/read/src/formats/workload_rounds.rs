@@ -25,7 +25,7 @@
 use crate::describe::report::*;
 
 pub const FORMAT: Format = Format::labels(
-    "load generators of databases: operations and percentiles a second",
+    "load generators of databases: operations and percentiles per second",
     Level::E,
     &LABELS,
 );

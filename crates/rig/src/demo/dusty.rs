@@ -35,7 +35,7 @@ pub fn show(stage: &Stage) -> io::Result<()> {
     say(&format!(
         "the next revolution. It is {path}, a real block device of this kernel, served from memory."
     ))?;
-    say("`dd` reads it from end to end, 128 KiB at a time: 2 ms each, were it healthy.")?;
+    say("`dd` reads it from end to end, 128 KiB at a time; healthy, each takes 2 ms.")?;
     stage.announce("iostat, biolatency and iowhy")?;
 
     let mut reader = disk.command("dd");

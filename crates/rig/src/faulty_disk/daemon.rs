@@ -40,7 +40,7 @@ pub fn serve(spec: &Spec) -> io::Result<()> {
         std::process::abort();
     }));
     if let Err(error) = kernel::run_first() {
-        let reported = "answers may come late";
+        let reported = "responses may be late";
         let _ = writeln!(io::stderr(), "rig: no real-time priority ({error}): {reported}");
     }
     let mut log = truth::create(&spec.truth)?;

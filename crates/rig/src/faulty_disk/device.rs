@@ -122,7 +122,8 @@ impl FaultyDisk {
             let _ = kernel::remove_loop(control, number);
         }
         let free = { NUMBERS }.find(|number| !taken(number));
-        let number = free.ok_or_else(|| io::Error::other("all our loop numbers are taken"))?;
+        let number = free.ok_or_else(|| io::Error::other("all loop device numbers of rig are in \
+             use"))?;
         kernel::add_loop(control, number)?;
         self.number = Some(number);
         Ok(number)
@@ -176,7 +177,7 @@ impl Drop for FaultyDisk {
         if self.orders.is_some()
             && let Err(error) = self.clear_away()
         {
-            let _ = writeln!(io::stderr(), "rig: cannot clear the faulty disk away: {error}");
+            let _ = writeln!(io::stderr(), "rig: cannot remove the faulty disk: {error}");
         }
     }
 }

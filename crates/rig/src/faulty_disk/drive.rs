@@ -125,7 +125,7 @@ impl RunningDrive {
     pub fn stop(mut self) -> io::Result<()> {
         self.over.store(true, Ordering::Relaxed);
         self.threads.drain(..).try_for_each(|one| {
-            one.join().map_err(|_| io::Error::other("a thread of the load broke"))?
+            one.join().map_err(|_| io::Error::other("a thread of the load failed"))?
         })
     }
 }

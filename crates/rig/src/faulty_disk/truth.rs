@@ -151,7 +151,8 @@ impl Truth {
         late.sort_unstable();
         let _ = writeln!(
             out,
-            "truth: {:<7} {:>7} requests of {kib:.1} KiB in the mean; {:.3} ms mean, {:.3} to {:.3} ms; \
+            "truth: {:<7} {:>7} requests of {kib:.1} KiB on average; {:.3} ms mean, {:.3} to \
+             {:.3} ms; \
              {failed} failed; answered {:.3} ms late at the median, {:.3} ms at most",
             op.name(),
             of.len(),

@@ -46,10 +46,10 @@ impl Archive {
         let refused = reported.lines().filter_map(|line| line.strip_prefix("E: "));
         skipped.extend(refused.filter_map(|line| line.split('\'').nth(1)).map(|repository| {
             let release = repository.split_whitespace().nth(1).unwrap_or(repository);
-            format!("release {release} cannot be had from this machine's mirror")
+            format!("this machine's mirror does not have release {release}")
         }));
         if archive.kernels()?.is_empty() {
-            return Err(io::Error::other(format!("no list of packages could be had: {reported}")));
+            return Err(io::Error::other(format!("no list of packages is available: {reported}")));
         }
         fs::write(stamp, "")?;
         Ok(archive)

@@ -81,7 +81,7 @@ impl Results {
 
 /// All kernels: attach points, equations, cases.
 pub fn tables(all: &[Results]) -> String {
-    let mut out = String::from("| kernel | itself it says | attach points | queue time | s |\n");
+    let mut out = String::from("| kernel | release | attach points | queue time | s |\n");
     out.push_str("| --- | --- | --- | --- | --- |\n");
     for one in all {
         let points = one.find("doctor", "attach").and_then(Value::as_array);
@@ -136,7 +136,7 @@ pub fn tables(all: &[Results]) -> String {
         let _ = writeln!(out, "| {} | {} | {word} |", one.kernel, cells.join(" | "));
     }
     out.push_str(
-        "\n| kernel | what lies above or goes wrong | program waits | D2C p50 | verdict | |\n",
+        "\n| kernel | layer above, or fault | program waits | D2C p50 | verdict | |\n",
     );
     out.push_str("| --- | --- | --- | --- | --- | --- |\n");
     for one in all {
@@ -155,7 +155,7 @@ pub fn tables(all: &[Results]) -> String {
             );
         }
     }
-    out.push_str("\n| kernel | the wall clock shows | reads | stored | files gone | |\n");
+    out.push_str("\n| kernel | the wall clock shows | reads | stored | files missing | |\n");
     out.push_str("| --- | --- | ---: | ---: | ---: | --- |\n");
     for one in all {
         for line in one.lines.iter().filter(|line| line["clock"].is_string()) {

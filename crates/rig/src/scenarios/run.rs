@@ -152,7 +152,7 @@ fn ended(mut child: Child, until: Instant) -> io::Result<Option<Value>> {
 fn patience(child: &mut Child, until: Instant) -> io::Result<()> {
     while child.try_wait()?.is_none() {
         if Instant::now() > until {
-            writeln!(io::stderr(), "rig: a program did not end and was killed")?;
+            writeln!(io::stderr(), "rig: a program did not exit and was killed")?;
             child.kill()?;
         }
         thread::sleep(Duration::from_millis(10));

@@ -9,7 +9,8 @@ use super::{Outcome, Route};
 /// All runs, and what they come to.
 pub fn tables(all: &[Outcome]) -> String {
     let mut out = String::from(
-        "| scenario | seed | requests | expected | live | snoop piped | capture | figure | said | truth |\n\
+        "| scenario | seed | requests | expected | live | snoop piped | capture | value | \
+         reported | truth |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for one in all {
@@ -86,6 +87,6 @@ fn sums(all: &[Outcome]) -> String {
         _ => accused.into_iter().collect::<Vec<String>>().join(", "),
     };
     let _ = writeln!(out, "- faults: {} ({})", names.len(), names.join(", "));
-    let _ = writeln!(out, "- healthy disks accused, by any way: {accused}");
+    let _ = writeln!(out, "- healthy disks accused, by any path: {accused}");
     out
 }

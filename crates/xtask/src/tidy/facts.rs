@@ -53,7 +53,7 @@ fn check_with(tree: &Tree, exported: &str) -> Vec<Complaint> {
             complaints.push(Complaint::new(KEYS, line, what, cure));
         };
         if !written.contains(constant) {
-            complain(format!("no code writes `{name}`"), "write it, or take the line out");
+            complain(format!("no code writes `{name}`"), "write it, or remove the line");
         }
         let used = used.contains(constant);
         match reasons.remove(name) {
@@ -62,13 +62,13 @@ fn check_with(tree: &Tree, exported: &str) -> Vec<Complaint> {
                 "let a detector or a `seen` line use it, or name the reason in exported.txt",
             ),
             Some(_) if used => {
-                complain(format!("`{name}` is used now"), "take its line out of exported.txt");
+                complain(format!("`{name}` is used now"), "remove its line from exported.txt");
             }
             _ => {}
         }
     }
     complaints.extend(reasons.into_iter().map(|(name, (line, _))| {
-        Complaint::new(EXPORTED_PATH, line, format!("no key is `{name}`"), "take the line out")
+        Complaint::new(EXPORTED_PATH, line, format!("no key is `{name}`"), "remove the line")
     }));
     complaints
 }

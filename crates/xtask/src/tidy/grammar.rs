@@ -92,7 +92,7 @@ impl Visit<'_> for Looks<'_> {
         let looks = LOOKS.contains(&method.as_str())
             && (call.args.iter().any(is_literal) || is_text_of(&call.receiver));
         if looks || TAKES_APART.contains(&method.as_str()) {
-            let what = format!("`{method}` looks into a text");
+            let what = format!("`{method}` parses a text");
             let cure = "classify it where it is read, or ask a grammar of `facts/`";
             let line = call.method.span().start().line;
             self.found.push(Complaint::new(&self.source.path, line, what, cure));

@@ -31,8 +31,8 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
     for measure in tree.folder("crates/diagnose/src/measures") {
         for (line, text) in measure.shipped() {
             if text.contains("detectors::") || text.contains("::detectors") {
-                let cure = "a measure states a number; the detector asks for it";
-                let problem = "a measure knows a detector";
+                let cure = "a measure computes a number; the detector calls it";
+                let problem = "a measure uses a detector";
                 complaints.push(Complaint::new(&measure.path, line, problem, cure));
             }
         }

@@ -45,7 +45,7 @@ pub fn samples(tree: &Tree) -> Vec<Complaint> {
             complaints.push(Complaint::new(path, 0, what, cure));
         };
         if !formats.contains(&folder) {
-            complain("the folder is no format's", "name it after the format's file");
+            complain("the folder belongs to no format", "name it after the format's file");
         }
         if file == "README.md" {
             continue;

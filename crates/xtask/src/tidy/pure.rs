@@ -59,7 +59,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
         }
         for (line, text) in source.shipped() {
             if let Some(banned) = BANNED.iter().find(|banned| text.contains(**banned)) {
-                let cure = "let the rim do it and hand the result in";
+                let cure = "do it in the CLI and pass the result in";
                 let problem = format!("`{banned}` in a pure crate");
                 complaints.push(Complaint::new(&source.path, line, problem, cure));
             }

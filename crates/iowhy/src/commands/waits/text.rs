@@ -123,7 +123,7 @@ fn ends(ends: &[WaitEnd], most: usize) -> Option<String> {
     }
     let late = ends.iter().map(|end| end.late).fold(Nanos(0), plus).ns() as f64;
     if late / all >= LATE {
-        parts.push(format!("of it {} for a CPU after the wake-up", numbers::duration(late)));
+        parts.push(format!("{} of it for a CPU after the wake-up", numbers::duration(late)));
     }
     Some(format!("ended {}", parts.join("; ")))
 }

@@ -120,7 +120,7 @@ pub fn count(
             thread::sleep(Duration::from_millis(20));
             tracer.poll(&mut recording).map_err(io::Error::other)?;
         }
-        load.join().map_err(|_| io::Error::other("the load broke"))?
+        load.join().map_err(|_| io::Error::other("the load failed"))?
     })?;
     device.settle();
     tracer.end(&mut recording).map_err(io::Error::other)?;

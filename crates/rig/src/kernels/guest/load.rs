@@ -42,7 +42,7 @@ impl Load {
             let threads: Vec<_> =
                 threads.map(|one| scope.spawn(move || self.one(path, one))).collect();
             threads.into_iter().try_for_each(|one| {
-                one.join().map_err(|_| io::Error::other("a thread of the load broke"))?
+                one.join().map_err(|_| io::Error::other("a thread of the load failed"))?
             })
         })
     }

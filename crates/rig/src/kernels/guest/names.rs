@@ -82,7 +82,7 @@ fn screen_of_a_pod(disk: &str) -> io::Result<String> {
         why.envs([("CLICOLOR_FORCE", "1"), ("LANG", "C.UTF-8")]);
         let output = why.stdin(Stdio::null()).output();
         over.store(true, Ordering::Relaxed);
-        let read = reader.join().map_err(|_| io::Error::other("the reader broke"))?;
+        let read = reader.join().map_err(|_| io::Error::other("the reader failed"))?;
         let back = fs::write("/sys/fs/cgroup/cgroup.procs", std::process::id().to_string());
         read.and(back).and(output)
     })?;

@@ -145,7 +145,7 @@ fn above(
         Ok(())
     })?;
     let waited = took.as_secs_f64() * 1e3 / f64::from(load.number);
-    let mut results = lines(&counted, TraceMode::Events, "through what is above");
+    let mut results = lines(&counted, TraceMode::Events, "through the layer above");
     results.push(judgement(&counted, (waited, least), &message, expected, &name));
     Ok(results)
 }

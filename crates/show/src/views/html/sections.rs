@@ -128,7 +128,7 @@ impl ToDo {
 
     fn heading(self) -> &'static str {
         match self {
-            ToDo::ActOn => "Act on as well",
+            ToDo::ActOn => "Also needs action",
             ToDo::LookAt => "Look at",
             ToDo::Note => "Notes",
         }
