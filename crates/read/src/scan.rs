@@ -1,10 +1,10 @@
-//! Walks an input once and finds each listing in it, wherever it stands.
+//! Walks an input once and finds each listing in it, wherever it is.
 //!
 //! Outside a listing every line is offered to all formats, as it is and without what may have been
 //! put around it ([`Wrapping`]); the one that answers yes reads from there. Inside a listing its
-//! reader gets each line first; lines that it does not take are prose unless another format claims
-//! them. After prose a new heading begins a new listing, even of the same format: two screens in
-//! one document are two clocks.
+//! reader gets each line first; lines that it does not consume are prose unless another format
+//! claims them. After prose a new heading begins a new listing, even of the same format: two
+//! screens in one document are two clocks.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

@@ -1,5 +1,5 @@
-//! Limits what is judged: of more devices and listings than any machine has, those with most time
-//! waited.
+//! Limits what is judged: if an input has more devices and listings than any machine, those with
+//! the most time waited.
 //!
 //! Detectors compare devices and listings with each other, so their work grows faster than the
 //! number. What is left out is counted, and the caller reports it.

@@ -1,4 +1,4 @@
-//! What two recordings hold, as lists of numbers by kind of request.
+//! Values of two recordings, as lists by kind of request.
 
 use iowhy_model::{DeviceId, Event, Layer, Listing, Op, Recording, Unit};
 

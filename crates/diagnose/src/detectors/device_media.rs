@@ -18,7 +18,7 @@
 //! - `medium` lines in the kernel's log, of the drive itself or of an array that corrected its
 //!   reads;
 //! - internal failures reported by the drive;
-//! - requests that failed with ENODATA or EILSEQ, or twice at one place with EIO before any
+//! - requests that failed with ENODATA or EILSEQ, or twice at one offset with EIO before any
 //!   recovery limit ended them;
 //! - failed reads in its array without failed writes, media errors or a predicted failure counted
 //!   by its RAID controller, or a controller that failed it without giving a reason;
@@ -27,7 +27,7 @@
 //!   nothing else failed;
 //! - SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187
 //!   increased between two records;
-//! - places that a scan (badblocks, ddrescue) could not read;
+//! - locations that a scan (badblocks, ddrescue) could not read;
 //! - a pre-fail attribute that is FAILING_NOW, or a hundred grown defects (suspected only);
 //! - one 1-MiB range that was slow, more than ten medians, at each of two or more separate accesses
 //!   (Fisher's exact test, p below 0.01 over all ranges). This alone stays a suspicion.

@@ -42,8 +42,8 @@
 //!
 //! An NVMe controller that reports a fatal failure, or one of a guest, is `device.stall`.
 //!
-//! Or the only disk of an input gives one stream 0.45 to 0.89 of what the only USB link of it
-//! carries, and that link is one of USB 2 (`lsusb -t`).
+//! Or one stream from the only disk of an input reaches 0.45 to 0.89 of the rate of its only USB
+//! link, and that link is USB 2 (`lsusb -t`).
 //!
 //! ## Wrong if
 //! The CRC count is old and does not increase. Resets follow a medium error or an unplugged cable,

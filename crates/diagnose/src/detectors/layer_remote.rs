@@ -34,7 +34,7 @@
 //!
 //! Or the server of a FUSE mount (sshfs, s3fs, ntfs-3g, virtiofs) does not answer: requests wait
 //! for it (`/sys/fs/fuse/connections`), and a program has waited in one call on the mount for 5 s
-//! or more. Seen live, of calls that hang when iowhy starts.
+//! or more. Live only, and also for calls that already hang when iowhy starts.
 //!
 //! ## Wrong if
 //! The disk is local with a virtual name, and its own cache makes the second read fast.

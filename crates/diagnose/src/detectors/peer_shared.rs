@@ -18,7 +18,8 @@
 //! time per completion above twice the slowest healthy time), and their excess per request is
 //! correlated second by second: the median of r over all pairs exceeds 0.5. Two disks are enough if
 //! both stalled at the same moments. Suspected from averages: a disk completes nothing while eight
-//! requests wait, and every other of its kind stands still or takes a second per request.
+//! requests wait, and every other disk of its kind also completes nothing, or takes a second per
+//! request.
 //!
 //! ## Wrong if
 //! The same batch job ran on all of them and they are just queueing: then the replay blames the

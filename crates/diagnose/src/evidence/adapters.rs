@@ -1,5 +1,5 @@
 //! Disks of one host adapter that stop answering together, and links of one host that are lost
-//! together: a shared cause is more likely than each of them; and adapter links that went down
+//! together: a shared cause is more likely than separate ones; and adapter links that went down
 //! before their disks.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
-//! Members of an array or pool that count errors together: what they share is at fault before each
-//! of them is.
+//! Members of an array or pool that count errors together: a shared component is suspected before
+//! any of them.
 
 use iowhy_model::{Bound, DeviceId, Finding, Unit, Verdict, key};
 

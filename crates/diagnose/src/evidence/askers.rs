@@ -1,9 +1,9 @@
-//! Programs that ask the disks for most of what they move, and wait for it.
+//! Programs that cause most of the disks' traffic, and wait for it.
 //!
-//! `iotop` names who reads and writes, how much, and how long it waits. That is the load, without a
-//! single latency: whether the disk could do more is not in it. Where the rate is one that a
-//! healthy disk reaches only in long transfers, the load is what fills it; below that a slow disk,
-//! or many small requests, would look the same.
+//! `iotop` lists which tasks read and write, how much, and how long they wait. That is the load,
+//! without a single latency: whether the disk could do more is not in it. If the rate is one that a
+//! healthy disk reaches only in long transfers, the load saturates it; below that a slow disk, or
+//! many small requests, would look the same.
 
 use iowhy_model::{Bound, Finding, Unit, Verdict, key};
 

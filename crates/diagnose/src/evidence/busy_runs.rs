@@ -1,6 +1,6 @@
-//! Runs of a load generator whose own threads need all the time of a CPU.
+//! Runs of a load generator whose own threads are CPU-bound.
 //!
-//! A thread that is always on a CPU is limited by that CPU, so its result is the host's: copying,
+//! A thread that is always on a CPU is limited by that CPU, so its result shows the host: copying,
 //! encryption or checksums in the calls, or the program. A polling engine uses a whole CPU by
 //! design, which proves nothing.
 

@@ -1,4 +1,4 @@
-//! Threads of the kernel that need all of a CPU for their part of the I/O.
+//! Kernel threads that saturate a CPU with their part of the I/O.
 //!
 //! Write-back of a device, parity of an array, encryption and checksums each run in threads that
 //! can use one CPU and no more. If such a thread is always on its CPU, it limits the disks below,

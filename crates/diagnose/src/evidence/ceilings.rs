@@ -1,7 +1,7 @@
-//! Throughput of all disks together that stands at a ceiling while tasks wait.
+//! Throughput of all disks together that stays at a ceiling while tasks wait.
 //!
 //! A load below the capacity of the disks varies with the programs. One that never rises above its
-//! mean, interval after interval, with blocked tasks and idle CPUs, is held by a limit: of a disk,
+//! mean, interval after interval, with blocked tasks and idle CPUs, is limited: of a disk,
 //! of its bus or network, or a configured one. Which one is not in this input.
 
 use iowhy_model::{Observation, Unit, Verdict, key};

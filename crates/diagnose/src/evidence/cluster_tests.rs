@@ -1,6 +1,6 @@
-//! Tests of a cluster's objects (`rados bench`) that hardly go on.
+//! Tests of a cluster's objects (`rados bench`) that make almost no progress.
 //!
-//! A test makes its own queue, so each object waits for those before it. If the cluster completes
+//! A test creates its own queue, so each object waits for those before it. If the cluster completes
 //! almost nothing, no queue explains it: requests to some of its services hang.
 
 use iowhy_model::{Distribution, Finding, Unit, Verdict};

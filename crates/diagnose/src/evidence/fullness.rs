@@ -1,4 +1,4 @@
-//! Whether a disk does all that it can, from averages: it never pauses, requests wait, and a deeper
+//! Whether a disk is at its capacity, from averages: it never pauses, requests wait, and a deeper
 //! queue brings no more.
 
 use crate::analysis::Analysis;

@@ -1,6 +1,6 @@
 //! Observations without a conclusion, each with what it would mean.
 //!
-//! Nothing here accuses. No number of this list moved a verdict; it shows the user what to check
+//! Nothing here accuses. No value listed here affected a verdict; it shows the user what to check
 //! next.
 
 use std::collections::BTreeMap;

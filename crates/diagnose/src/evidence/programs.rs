@@ -1,8 +1,8 @@
-//! What programs waited for, above the block layer: their flushes, peers among services, and what a
-//! limit left of a run.
+//! What programs waited for, above the block layer: their flushes, peers among services, and runs
+//! at the rate of a limit.
 //!
 //! A program's wait includes all layers below it. It never shows that a disk is faulty; it can show
-//! that a program waits for flushes, that one of several equal services is far behind, or that a
+//! that a program waits for flushes, that one of several equal services is far slower, or that a
 //! run is at the rate of a limit.
 
 use std::collections::BTreeMap;

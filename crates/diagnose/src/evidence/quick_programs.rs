@@ -1,8 +1,8 @@
-//! What programs timed, where none of it is slow.
+//! Latencies that programs measured, if none of them is slow.
 //!
 //! A program's wait includes all layers below it: if everything that programs timed is as fast as
-//! flash, nothing below them was slow while they ran. Answers from memory count too: nothing waited
-//! for them.
+//! flash, nothing below them was slow while they ran. Requests served from memory count, too:
+//! nothing waited for them.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Records that moved no verdict: a line for each kind of record, with its device.
+//! Records that affected no verdict: a line for each kind of record, with its device.
 //!
 //! A user who pastes a listing wants to see that it was read. Nothing here accuses, and nothing
 //! that was read is hidden.

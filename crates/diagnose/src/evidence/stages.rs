@@ -2,9 +2,9 @@
 //! scheduler, the device.
 //!
 //! The stages of one request add up to the whole, so a stage that is most of it is where requests
-//! wait. How much the device has to do is its mean time over the mean distance of arrivals
-//! (Little's law). Means over a trace hide bursts and add up reads, writes and what the kernel
-//! writes back, so all of it is a suspicion.
+//! wait. The load on the device is its mean time divided by the mean time between arrivals
+//! (Little's law). Means over a trace hide bursts and combine reads, writes and write-back, so all
+//! of it is a suspicion.
 
 use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
-//! What one stream of large requests gave: tests such as `hdparm -tT` and `dd`.
+//! Throughput of one stream of large requests: tests such as `hdparm -tT` and `dd`.
 //!
-//! A rate alone names no cause: the class of the disk is not known, nor who else used it. Far below
-//! what the slowest disk of any class gives it is a suspicion, and what memory gave in the same
-//! test separates the disk from its host.
+//! A rate alone shows no cause: neither the class of the disk nor other load on it is known. A rate
+//! far below that of the slowest class raises a suspicion, and the rate of memory in the same test
+//! separates the disk from its host.
 
 use std::collections::BTreeMap;
 

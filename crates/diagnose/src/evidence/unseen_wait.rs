@@ -1,8 +1,8 @@
 //! Whether CPUs waited for I/O of disks that are not listed.
 //!
-//! iowait is the share of the processors' time in which one had nothing to do while a task that
+//! iowait is the share of CPU time in which a CPU had nothing to do while a task that
 //! last ran on it waited for I/O (Documentation/filesystems/proc.rst; kernel/sched/cputime.c). So
-//! on average at least that many requests were waited for: 0.6 of one processor's time or of all of
+//! on average at least that many requests were waited for: 0.6 of the time of one CPU or of all of
 //! them is 0.6 requests in flight, or more. Disks with far fewer are not what was waited for:
 //! others are, which were left out of the listing, or a server.
 

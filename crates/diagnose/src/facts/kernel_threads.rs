@@ -1,7 +1,7 @@
 //! The I/O work of kernel threads, by their names.
 //!
 //! Each does its part of the I/O on one CPU. Names are those of `/proc/PID/comm`; a worker of the
-//! kernel's pools carries its queue behind its own name (Documentation/core-api/workqueue.rst).
+//! kernel's pools has its queue after its own name (Documentation/core-api/workqueue.rst).
 
 /// What threads of such a name do.
 struct KernelThread {

@@ -1,5 +1,5 @@
-//! The operating system that an input was captured on, where it is not Linux: what its formats and
-//! the names of its devices say.
+//! The operating system that an input was captured on, where it is not Linux, by its formats and
+//! device names.
 
 /// A system whose disks are looked at with other commands than those of Linux.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

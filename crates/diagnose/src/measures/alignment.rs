@@ -1,4 +1,5 @@
-//! Whether requests begin and end where the device's blocks do, and who read what it then wrote.
+//! Whether requests begin and end where the device's blocks do, and which tasks read what they then
+//! wrote.
 
 use std::collections::HashMap;
 

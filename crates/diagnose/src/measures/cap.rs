@@ -1,7 +1,7 @@
 //! A throughput that is pinned: the plateau, and the tier it may be.
 //!
-//! A limit set by a provider or a cgroup holds throughput at one height however many requests
-//! wait. A saturated device wobbles.
+//! A limit set by a provider or a cgroup keeps throughput at one level however many requests wait.
+//! That of a saturated device varies.
 
 use super::spread;
 

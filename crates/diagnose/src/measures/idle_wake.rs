@@ -2,7 +2,7 @@
 //!
 //! Power states of flash take milliseconds to leave, platters seconds to spin up, and always the
 //! same time. The pause after which a device sleeps is not known: of several candidates the
-//! shortest is taken that sets the woken requests apart.
+//! shortest that separates the first requests after a sleep is used.
 
 use super::service::ServiceSpan;
 use super::spread;

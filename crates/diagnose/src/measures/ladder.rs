@@ -1,15 +1,15 @@
 //! Whole extra revolutions of a platter in a list of service times: base, period, steps.
 //!
-//! A drive that fails to read a sector waits for it to come round again, so each retry costs
-//! exactly one revolution: 8.33 ms at 7200 rpm. Services then stand on a ladder, base + k
-//! revolutions. The input must be service times of one size class, sequential or on one track (a
-//! random read's own rotation smears the steps), on a device that turns.
+//! A drive that fails to read a sector waits for the next revolution, so each retry costs exactly
+//! one: 8.33 ms at 7200 rpm. Service times then form a ladder, base + k revolutions. The input must
+//! be service times of one size class, sequential or on one track (the rotation of random reads
+//! blurs the steps), on a spinning disk.
 //!
-//! Two questions are asked. *Speed known*: do the slow services keep step with the revolution
-//! (V-test, Mardia and Jupp, Directional Statistics, 2000), and still do without their fullest
+//! Two questions are asked. *Speed known*: are the slow service times multiples of the revolution
+//! (V-test, Mardia and Jupp, Directional Statistics, 2000), and still are without their fullest
 //! step? *Speed unknown*: does a step pattern of a standard speed explain them better than no step
-//! pattern, than one lucky step, and than any period no platter has? The weights of that second
-//! question were learned from simulated disks (docs/METHOD.md, 4 Ladder).
+//! pattern, than a single step by chance, and than any period that no platter has? The weights of
+//! that second question were learned from simulated disks (docs/METHOD.md, 4 Ladder).
 
 use super::{quantisation, spread, step_fit};
 

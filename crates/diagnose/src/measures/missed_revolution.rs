@@ -1,7 +1,7 @@
 //! Sequential synchronous writes that each wait a whole revolution of the platter.
 //!
-//! The sector behind the one just written has passed under the head by the time the next write
-//! arrives, and comes round one revolution later. Every service is then a whole number of
+//! The sector after the one just written has passed under the head by the time the next write
+//! arrives, and returns one revolution later. Every service time is then a whole number of
 //! revolutions, at least one. Meant for writes, one at a time; the caller ensures that.
 
 use iowhy_model::Histogram;

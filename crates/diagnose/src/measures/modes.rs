@@ -1,8 +1,8 @@
-//! Whether a histogram falls in two: a fast body, and slow requests apart from it.
+//! Whether a histogram has two parts: a fast body, and separate slow requests.
 //!
-//! A queue that fills and drains leaves a smear: the first requests wait a little, the last ones
-//! long, and each octave of latency has half of the next one's counts. A device that answers most
-//! requests at once and some late leaves a mode of its own, with next to nothing below it.
+//! A queue that fills and drains gives a continuous range: the first requests wait a little, the
+//! last ones long, and each octave of latency has half of the next one's counts. A device that
+//! serves most requests at once and some late gives a separate mode, with almost nothing below it.
 
 use iowhy_model::{Edges, Histogram, numbers};
 

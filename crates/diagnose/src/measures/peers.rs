@@ -1,6 +1,6 @@
 //! One disk compared with others under the same load: the two-view z-score.
 //!
-//! A plain z-score is blind in a small group: with N values none can exceed sqrt(N - 1), because
+//! A plain z-score fails in a small group: with N values none can exceed sqrt(N - 1), because
 //! the outlier widens the spread it is measured in. Here each disk is compared with the *others*,
 //! in two views (median, and mean without the worst request), in units of a spread that never
 //! includes the suspect.

@@ -1,9 +1,9 @@
-//! Places of a disk that are slow every time they are visited, while all others are fast.
+//! Areas of a disk that are slow at every access, while all others are fast.
 //!
-//! A weak sector is read again and again by the drive itself, so the same place is slow at each
+//! A weak sector is read again and again by the drive itself, so the same area is slow at each
 //! visit. A visit is a run of requests to one 1-MiB range without a request elsewhere between, so
 //! that a freeze of the whole disk counts once and not for every request that met it. Requests in
-//! flight beside a slow one that completed after it waited for it: they are no visits.
+//! flight beside a slow one that completed after it waited for it: they do not count as visits.
 
 use std::collections::HashSet;
 

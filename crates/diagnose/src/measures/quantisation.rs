@@ -1,9 +1,9 @@
-//! How well a list of service times stands on the steps of a step pattern: base plus whole periods.
+//! How well a list of service times fits a step pattern: base plus whole periods.
 //!
-//! The likelihood of each event's distance from its step (a normal bell of width sigma, mixed
-//! with a share epsilon that stands anywhere) is compared with standing anywhere. Events of the
-//! fullest step do not count: any single heap fits any step pattern. A step pattern that lives from
-//! one further step alone is seen by leaving its best step out.
+//! The likelihood of each event's distance from its step (a normal distribution of width sigma,
+//! mixed with a uniform share epsilon) is compared with that of a uniform distribution. Events of
+//! the fullest step do not count, because a single cluster fits any step pattern. A pattern that
+//! rests on one further step is detected by leaving its best step out.
 
 use super::step_fit;
 

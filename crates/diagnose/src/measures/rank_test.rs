@@ -1,4 +1,4 @@
-//! Which of two samples is the larger, by ranks: no outlier and no scale decides.
+//! Which of two samples is larger, by ranks, so that neither outliers nor scale matter.
 //!
 //! Mann and Whitney's test (1947), with the usual correction for ties. Strata, such as the number
 //! in flight, are tested each by itself and summed (van Elteren, 1960), so that a difference of

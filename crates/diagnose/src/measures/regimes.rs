@@ -1,8 +1,8 @@
 //! Cuts a trace where its behaviour changes, so that two states are not judged as one.
 //!
-//! The longest stretch is split where a t-test of ln latency left against right is largest, and
-//! the halves again, as long as the step is both sure and large (Hunter, ICPE 2023, puts the same
-//! test in the place of E-divisive's permutations: the same trace always gives the same cuts).
+//! The longest interval is split where a t-test of ln latency left against right is largest, and
+//! the halves again, as long as the step is both significant and large (Hunter, ICPE 2023, replaces
+//! E-divisive's permutations with the same test: the same trace always gives the same cuts).
 
 use crate::measures::spread;
 use std::ops::Range;

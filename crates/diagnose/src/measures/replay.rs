@@ -1,8 +1,8 @@
 //! The counterfactual: the same arrivals through a healthy device. The latency that remains is the
 //! workload's, the rest is the disk's.
 //!
-//! Only services that are not normal are repaired, and the causal shape of the load is kept: a
-//! program that waits for each answer issues its next request earlier on a faster device. The
+//! Only abnormal service times are replaced, and the causal structure of the load is kept: a
+//! program that waits for each completion issues its next request earlier on a faster device. The
 //! replay needs one assumption, the service time S0 of a healthy device, and is therefore run at
 //! nine values of it ([`vote`]).
 

@@ -1,4 +1,4 @@
-//! Which requests go on where an earlier one ended.
+//! Which requests start where an earlier one ended.
 
 /// A request's place on the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,4 +1,4 @@
-//! Stretches of time: their union, what they cover, how many are open at a moment.
+//! Intervals of time: their union, what they cover, how many are open at a moment.
 
 /// Sorted, disjoint stretches `[start, end)`, ns.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,4 +1,4 @@
-//! Where a sample lies and how wide it is: robust location, spread, mode and quantiles.
+//! Location and width of a sample: robust location, spread, mode and quantiles.
 
 use iowhy_model::Quantile;
 

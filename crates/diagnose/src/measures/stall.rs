@@ -1,8 +1,8 @@
-//! Stalls: stretches in which requests are in flight and none completes.
+//! Stalls: intervals in which requests are in flight and none completes.
 //!
-//! When a device freezes, requests keep arriving and all end together once it thaws: the later
-//! one came, the shorter it waited, so latency falls by one second per second of issue time. The
-//! dual of a ramp.
+//! When a device freezes, requests keep arriving and all complete together when it resumes: the
+//! later one arrived, the shorter it waited, so latency falls by one second per second of issue
+//! time. The dual of a ramp.
 
 use super::{lost_time, service::ServiceSpan, spread};
 

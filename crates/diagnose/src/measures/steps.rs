@@ -1,8 +1,8 @@
-//! Equal steps that are no platter's: a free period on whose multiples the slow services stand.
+//! Equal steps that no platter causes: a free period of which the slow service times are multiples.
 //!
 //! Timers tick at 1, 4 or 10 ms, firmware paces in multiples of 250 us (Fail-Slow at Scale, FAST
 //! 2018). The step pattern is that of [`quantisation`](super::quantisation), its period free up to
-//! 22 ms; how much of the lost time stands on its steps is what it explains.
+//! 22 ms; the share of lost time on its steps is what it explains.
 
 use super::{ladder, quantisation};
 

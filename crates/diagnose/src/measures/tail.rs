@@ -1,4 +1,4 @@
-//! How much of the time that requests took is held by the slowest of them.
+//! The share of the summed latency that is due to the slowest requests.
 
 use iowhy_model::Histogram;
 

@@ -1,4 +1,4 @@
-//! A trace laid into equal windows of time.
+//! A trace divided into equal windows of time.
 
 /// Edges of equal windows over a stretch of time.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,4 +1,4 @@
-//! What the kernel counts of a mount of NFS, as `/proc/self/mountstats` prints it, and what
+//! What the kernel counts for an NFS mount, as `/proc/self/mountstats` prints it, and what
 //! happened between two readings.
 //!
 //! Layout: fs/nfs/super.c (`nfs_show_stats`), net/sunrpc/stats.c (`rpc_clnt_show_stats`) and

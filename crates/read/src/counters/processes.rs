@@ -1,4 +1,4 @@
-//! Which processes read and wrote, as the tools that list them say.
+//! Which processes read and wrote, as reported by the tools that list them.
 
 use std::collections::BTreeMap;
 

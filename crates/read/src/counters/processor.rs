@@ -1,4 +1,4 @@
-//! How the processors spent their time, as many tools print it: shares of a report by column.
+//! How the CPUs spent their time, as many tools print it: shares of a report by column.
 
 use iowhy_model::typed::Share;
 use iowhy_model::{Sink, typed};

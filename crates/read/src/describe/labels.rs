@@ -1,4 +1,4 @@
-//! Reports: lines that each state one property of a drive, a volume or a run.
+//! Reports: lines that each give one property of a drive, a volume or a run.
 //!
 //! A report is a list of lines, each a [`Pattern`] with the effect of a match, and of labels
 //! (`Firmware Revision: EX04`), each with the effect of its value. The first match counts. Blanks

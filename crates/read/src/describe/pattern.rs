@@ -1,8 +1,7 @@
-//! Lines with holes: `fsync took {took:ms}ms of {file:word}`.
+//! Lines with placeholders: `fsync took {took:ms}ms of {file:word}`.
 //!
-//! A pattern is text in which a blank stands for any number of them, and holes:
-//!
-//! | hole | takes |
+//! A pattern is text in which a blank matches any number of them, with placeholders:
+//! | placeholder | matches |
 //! |---|---|
 //! | `{*}` | any text, as short as possible |
 //! | `{a\|b\|}` | one of these texts, the last here being none |

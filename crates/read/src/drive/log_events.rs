@@ -1,4 +1,4 @@
-//! Log events that a log makes of devices: the first of each kind and device are kept, all are
+//! Log events of devices: the first of each kind and device are kept, all are
 //! counted.
 
 use std::collections::BTreeMap;

@@ -4,8 +4,7 @@
 //! `I/O Speed(1st run) : 234 MB/s`, each run as a separate copy; the average is ignored.
 //!
 //! ## How to capture
-//! `wget -qO- bench.sh | bash` (Teddysun's script), and the posts in forums of hosting that quote
-//! it.
+//! `wget -qO- bench.sh | bash` (Teddysun's script), and posts in hosting forums that quote it.
 //!
 //! ## Versions
 //! `I/O Speed(1st run)`, and `I/O speed(1st run)` of versions before 2020.

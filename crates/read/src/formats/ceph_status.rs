@@ -9,7 +9,7 @@
 //! `ceph -s`, `ceph status`, `ceph health detail`; `kubectl exec` of the toolbox of Rook.
 //!
 //! ## Versions
-//! Luminous to Squid. Before Luminous there is no colon behind `health`, and recovery stands as
+//! Luminous to Squid. Before Luminous there is no colon after `health`, and recovery is called
 //! `recovery io`. `rookctl status` of Rook's first versions is read too.
 //!
 //! ## Caveats

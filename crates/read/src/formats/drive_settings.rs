@@ -17,7 +17,7 @@
 //! `hdparm -I` lists features that are supported, those in use with a star.
 //!
 //! ## Not in this output
-//! Whether the cache survives a loss of power.
+//! Whether the cache is protected against power loss.
 
 use crate::describe::drive::{firmware, model, rpm, serial};
 use crate::describe::report::*;

@@ -20,7 +20,7 @@
 //!
 //! ## Caveats
 //! `H:`, `D:` and `P:` are the status of host, device and plug-in; 0x2 of the host is a busy bus,
-//! 0x1 no connection, 0x3 and 0x5 a time-out and an abort, 0x7 and 0x8 an error and a reset. Sense
+//! 0x1 no connection, 0x3 and 0x5 a timeout and an abort, 0x7 and 0x8 an error and a reset. Sense
 //! data after `Possible` or `Invalid` belongs to another command. Reservation conflicts are caused
 //! by another host, not by the disk. A clock after the date (`84:18:41:17.645`) counts from boot.
 //!

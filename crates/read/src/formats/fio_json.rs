@@ -8,8 +8,8 @@
 //!
 //! ## How to capture
 //! `fio --output-format=json+ JOBFILE`. Text before the first brace (warnings, the progress line)
-//! is ignored. With `--status-interval` a file holds several documents: each is a listing. A part
-//! from the middle (from `"jobs"`, `"jobname"` or `"read"` on) is read as one job.
+//! is ignored. With `--status-interval` a file contains several documents: each is a listing. A
+//! part from the middle (from `"jobs"`, `"jobname"` or `"read"` on) is read as one job.
 //!
 //! ## Versions
 //! 2.x (`clat` in microseconds, no bins) and 3.x (`clat_ns`). `mixed` comes from

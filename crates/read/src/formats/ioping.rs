@@ -3,12 +3,12 @@
 //! ## Reads
 //! Lines `4 KiB <<< . (ext4 /dev/sda 252.0 GiB): request=2 time=71.6 us`, the statistics at the
 //! end, and the JSON of `-J`. The latencies of a run become one histogram of the application with
-//! their exact sum, minimum and maximum; where only the statistics were kept (`-q`), one bucket;
-//! where only their first line was, the mean, for its IOPS are requests over the time they took.
-//! JSON has the time of each request, so each becomes an event. Raw statistics (`-B`, `-p` with
-//! `-q`) are ten numbers; a line is used if they are consistent: requests, their time, their rate,
-//! minimum, mean and maximum. The pause between requests is the fact `run.pause`: of the command
-//! above (`-i`, 1 s without it), else of `generated N requests in T`.
+//! their exact sum, minimum and maximum; if only the statistics were kept (`-q`), one bucket; if
+//! only their first line was, the mean, because its IOPS are requests divided by the time they
+//! took. JSON has the time of each request, so each becomes an event. Raw statistics (`-B`, `-p`
+//! with `-q`) are ten numbers; a line is used if they are consistent: requests, their time, their
+//! rate, minimum, mean and maximum. The pause between requests is the fact `run.pause`: of the
+//! command above (`-i`, 1 s without it), else of `generated N requests in T`.
 //!
 //! ## How to capture
 //! `ioping -c 100 -D /data`, `ioping -J -c 100 /dev/sdb`.

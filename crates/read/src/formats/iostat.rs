@@ -24,10 +24,10 @@
 //! accordingly, unless the command has `-y`, the report is missing, or all its rates are whole
 //! requests over 1, 2, 5 or 10 s, unlike averages since boot. Waits contain the time in the host's
 //! queue. `0.00` without I/O means no value, not fast. `%util` is time with something in flight,
-//! not a measure of saturation; it may pass
-//! 100. `svctm` is that time divided by I/Os, no service time. `avgrq-sz` counts sectors of 512
-//! bytes, `rareq-sz` kB of 1024. Flushes are counted as writes too. 12.2.0 prints `wMB/s` 2048
-//! times too large. Rows of dm and md devices repeat the I/O of their disks.
+//! not a measure of saturation; it may exceed 100. `svctm` is that time divided by I/Os, not a
+//! service time. `avgrq-sz` counts sectors of 512 bytes, `rareq-sz` kB of 1024. Flushes are counted
+//! as writes too. 12.2.0 prints `wMB/s` 2048 times too large. Rows of dm and md devices repeat the
+//! I/O of their disks.
 //!
 //! ## Not in this output
 //! The distribution behind a mean, queue and device time separately, which process sent the

@@ -1,9 +1,9 @@
-//! iowhy's own records, one JSON object a line, as `--json` writes them.
+//! iowhy's own records, one JSON object per line, as `--json` writes them.
 //!
 //! ## Reads
 //! Objects that name their `schema`. `iowhy.event/1` is one I/O. `iowhy.hist/1` is one histogram,
 //! or an object with several under `histograms` and their sources under `inputs`.
-//! `iowhy.stat/1` is one device's averages over a stretch of time.
+//! `iowhy.stat/1` is one device's averages over an interval.
 //! `iowhy.source/1` describes the source of the following lines and their quality: level, sampling,
 //! resolution, lost and skipped records. `names` of a device become facts.
 //!

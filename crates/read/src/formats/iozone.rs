@@ -1,9 +1,9 @@
 //! iozone: throughput of one program's records, in order and at random.
 //!
 //! ## Reads
-//! The table below the heading `kB  reclen  write  rewrite  read  reread ...`: of each test that
-//! was run the kB per second, under the name of its column. Records are sent one after the other,
-//! so a rate is a mean wait: its size over the rate.
+//! The table below the heading `kB  reclen  write  rewrite  read  reread ...`: the kB per second of
+//! each test that was run, under the name of its column. Records are sent one after the other, so a
+//! rate gives a mean wait: the size divided by the rate.
 //!
 //! ## How to capture
 //! `iozone -I -s 1g -r 4k -i 0 -i 1 -i 2 -f /mnt/test/file`.
@@ -17,7 +17,7 @@
 //! in the time of writes.
 //!
 //! ## Not in this output
-//! The latency distribution, which disk it was, other I/O on it. Whether rows are missing.
+//! The latency distribution, which disk it was, other I/O on it.
 
 use iowhy_model::typed::PageCache;
 

@@ -18,10 +18,10 @@
 //! rejects commands because it is locked or protected; the kernel reports it like a medium error),
 //! `refused` (the drive immediately rejects an unsupported command: sense key Illegal Request),
 //! `firmware`, `target` (a write completed with a read error, as by SCSI targets in software),
-//! `query` (a query command of a program got no response, and the recovery actions: no I/O failed),
+//! `query` (a query command of a program got no response, and recovery followed: no I/O failed),
 //! `remote` (an NFS or SMB server, an iSCSI session or a DRBD peer that did not respond). Facts
 //! `kernel.log.KIND.count` count all messages of a kind, and `kernel.log.lines` the lines read, so
-//! that silence is known too; `kernel.log.end` is the time of the last of them.
+//! that a log without messages is known, too; `kernel.log.end` is the time of the last of them.
 //! `tasks.out_of_memory` counts processes that the kernel ended because memory ran out.
 //!
 //! ## How to capture
@@ -32,20 +32,20 @@
 //! `blk_update_request` and today's bare `I/O error` mean the same.
 //!
 //! ## Caveats
-//! A fault in the log outranks any shape of latency. `hostbyte=0x0b` with a medium error is a side
+//! A fault in the log outranks any latency pattern. `hostbyte=0x0b` with a medium error is a side
 //! effect. A hung task and a buffer I/O error are consequences, not causes. `PHYRdyChg` and
 //! `CommWake` alone may be power saving or a pulled plug. A timeout may be a drive, a shingled
 //! disk, its power, or firmware. Devices are named as in the message: `sdb`, `nvme0`, or `ata3`, a
 //! port whose disk is not in the message. The first 100 messages of a kind and device are kept.
 //! Lines of other programs in a system log are ignored, `iscsid` excepted. A time in brackets
-//! counts seconds since boot, which run slow across a suspend. A message is classified by its
+//! counts seconds since boot, which pause during a suspend. A message is classified by its
 //! driver and by words at fixed positions; the same words in the name of a device, group, file or
 //! program are ignored. In /dev/kmsg and the journal the kernel itself records who logged a line
 //! (facility, `SUBSYSTEM=`, `_TRANSPORT=`); in a text file of syslog any user may write a line as
 //! `kernel` (`logger -t kernel`), which cannot be distinguished.
 //!
 //! ## Not in this output
-//! Missing messages: the log may have wrapped or been rate-limited. What the drive repaired
+//! Missing messages: the log may have wrapped or been rate-limited. Errors that the drive repaired
 //! silently.
 
 mod address;

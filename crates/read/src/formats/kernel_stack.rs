@@ -18,7 +18,7 @@
 //! `io_schedule` waits for a disk, but not every such sample is slow.
 //!
 //! ## Not in this output
-//! How long the task has waited, which server or disk it is. Whether frames are missing.
+//! How long the task has waited, which server or disk it is.
 
 use std::collections::BTreeMap;
 

@@ -7,8 +7,8 @@
 //! `queue.discard_max_bytes`, LOG-SEC and PHY-SEC `queue.logical_block_size` and
 //! `queue.physical_block_size`, ZONED `queue.zoned`, MODEL `device.model`, REV `device.firmware`,
 //! STATE `device.state`, RO `device.read_only`, ALIGNMENT `device.alignment_offset`, MAJ:MIN
-//! `device.number`, SIZE `device.bytes`, TRAN `device.transport`. Of the tree, a volume, a crypt or
-//! RAID device and a path lists its underlying devices (`device.slaves`). Another name of the same
+//! `device.number`, SIZE `device.bytes`, TRAN `device.transport`. Of the tree, volumes, crypt and
+//! RAID devices and paths list their underlying devices (`device.slaves`). Another name of the same
 //! device is `device.alias`.
 //!
 //! ## How to capture
@@ -22,8 +22,8 @@
 //! ROTA of a virtual disk is set by the hypervisor, 1 by default, and that of a disk behind a RAID
 //! controller by the controller. Sizes are rounded unless `-b` was given. A device-mapper device is
 //! identified by its mapper name; iostat calls it dm-N, where N is its minor number. Cells may be
-//! empty: they are found by the place of their column, so a listing whose blanks were squeezed is
-//! read only where a row has as many words as the header. Partitions have no facts of their own.
+//! empty: they are found by the position of their column, so a listing whose blanks were squeezed
+//! is read only if a row has as many words as the header. Partitions have no facts of their own.
 //!
 //! ## Not in this output
 //! The drive's own health data.

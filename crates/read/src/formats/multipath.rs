@@ -14,8 +14,8 @@
 //! multipath-tools 0.4.9 to 0.11; the older layout in brackets, `[active][ready]`, too.
 //!
 //! ## Caveats
-//! A path in a group that is only `enabled` waits for its turn and is well. `queue_if_no_path`
-//! makes requests wait for ever when all paths fail.
+//! A path in a group that is only `enabled` is on standby and healthy. With `queue_if_no_path`
+//! requests wait forever when all paths fail.
 //!
 //! ## Not in this output
 //! Latencies of a path.

@@ -16,11 +16,11 @@
 //! ## Caveats
 //! A bound is an upper one: `<40us` counts 20 to 40 us. Each histogram counts the operations of its
 //! own interval, not a running sum. The buckets are not powers of two; PyLatencyMap moves them up
-//! to the next one and loses all above 4.2 s. A row that does not come counts nothing. A histogram
+//! to the next one and loses all above 4.2 s. A missing row counts nothing. A histogram
 //! without its last row is used, with a note.
 //!
 //! ## Not in this output
-//! When it was: no row has a time. The layers between the filer and the application: network,
+//! The time: no row has one. The layers between the filer and the application: network,
 //! client queue, page cache. The sizes of the operations.
 
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};

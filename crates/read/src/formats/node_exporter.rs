@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! `node_disk_reads_completed_total{device="sda"} 3.2e+06` and related names. A page is one copy of
-//! the counters of `/proc/diskstats`; where a number of a device comes round again, the next copy
+//! the counters of `/proc/diskstats`; where a value of a device appears again, the next copy
 //! begins. `node_time_seconds` is the time of a copy, as is a time after the values. Two copies
 //! with times give rates, waits, queue and busy share of each device, as `iostat -x` would print
 //! them. If a file contains pages of several hosts, the label `instance` precedes the device.

@@ -16,7 +16,7 @@
 //! in a different unit than the event count. Soft ECC errors were corrected too.
 //!
 //! ## Not in this output
-//! How a value moved: two records are needed. The drive, unless the command is included.
+//! Changes of a value: two records are needed. The drive, unless the command is included.
 
 use crate::describe::report::*;
 use crate::drive::health::drive_named;

@@ -17,10 +17,10 @@
 //! ## Caveats
 //! `tim` is when the wait was written, microseconds after its end. Idle waits
 //! (`SQL*Net message from client` and similar) are time of the client: they are ignored, and
-//! counted in a note. `ela= 0` is a wait too short for the clock. The operation is read off the
+//! counted in a note. `ela= 0` is a wait too short for the clock. The operation is taken from the
 //! name: `read` and `write`; all else, from locks to latches, is `other`. `direct path read` waits
-//! only for what an asynchronous read left over, not for the read. A wait without `tim` is placed
-//! at the zero of the listing: its duration is right, its time is not.
+//! only for the rest of an asynchronous read. A wait without `tim` is placed at the zero of the
+//! listing: its duration is right, its time is not.
 //!
 //! ## Not in this output
 //! The size of an I/O: `blocks` counts database blocks of unknown size. The disk of a data file.

@@ -2,9 +2,10 @@
 //!
 //! ## Reads
 //! Rows of `Top Timed Events`, foreground and background wait events: an I/O event, its waits, the
-//! time and the mean, `log file sync 59,558 3,275 55 54.53 Commit`, however the columns were run
-//! together. Each becomes so many waits of that mean. The same of `SELECT event, total_waits,
-//! time_waited_micro, average_wait FROM v$system_event`, whose mean is in hundredths of a second.
+//! time and the mean, `log file sync 59,558 3,275 55 54.53 Commit`, even if columns run together.
+//! Each becomes that number of waits with that mean. The same applies to `SELECT event,
+//! total_waits, time_waited_micro, average_wait FROM v$system_event`, whose mean is in hundredths
+//! of a second.
 //!
 //! ## How to capture
 //! `awrrpt.sql`, Statspack's `spreport.sql`, as text or pasted from the HTML page.

@@ -24,7 +24,7 @@
 //! cannot be read.
 //!
 //! ## Not in this output
-//! When it was: such tables have no time. Sums, extremes, and which disk was waited for.
+//! The time: such tables have none. Sums, extremes, and the disk.
 
 use std::collections::BTreeSet;
 

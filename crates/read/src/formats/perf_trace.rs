@@ -18,7 +18,7 @@
 //! file is printed are read; of the summary only the first two. Failed calls are ignored.
 //!
 //! ## Not in this output
-//! Which device, what of it was the device, calls of io_uring and mmap, page faults. The
+//! The device and its share, calls of io_uring and mmap, page faults. The
 //! distribution within a summary.
 
 use crate::describe::report::*;

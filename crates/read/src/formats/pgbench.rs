@@ -13,11 +13,11 @@
 //!
 //! ## Caveats
 //! A transaction is several statements, caches, locks and one commit: its latency is the
-//! application's, not a disk's. `-N` and `-S` do other work than the default. The commit waits for
-//! the write-ahead log to be flushed, alone or in a group.
+//! application's, not a disk's. `-N` and `-S` run other transactions than the default. The commit
+//! waits for the write-ahead log to be flushed, alone or in a group.
 //!
 //! ## Not in this output
-//! Single latencies (`-l` writes those to files), what disk and flush took.
+//! Single latencies (`-l` writes those to files), the share of disk and flush.
 
 use crate::counters::stated::rates;
 use crate::describe::report::*;

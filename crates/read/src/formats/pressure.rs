@@ -16,7 +16,7 @@
 //! built or started without it.
 //!
 //! ## Caveats
-//! `some` is time in which at least one task waited, `full` in which all that could run did. Memory
+//! `some` is time in which at least one task waited, `full` in which all runnable tasks did. Memory
 //! pressure causes I/O, so high I/O pressure together with memory pressure is not a fault of the
 //! disk. Idle waits of io_uring counted as I/O in some kernels (6.1.39 to 6.14). Averages lag:
 //! `avg300` covers five minutes.

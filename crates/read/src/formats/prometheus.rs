@@ -15,8 +15,8 @@
 //! a time.
 //!
 //! ## Caveats
-//! Buckets are cumulative and count since the program started: a disk that is slow since an hour
-//! hides among the days before. `le` is the upper end of a bucket; the first begins at 0, the last
+//! Buckets are cumulative and count since the program started: a disk that became slow an hour ago
+//! is hidden by the days before. `le` is the upper end of a bucket; the first begins at 0, the last
 //! is open. The sum is exact where it is printed. Syncs are the program's wait, file system and
 //! queue included. All other metrics are ignored: the page of a program has hundreds.
 //!

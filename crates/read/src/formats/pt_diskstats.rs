@@ -13,10 +13,9 @@
 //!
 //! ## Caveats
 //! `#ts` is the number of seconds since the start, or `{4}` for the number of devices or samples in
-//! one row; neither is a time of day, and the length of an interval is not stated. The response
-//! time is the time of all requests, in the queue too, by the number of those that were asked for,
-//! with those that were merged into others. `busy` may exceed 100 % by rounding. Merges are printed
-//! as a share and not read.
+//! one row; neither is a time of day, and the length of an interval is not printed. The response
+//! time is the time of all requests, queue included, divided by their number before merging. `busy`
+//! may exceed 100 % by rounding. Merges are printed as a share and not read.
 //!
 //! ## Not in this output
 //! The latency distribution, discards and flushes, what happened within an interval.

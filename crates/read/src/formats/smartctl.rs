@@ -8,7 +8,7 @@
 //! `smart.model`, `smart.raw.197`, `smart.errors`, `smart.nvme.percentage_used` and so on. Beside
 //! these `smart.error_log.unc` and `smart.error_log.icrc` count the entries of the error log that
 //! are unreadable sectors or corrupt transfers, `smart.sataphy.N` is counter N of the SATA link,
-//! and `smart.idle_exit` the longest time in which an NVMe drive wakes from a power state.
+//! and `smart.idle_exit` the longest time an NVMe drive needs to leave a power state.
 //!
 //! ## How to capture
 //! `smartctl -x /dev/sda`, also `-i`, `-H`, `-A`, `-l error`, `-l selftest`, `-l sataphy`,
@@ -27,7 +27,7 @@
 //! later long test refuted are not counted. See `smart` for the meaning of the values.
 //!
 //! ## Not in this output
-//! How a value moved: two records of different days are needed. Drives behind a RAID controller,
+//! Changes of a value: two records of different days are needed. Drives behind a RAID controller,
 //! unless smartctl addresses them.
 
 use iowhy_model::typed::{BitsPerSecond, Celsius, Share};

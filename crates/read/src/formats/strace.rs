@@ -10,7 +10,7 @@
 //! `strace -f -T -ttt -y -e trace=pread64,pwrite64,fsync,fdatasync -p PID`.
 //!
 //! ## Versions
-//! strace 4 and later; `<unfinished ...>` and `<... fsync resumed>` are put together by their name.
+//! strace 4 and later; `<unfinished ...>` and `<... fsync resumed>` are joined by their name.
 //!
 //! ## Caveats
 //! A call waits for the page cache, the file system, locks and the device, and strace itself slows
@@ -20,7 +20,7 @@
 //! a latency.
 //!
 //! ## Not in this output
-//! Which device, what of it was the device, calls of io_uring and mmap.
+//! The device and its share, calls of io_uring and mmap.
 
 use std::collections::BTreeMap;
 

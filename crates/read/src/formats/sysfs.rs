@@ -16,9 +16,9 @@
 //! Linux 2.6.33 to 6.x.
 //!
 //! ## Caveats
-//! Of several schedulers the one in brackets is in force. `rotational` of a virtual disk is set by
-//! the hypervisor. Counters of a phy go on since its controller was started: growth counts. A phy
-//! is not a disk: `phy-0:3` is port 3 of host 0.
+//! Of several schedulers the one in brackets is active. `rotational` of a virtual disk is set by
+//! the hypervisor. Counters of a phy count from the start of its controller: only an increase is
+//! meaningful. A phy is not a disk: `phy-0:3` is port 3 of host 0.
 //!
 //! ## Not in this output
 //! The drive's own health data.

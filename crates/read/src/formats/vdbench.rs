@@ -21,8 +21,8 @@
 //!
 //! ## Not in this output
 //! The device: the run's name represents all of its storage definitions. The latency distribution;
-//! device time separate from time in the host. Whether whole lines are missing, but for a gap in
-//! the numbers of the intervals.
+//! device time separate from time in the host. Missing lines, except as a gap in the numbers of the
+//! intervals.
 
 use crate::describe::report::*;
 use crate::listing::another_run;

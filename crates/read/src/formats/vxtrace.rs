@@ -7,11 +7,11 @@
 //!
 //! ## How to capture
 //! `vxtrace -g DISKGROUP -l -o disk` on Solaris, HP-UX, AIX or Linux with VxVM. Often filtered
-//! with `grep START`, which throws the completions away.
+//! with `grep START`, which discards the completions.
 //!
 //! ## Versions
-//! The fields `dg`, `dev`, `op`, `concurrency`, `pid` and `time` come and go between releases,
-//! object types and START or END; all are found by name.
+//! The fields `dg`, `dev`, `op`, `concurrency`, `pid` and `time` differ between releases, object
+//! types and START or END; all are found by name.
 //!
 //! ## Caveats
 //! LBOLT and `time` are clock ticks of 10 ms: latencies are multiples of that. `block` and `len`

@@ -1,4 +1,4 @@
-//! Lists of tasks with the kernel function each waits in: `ps` with the column `WCHAN`.
+//! Lists of tasks with the kernel function in which each waits: `ps` with the column `WCHAN`.
 //!
 //! ## Reads
 //! The rows below a heading with `WCHAN`. Tasks in uninterruptible sleep (`D` in `STAT` or `S`) are
@@ -20,7 +20,7 @@
 //! running task, `0` means no permission.
 //!
 //! ## Not in this output
-//! How long a task has waited, and for which disk. Whether rows are missing.
+//! How long a task has waited, and for which disk.
 
 use std::collections::BTreeMap;
 

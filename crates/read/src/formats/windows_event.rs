@@ -17,10 +17,10 @@
 //! Windows 7 to 11, Server 2008 to 2025.
 //!
 //! ## Caveats
-//! Event 129 is written when a request has been in flight for the time limit of the driver (60 s
-//! mostly, `TimeoutValue`), and its port is reset: the disk, the path, or in a guest the storage of
-//! the host. 153 is the same of one request. `Disk 1` is Windows' number of a disk, `Harddisk1\DR1`
-//! the same, `RaidPort0` a port with all its disks.
+//! Event 129 is written when a request has been in flight for the time limit of the driver (usually
+//! 60 s, `TimeoutValue`), and its port is reset: suspect the disk, the path, or in a guest the
+//! storage of the host. 153 is the same for one request. `Disk 1` is Windows' number of a disk,
+//! `Harddisk1\DR1` the same, `RaidPort0` a port with all its disks.
 //!
 //! ## Not in this output
 //! Any duration; the disk at a port. Missing events: pasted logs are usually a selection.

@@ -2,8 +2,8 @@
 //!
 //! ## Reads
 //! `Disk  Random 16.0 Read 267.71 MB/s` and the like as runs of that name, the mean read times
-//! beside writes as `read beside sequential writes`, and `Latency: Maximum` as the longest
-//! operation of a run (`run.longest`).
+//! during writes as `read with sequential writes`, and `Latency: Maximum` as the longest operation
+//! of a run (`run.longest`).
 //!
 //! ## How to capture
 //! `winsat disk -drive c`, as administrator.

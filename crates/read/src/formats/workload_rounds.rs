@@ -4,8 +4,7 @@
 //! The heading
 //! `_elapsed___errors__ops/sec(inst)___ops/sec(cum)__p50(ms)__p95(ms)__p99(ms)_pMax(ms)`, or
 //! `_elapsed____ops/sec___mb/sec__p50(ms)...`, and a row for each second. The longest operation
-//! becomes the fact `run.longest`, the seconds in which nothing ended while the run went on
-//! `run.silent`.
+//! becomes the fact `run.longest`, the seconds without completions during the run `run.silent`.
 //!
 //! ## How to capture
 //! `cockroach workload run`, `kv`, `pebble bench`.
@@ -20,7 +19,7 @@
 //!
 //! ## Not in this output
 //! The disk of the database; other I/O on it; reads and writes separately, unless there is a
-//! column. Whether whole lines are missing, but for a gap in the seconds.
+//! column. Missing lines, except as a gap in the seconds.
 
 use crate::describe::report::*;
 

@@ -2,11 +2,11 @@
 //!
 //! ## Reads
 //! The table below `fio Disk Speed Tests (Mixed R/W 50/50)`: of each block size the reads and
-//! writes per second and their bytes. The partition is the device where the script names it. Each
+//! writes per second and their bytes. The partition is the device if the script names it. Each
 //! block size becomes a separate average.
 //!
 //! ## How to capture
-//! `curl -sL yabs.sh | bash`, and the posts in forums of hosting that quote it.
+//! `curl -sL yabs.sh | bash`, and posts in hosting forums that quote it.
 //!
 //! ## Versions
 //! Tables with two block sizes side by side, since 2019; with and without the partition.
@@ -15,8 +15,8 @@
 //! The script runs fio with `--rw=randrw --rwmixread=50 --iodepth=64 --numjobs=2 --direct=1` for
 //! 30 s: 128 requests are always in flight, so it measures a full queue, and the mean latency is
 //! 128 divided by the rate (Little's law). A file of 2 GB may be in a cache of the host. `GB/s` and
-//! `MB/s` are powers of 1000, IOPS have one decimal and a `k`. Where fio could not be had the
-//! script writes with `dd` and prints another table, which is not read.
+//! `MB/s` are powers of 1000, IOPS have one decimal and a `k`. If fio is not available, the script
+//! writes with `dd` and prints another table, which is not read.
 //!
 //! ## Not in this output
 //! Any latency, and its distribution; the latency of a single request; other I/O on the disk.

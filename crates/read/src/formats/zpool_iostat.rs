@@ -22,7 +22,7 @@
 //! upper end: `131us` counts 65.5 to 131 µs.
 //!
 //! ## Not in this output
-//! Which process asked. The interval, which is only on the command line. Cache hits (ARC) and their
+//! The processes. The interval, which is only on the command line. Cache hits (ARC) and their
 //! effect.
 
 use iowhy_model::Inference;

@@ -19,7 +19,7 @@
 //! Error counts are since the pool was imported or cleared. Read errors without write or checksum
 //! errors point to the disk; all three together, or errors of several members, may be caused by a
 //! cable or an adapter. A member that is OFFLINE was taken offline by an administrator. Checksum
-//! errors alone are data that came back changed, from wherever. Members are named as at the
+//! errors alone are data that came back changed, for any reason. Members are named as at the
 //! creation of the pool: by id, path or GUID; an id printed with a path becomes `device.alias`.
 //!
 //! ## Not in this output

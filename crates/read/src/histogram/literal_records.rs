@@ -1,8 +1,8 @@
-//! PyLatencyMap's records as they stand, counts cumulative, by the grammar of its version 1.3.
+//! PyLatencyMap's records as written, counts cumulative, by the grammar of its version 1.3.
 //!
-//! The format `pylatencymap` shows what a stream means and mends it; this says only what is
-//! written, for the picture that must be the original's to the byte. Where the original would
-//! end with an error, the line is left out and counted.
+//! The format `pylatencymap` interprets and repairs a stream; this module keeps what is written,
+//! for pictures that must equal the original's byte for byte. Where the original would end with an
+//! error, the line is left out and counted.
 
 use std::io::{self, BufRead};
 

@@ -1,5 +1,5 @@
 //! The columns of a line from its end towards its beginning, in bytes: for lines that come by the
-//! million. Whatever is unusual is refused, for somebody slower to look at.
+//! million. Anything unusual is left to the slower general reader.
 
 /// Most digits that a number may have and still fit.
 const DIGITS: usize = 18;

@@ -1,4 +1,4 @@
-//! Tables whose heading names the columns: which value stands under which name.
+//! Tables whose heading names the columns: which value is below which name.
 
 use crate::decimal;
 

@@ -1,4 +1,4 @@
-//! What reports damage in a text whatever its format: bytes that no tool prints, and an input
+//! Signs of damage in a text of any format: bytes that no tool prints, and an input
 //! that ends in the middle of a line.
 
 use crate::text::lines::Line;

@@ -1,4 +1,4 @@
-//! A JSON document that spans lines: collected piece by piece, mended where it was cut.
+//! A JSON document that spans lines: collected piece by piece, repaired where it was truncated.
 
 use serde_json::Value;
 

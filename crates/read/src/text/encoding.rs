@@ -1,4 +1,4 @@
-//! What stands before the first letter of an input: a byte order mark is ignored, UTF-16 (of
+//! What precedes the first letter of an input: a byte order mark is ignored, UTF-16 (of
 //! Windows' `typeperf` and PowerShell's `>`) becomes UTF-8.
 
 use std::io::{BufRead, ErrorKind, Read, Result};

@@ -1,4 +1,4 @@
-//! Lines of bounded length, lent from one buffer, with a few looked at ahead of time.
+//! Lines of bounded length, borrowed from one buffer, with a few read ahead.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -1,10 +1,10 @@
-//! What stands around a listing where somebody quoted, logged, numbered or tabled it, and how it
-//! is taken off each line.
+//! Text around a listing that was quoted, logged, numbered or put into a table, and its removal
+//! from each line.
 //!
-//! A line that begins no listing as it is may do so without its wrapping. The wrapping found at
-//! the first line of a listing is taken off all its lines; a line that does not bear it is read as
-//! it is, for mail programs break lines and quote only the first half. To add a rule: its function
-//! and its entry in [`RULES`].
+//! A line that begins no listing as it is may do so without its wrapping. The wrapping found at the
+//! first line of a listing is removed from all its lines; a line without it is read as it is,
+//! because mail programs break lines and quote only the first half. To add a rule: its function and
+//! its entry in [`RULES`].
 
 use std::borrow::Cow;
 

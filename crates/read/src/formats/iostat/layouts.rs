@@ -1,9 +1,9 @@
 //! The tables of `iostat -x` by the number of their values, for rows whose heading is missing or
-//! cut.
+//! truncated.
 //!
-//! A layout is taken only where it makes a row consistent: bytes are requests times size, the queue
-//! is rate times wait, and await lies between that of reads and that of writes. That also tells kB
-//! from MB and sectors, which no number of columns does.
+//! A layout is used only if it makes a row consistent: bytes are requests times size, the queue is
+//! rate times wait, and await lies between that of reads and that of writes. That also
+//! distinguishes kB from MB and sectors, which the number of columns does not.
 
 use iowhy_model::is_kernel_name;
 

@@ -1,5 +1,4 @@
-//! Tables become reports: what belongs to one interval, when it was, and whether it is the one
-//! since boot.
+//! Tables become reports: the rows of one interval, its time, and whether it is the one since boot.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,5 +1,5 @@
-//! By which bus a disk is attached, as far as a log tells: by the host adapter of its SCSI address,
-//! or by a device on USB that went when its only disk had stopped answering.
+//! By which bus a disk is attached, as far as a log shows: by the host adapter of its SCSI address,
+//! or by a device on USB that disappeared when its only disk had stopped responding.
 
 use std::collections::{BTreeMap, BTreeSet};
 

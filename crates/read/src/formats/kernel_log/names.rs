@@ -1,4 +1,4 @@
-//! What a log calls the disks: `sd 7:0:14:0: [sdk]`, and which of them hang on which plug of USB.
+//! Names of disks in a log: `sd 7:0:14:0: [sdk]`, and which of them are on which USB port.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Which PCI functions storage drivers own, and what they are called: errors of a network card are
-//! no disk's.
+//! Which PCI functions storage drivers own, and their names: errors of a network card are not those
+//! of a disk.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 //! Resets of devices on USB: one may be a resume, and many of one device, a command's time limit
-//! apart, are commands that got no answer (drivers/usb/storage/scsiglue.c, device_reset).
+//! apart, are commands that got no response (drivers/usb/storage/scsiglue.c, device_reset).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Disks on USB that came up at full speed though they can do more (drivers/usb/core/hub.c).
+//! Disks on USB that connected at full speed although they support more (drivers/usb/core/hub.c).
 
 /// What the kernel says of a device of high speed on a port or hub that is slower, and whether the
 /// log speaks of storage on USB at all: a printer limits no disk.

@@ -1,4 +1,4 @@
-//! What each column of Solaris' iostat says.
+//! The meaning of each column of Solaris' iostat.
 
 use iowhy_model::{DeviceId, Interval, Layer, Op, Rates};
 

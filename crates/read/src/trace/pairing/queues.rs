@@ -1,4 +1,4 @@
-//! Requests in flight by the place they are for.
+//! Requests in flight by sector.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
