@@ -1,4 +1,4 @@
-//! The source of the healthy service time: `--baseline`, and what `--learn` keeps for next time.
+//! The source of the healthy service time: `--baseline`, and what `--learn` saves for the next run.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,10 +1,10 @@
 //! Hostile captures, archives, folders and outputs against every command that reads and every
 //! target of `convert`.
 //!
-//! Every sample of every format is harmed in each way in turn, by a seed, and given to commands
-//! with bounds of time and memory. A run fails if the program is ended by a signal, panics, ends
-//! with a status that is none of its own, takes too long or too much, prints what a terminal would
-//! obey, shows what no input named, or touches what it was not told to.
+//! Every sample of every format is damaged in each way in turn, by a seed, and given to commands
+//! with limits of time and memory. A run fails if the program is ended by a signal, panics, exits
+//! with an undocumented status, exceeds the limits, prints control sequences, shows data of a file
+//! that was not named, or changes one that it may not.
 
 #[path = "attack/folders.rs"]
 mod folders;

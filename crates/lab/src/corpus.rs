@@ -1,8 +1,8 @@
 //! Judges a folder of foreign files: what is recognised in each, what is lost, which verdicts, how
 //! long it took.
 //!
-//! Nothing is fetched and nothing is known of the files. Whoever has a folder of fixtures or of
-//! documents sees what iowhy makes of it: fixtures of healthy disks should accuse nobody, documents
+//! Nothing is fetched and nothing is known about the files. A folder of fixtures or documents shows
+//! what iowhy reports on it: fixtures of healthy disks should lead to no accusation, documents
 //! should not be recognised.
 
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
-//! Disks that exist only as arithmetic: arrival times in, completion times out.
+//! Disks as arithmetic: arrival times in, completion times out.
 //!
 //! A [`Disk`] is a mechanism (platter, flash, network volume), its faults and a seed. It has no
-//! clock and does no I/O: the same requests at the same times always give the same answers, in a
-//! unit test as behind a real block device (`sickdisk`). Times are nanoseconds of whatever
-//! clock the caller uses.
+//! clock and does no I/O: the same requests at the same times always give the same completion
+//! times, in a unit test as behind a real block device (`rig disk`). Times are nanoseconds of
+//! whatever clock the caller uses.
 //!
 //! **Must never know:** a clock, a file, a thread, a detector.
 

@@ -1,5 +1,5 @@
-//! How time and memory grow with listings, devices, files and names: the program on inputs of one
-//! shape and several sizes, and the exponent that fits.
+//! How time and memory grow with listings, devices, files and names: inputs of one kind in several
+//! sizes, and the fitted exponent.
 
 use std::fmt::Write as _;
 use std::fs;

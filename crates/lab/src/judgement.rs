@@ -1,5 +1,5 @@
-//! Quality of the verdicts, in one page: blame on the worlds of another author, captures as they
-//! were met, and how often what is reported at 0.6 or more is right.
+//! Quality of the verdicts, in one page: blame on the worlds of another author, captures at first
+//! meeting, and how often answers at 0.6 or more are right.
 
 use std::fmt::Write;
 

@@ -1,11 +1,11 @@
 //! Fits the weights of clauses to known truths: one small regularised fit per verdict, in folds by
 //! collection (docs/METHOD.md, 11 Confidence).
 //!
-//! A rule adds the weights of its clauses to the log odds as if each were evidence of its own. Here
-//! each clause gets a factor on its stated weight and each verdict a shift of its prior, by
+//! A rule adds the weights of its clauses to the log odds as if each were independent evidence.
+//! Here each clause gets a factor on its stated weight and each verdict a shift of its prior, by
 //! logistic regression with a normal prior around "as stated" (factor 1, shift 0), fitted by
 //! Newton's method. A fold leaves out a whole collection, or all worlds of an author; what is
-//! fitted to the rest is tried on it. A factor below 0 would mean that the clause speaks for the
+//! fitted to the rest is tested on it. A factor below 0 would mean that the clause supports the
 //! opposite.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,9 +1,9 @@
-//! Scenarios with a known fault: disks, loads, what a tracer would have seen of them, and the
+//! Scenarios with a known fault: disks, loads, what a tracer would have recorded of them, and the
 //! truth.
 //!
 //! A recipe turns chance into a [`Plan`]: disks, faults, load, and the expected verdict.
-//! [`Scenario::of`] lets the plan happen. The recipes were written from the taxonomy alone, by
-//! someone who had not read the detectors.
+//! [`Scenario::of`] plays the plan. The recipes were written from the taxonomy alone, by an author
+//! who had not read the detectors.
 //!
 //! **Must never know:** a detector, a measure, a threshold of theirs.
 

@@ -1,10 +1,11 @@
 //! A load on a disk model, without a device and without waiting: what a per-I/O tracer would have
-//! seen of it.
+//! recorded.
 //!
-//! A closed load keeps `depth` requests in flight and sends the next one `think` after an answer;
-//! an open one sends at its own rate, whatever the disk does; one in batches sends so many at once,
-//! so often. A load is written `read:128K,random,depth=4,count=500,think=50us`, `write:4K,rate=200`
-//! or `batch=20/500ms:write:4K,random`.
+//! A closed load keeps `depth` requests in flight and sends the next one `think` after a
+//! completion; an open one sends at its own rate, whatever the disk does; one in batches sends that
+//! many at once at that interval. A load is written
+//! `read:128K,random,depth=4,count=500,think=50us`, `write:4K,rate=200` or
+//! `batch=20/500ms:write:4K,random`.
 //!
 //! **Must never know:** a clock, a file, a detector.
 

@@ -1,5 +1,5 @@
 //! Captures that earlier versions judged wrongly, two hundred variations of each kind, and how
-//! often the first answer is right; and a score of blame over scenarios of another author.
+//! often the first answer is right; and a score of blame on scenarios of another author.
 //!
 //! `lab weak` prints the table kept in `docs/results/weak.md`, `lab weak --blame` that of
 //! `docs/results/blame.md`. A test runs a short form of both.

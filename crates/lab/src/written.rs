@@ -1,11 +1,11 @@
 //! Written scenarios: a disk, its fault, a load, and the expected verdict, as data
 //! (`scenarios/cases.txt`).
 //!
-//! One corpus for all who need disks of known fault: the tests of detectors and the score let a
-//! scenario happen here, in virtual time ([`WrittenScenario::capture`]); the rig lets the same one
-//! happen on a real block device, where it is watched. Beside it lie captures of real machines
-//! (`published/cases.txt`) in the same layout. The recipes of [`scenarios`](crate::scenarios) draw
-//! what is written here by chance.
+//! One corpus for all tests that need disks with a known fault: the tests of detectors and the
+//! score play a scenario here, in virtual time ([`WrittenScenario::capture`]); the rig plays the
+//! same one on a real block device, where it is watched. Captures of real machines
+//! (`published/cases.txt`) have the same layout. The recipes of [`scenarios`](crate::scenarios)
+//! generate such scenarios at random.
 //!
 //! **Must never know:** a detector, a measure, a threshold of theirs.
 

@@ -1,4 +1,4 @@
-//! Reads many entries of a table in one system call instead of thousands a second.
+//! Reads many entries of a table in one system call instead of thousands per second.
 
 #![allow(unsafe_code)]
 

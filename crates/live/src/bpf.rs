@@ -1,4 +1,4 @@
-//! The tracer in the kernel: loading it, its tables, and the ring its records come through.
+//! The tracer in the kernel: loading it, its tables, and the ring buffer of its records.
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 

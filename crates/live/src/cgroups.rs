@@ -1,6 +1,6 @@
-//! Control groups by the numbers the kernel knows them by.
+//! Control groups by their numbers in the kernel.
 //!
-//! A bio carries the group that is charged, and that group's number is the inode of its folder in
+//! A bio contains the group that is charged, and that group's number is the inode of its folder in
 //! the hierarchy of the block controller: `blkio` of version 1, else the unified one.
 
 use std::collections::HashMap;

@@ -1,10 +1,10 @@
-//! Restricts a process once it has what it needs: few files, no program, no socket.
+//! Restricts a process once it has what it needs: few files, no programs, no sockets.
 //!
 //! A system call filter (seccomp) lists the calls of each role ([`calls`]), Landlock
 //! (Documentation/userspace-api/landlock.rst) restricts files, ports and the targets of signals,
-//! `no_new_privs` keeps started programs from gaining privileges. All of it is permanent and holds
-//! for this thread and those that it starts. If the kernel lacks a part, iowhy runs without it, and
-//! `iowhy doctor` reports that.
+//! `no_new_privs` keeps started programs from gaining privileges. All of it is permanent and
+//! applies to this thread and those that it starts. If the kernel lacks a part, iowhy runs without
+//! it, and `iowhy doctor` reports that.
 
 mod calls;
 mod filter;

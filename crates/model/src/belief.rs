@@ -1,4 +1,4 @@
-//! How sure a finding is, and the ledger of every step that made it so (docs/METHOD.md, 11
+//! The confidence of a finding, and the ledger of every step that led to it (docs/METHOD.md, 11
 //! Confidence).
 
 use std::borrow::Cow;

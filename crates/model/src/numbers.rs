@@ -1,6 +1,6 @@
-//! How numbers are written, everywhere: three digits that count, and a unit.
+//! How numbers are written, everywhere: three significant digits, and a unit.
 //!
-//! Sentences, tables, pictures and messages take their numbers from here; JSON has them raw. The
+//! Sentences, tables, pictures and messages format their numbers here; JSON has them raw. The
 //! columns of other tools (iostat, biosnoop) are written as those tools write them. For a terminal
 //! without UTF-8 the output layer, not the formatter, writes `us` for `µs`.
 //!

@@ -1,4 +1,4 @@
-//! What a request asks for: its operation and its flags.
+//! The operation of a request and its flags.
 
 /// The operation of a request, as the block layer counts them (`/proc/diskstats` has a group of
 /// fields for each of the first four).

@@ -1,4 +1,4 @@
-//! Where readers and collectors emit what they find.
+//! Where readers and collectors emit records.
 
 use crate::{
     DeviceId, Distribution, Event, Fact, Interval, Loss, Medium, Name, Note, Op, Source, Unread,

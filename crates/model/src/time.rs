@@ -1,4 +1,4 @@
-//! Points and lengths on a listing's own time axis, in nanoseconds.
+//! Points and durations on a listing's own time axis, in nanoseconds.
 
 use std::num::NonZeroI64;
 use std::ops::{Add, Sub};

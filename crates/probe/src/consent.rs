@@ -1,9 +1,9 @@
-//! What a probe may touch: reads by default, writes only where nothing could be harmed.
+//! What a probe may touch: reads by default, writes only where no data can be lost.
 //!
-//! A target is examined first and nothing is changed by that; what would be written is reported in
-//! words; only then it is opened. Writes go to a new file without a name, which is gone whatever
-//! happens to the process, or to a block device on which every check finds nothing, whose
-//! serial number the user typed, and which holds zeros wherever it is written to.
+//! A target is examined first, which changes nothing; the planned writes are described; only then
+//! it is opened. Writes go to a new unnamed file, which disappears whatever happens to the process,
+//! or to a block device that passes every check, whose serial number the user typed, and that
+//! contains zeros wherever it is written to.
 
 mod device;
 mod new_file;

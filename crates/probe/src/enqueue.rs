@@ -1,7 +1,7 @@
-//! Writes that were enqueued one behind another: when each went in, and when it was done.
+//! Writes that were enqueued one after another: when each was enqueued, and when it completed.
 //!
-//! The picture is that of a mail to the kernel list (M. Sustrik, July 2008): one place per write
-//! across, time down, a cross where a write was enqueued, a circle where its completion was seen.
+//! The picture is that of a mail to the kernel list (M. Sustrik, July 2008): one column per write,
+//! time down, a cross where a write was enqueued, a circle where its completion was seen.
 
 use std::fmt::Write;
 

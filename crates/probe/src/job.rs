@@ -1,4 +1,4 @@
-//! What one run of the engine does: operation, size, places, load, and when it ends.
+//! What one run of the engine does: operation, size, offsets, load, and when it ends.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! What a probe has measured so far, kept where it outlives a process that is killed.
+//! What a probe has measured so far, kept where it survives a killed process.
 //!
 //! A file in memory (`XDG_RUNTIME_DIR`, else /dev/shm, else the directory for temporary files),
-//! locked as long as its probe runs and removed when it ends. A file that nobody holds locked
-//! belonged to a probe that was killed: the next probe reports it and takes it away.
+//! locked as long as its probe runs and removed when it ends. A file without a lock belonged to a
+//! probe that was killed: the next probe reports and removes it.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,4 +1,4 @@
-//! What a probe found: sentences that answer, tables with units, text as another tool prints it.
+//! The result of a probe: sentences, tables with units, text in the form of another tool.
 
 use iowhy_model::{Unit, numbers};
 

@@ -1,4 +1,4 @@
-//! Whether a control group, and not the device, held a run to its rate.
+//! Whether a control group, and not the device, limited the rate of a run.
 
 use iowhy_model::Op;
 

@@ -1,4 +1,4 @@
-//! Latencies that stand on whole revolutions of a platter.
+//! Latencies that are whole revolutions of a platter.
 
 /// Latencies that are whole revolutions of a disk of this speed.
 #[derive(Clone, PartialEq, Debug)]

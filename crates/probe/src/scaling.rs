@@ -1,4 +1,4 @@
-//! What throughput does as more I/Os are kept in flight: knee, ceiling, and what holds it.
+//! Throughput against the number in flight: knee, ceiling, and what limits it.
 
 /// One step of a ramp.
 #[derive(Clone, Copy, PartialEq, Debug)]

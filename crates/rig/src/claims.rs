@@ -1,8 +1,8 @@
 //! Compares injected delays with the block layer's tracepoints: the delays match, and every request
 //! is accounted for.
 //!
-//! The disk's own log, not the nominal delay, is what the tracer is compared with: the log says
-//! when a request came and when it was answered.
+//! The tracer is compared with the disk's own log, not with the nominal delay: the log contains the
+//! arrival and the response of each request.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

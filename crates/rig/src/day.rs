@@ -1,12 +1,12 @@
-//! A day in an hour: healthy and faulty disks in turns before the flight recorder, and what it
-//! knows of them afterwards.
+//! A day in an hour: healthy and faulty disks in turn, watched by the flight recorder, and what it
+//! reports afterwards.
 //!
 //! Twenty incidents at known times, each a [`WrittenScenario`] with a fault, and a healthy disk
 //! under a load before each of them, one disk at a time. The recorder watches the whole machine.
-//! Found is an incident of the disk's while the fault was there, or the moment after; a healthy
-//! disk is accused if an incident blames it, its path or a limit. It is reported with the first
-//! line of the recorder's output that names the disk. What `iowhy why --at` answers from the single
-//! requests is compared with the expected verdict.
+//! A fault counts as found if the disk has an incident during it or just after; a healthy disk is
+//! accused if an incident blames it, its path or a limit. The time of notification is that of the
+//! first line of the recorder's output that names the disk. The verdict of `iowhy why --at` on the
+//! single requests is compared with the expected verdict.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;

@@ -1,8 +1,8 @@
-//! What iowhy does, shown on disks of known fault within one minute.
+//! What iowhy does, shown on disks with a known fault within one minute.
 //!
 //! A faulty disk is made, a load runs on it, and it is watched for 20 s by iostat, by biolatency
-//! and by iowhy, all at once. Then each shows what it saw, and the truth comes last. A
-//! demonstration that is interrupted or killed leaves nothing behind.
+//! and by iowhy, all at once. Then each shows its output, and the truth comes last. A demonstration
+//! that is interrupted or killed cleans up.
 
 mod dusty;
 mod shelf;

@@ -1,4 +1,4 @@
-//! What good and bad look like: each fault as a picture, the words of the verdict, the command.
+//! Healthy and faulty disks: each fault as a picture, the text of the verdict, the command.
 //!
 //! The disks are those of the written scenarios (`iowhy_lab::written`), the time is virtual: a load
 //! is played against the model, what a tracer would have seen is written as a capture, and `iowhy`

@@ -1,5 +1,5 @@
-//! Whether this host has CPUs to spare: a disk of ours keeps its times only where it gets one when
-//! it is due.
+//! Whether this host has idle CPUs: a simulated disk keeps its times only if it gets a CPU when a
+//! response is due.
 
 use std::fs;
 

@@ -1,9 +1,9 @@
 //! The tracer and the judge on other kernels: Debian's, in a small machine of virtual time.
 //!
 //! A kernel package is fetched and unpacked, never installed; an initramfs is made of its modules,
-//! busybox and our own programs; qemu boots it in software. Inside, `rig guest` asks the doctor,
-//! contains the tracer against /proc/diskstats, and has faulty and healthy disks judged, and quick
-//! ones below a delay that is not theirs.
+//! busybox and the programs of this workspace; qemu boots it in software. Inside, `rig guest` runs
+//! the doctor, compares the tracer with /proc/diskstats, and has disks judged: faulty ones, healthy
+//! ones, and fast ones below a delay in another layer.
 
 mod archive;
 mod guest;

@@ -1,9 +1,10 @@
-//! The scenarios: live disks of known fault, each judged three ways and compared with its own log.
+//! The scenarios: live disks with a known fault, each judged three ways and compared with its own
+//! log.
 //!
 //! A [`WrittenScenario`] is a fault, a load and the expected verdict. A run makes its disks,
 //! lets the load run, and has them judged at the same time by `iowhy why`, by `iowhy snoop | iowhy
-//! why`, and from a capture that `iowhy snoop --json` wrote. The table shows what was found, how
-//! sure, and how far the numbers it rests on are from what the disk did.
+//! why`, and from a capture that `iowhy snoop --json` wrote. The table shows the verdict, its
+//! confidence, and how far its numbers are from what the disk did.
 
 mod outcome;
 mod resume;

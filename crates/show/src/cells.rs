@@ -1,4 +1,4 @@
-//! The cells of heat maps as numbers: each stretch of time of the source, over common rows.
+//! The cells of heat maps as numbers: each interval of the source, over common rows.
 
 use iowhy_model::{Edges, Histogram, Nanos, Report, Stage, Time, series};
 

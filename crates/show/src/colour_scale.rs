@@ -1,4 +1,4 @@
-//! From a value to a place between the first colour and the last, and back.
+//! From a value to a position between the first and the last colour, and back.
 
 use crate::view::Growth;
 use crate::{Palette, Style};

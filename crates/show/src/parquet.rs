@@ -1,10 +1,9 @@
-//! Parquet, written by ourselves: typed columns, one row group after another, in flat memory.
+//! Parquet, without a library: typed columns, one row group after another, in flat memory.
 //!
 //! Only what is needed of <https://parquet.apache.org/docs/file-format/>: flat optional columns,
-//! one page each per row group, texts by dictionary, whole numbers as differences, and what the
-//! values of each column lie between, so that a reader skips row groups. Pages are packed by zstd
-//! where that is asked for; the encodings leave little for it.
-//! `docs/decisions/0009-parquet-without-its-crate.md` says why.
+//! one page each per row group, texts by dictionary, whole numbers as differences, and the bounds
+//! of each column, so that a reader skips row groups. Pages are compressed with zstd on request;
+//! the encodings leave little for it. Reasons: `docs/decisions/0009-parquet-without-its-crate.md`.
 
 mod encoding;
 mod rows;

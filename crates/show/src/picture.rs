@@ -1,4 +1,4 @@
-//! A series laid out over columns of canvas: rates and waits per row, gaps kept.
+//! A series arranged in columns of the canvas: rates and waits per row, gaps kept.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Rows against time as a number, in the colours of the intensity map: hosts or disks of a fleet.
+//! Rows against time as a figure, in the colours of the intensity map: hosts or disks of a fleet.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! The latency rows of a picture: edges that the counts of its sources move to without error.
+//! The latency rows of a picture: edges to which the counts of its sources can be moved without
+//! error.
 
 use std::collections::HashMap;
 

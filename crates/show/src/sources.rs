@@ -1,4 +1,4 @@
-//! The inputs of a report: source, level of detail, and what was lost, skipped or left over.
+//! The inputs of a report: source, level of detail, and what was lost, skipped or ignored.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

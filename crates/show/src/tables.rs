@@ -1,5 +1,5 @@
-//! The tables of a fleet: what one capture or one stretch of a store becomes as rows that any
-//! engine reads. `docs/FLEET.md` describes them for users; [`SCHEMA`] is what that page says.
+//! The tables of a fleet: one capture, or an interval of a store, as rows that any engine reads.
+//! `docs/FLEET.md` describes them for users, as [`SCHEMA`] defines them.
 //!
 //! Rows are gathered in runs of a bounded length, sorted and written as whole row groups, so that
 //! memory does not depend on how long the input is. The caller, which opens files, chooses the file

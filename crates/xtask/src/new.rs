@@ -2,8 +2,8 @@
 //! hand.
 //!
 //! A member is its file and its entry in its list; a verdict has a line in the list of verdicts
-//! besides. A test makes one of each in a copy of the tree, counts the files that changed, and has
-//! the compiler look at them.
+//! besides. A test creates one of each in a copy of the tree, counts the files that changed, and
+//! compiles them.
 
 use std::io;
 use std::path::Path;

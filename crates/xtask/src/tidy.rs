@@ -1,6 +1,6 @@
-//! The laws of the tree as tests: arrows between crates, lists, headings, names, leaks.
+//! The rules of the tree as tests: arrows between crates, lists, headings, names, leaks.
 //!
-//! Each rule walks the [`Tree`] and returns complaints: where, what is wrong, what to do. A rule
+//! Each rule walks the [`Tree`] and returns violations: where, what is wrong, what to do. A rule
 //! about something that does not exist yet returns none.
 
 mod arrows;

@@ -1,4 +1,4 @@
-//! Hostile archives and folders, and hostile places for what is written.
+//! Hostile archives and folders, and hostile output paths.
 
 use std::fs;
 use std::io;

@@ -1,7 +1,7 @@
 //! Code that already runs inside a confined process: it reads a file that was not named, changes
-//! the mode of one, opens a socket, makes a ring, and types into the terminal. Its part is played
+//! the mode of one, opens a socket, creates a ring, and types into the terminal. It is simulated
 //! from outside (ptrace(2)): a program that waits in a system call makes another one in its place.
-//! Of the calls of each role `crates/live/src/confine/walk.rs` tries all.
+//! `crates/live/src/confine/walk.rs` tries all calls of each role.
 
 use std::ffi::OsStr;
 use std::io;

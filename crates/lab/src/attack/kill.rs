@@ -1,6 +1,5 @@
-//! What records and probes, ended and stopped at random moments, on a loop device of its own: what
-//! was written can be read, what was traced and what was lost is what was done, and nothing stays
-//! behind.
+//! What records and probes, ended and stopped at random moments, on their own loop device: what was
+//! written can be read, traced and lost I/Os add up to those sent, and nothing is left behind.
 
 use std::io;
 use std::path::{Path, PathBuf};

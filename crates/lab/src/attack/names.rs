@@ -1,8 +1,8 @@
-//! Names that users choose, in the kernel's log: each message that a reader knows, written where a
-//! name stands.
+//! Names that users choose, in the kernel's log: each message that a reader knows, written in the
+//! place of a name.
 //!
-//! A message in a name is nobody's log event: none of the facts that state one may come of it. As a
-//! control the message itself, in the same form of the log, is stated.
+//! A message in a name is not a log event: it must not become a fact. As a control, the message
+//! itself in the same form of the log must become one.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Packed captures of many frames, damaged and cut frames, and bombs made of many members: all of
-//! it is read, or it is reported that it was not.
+//! Packed captures of many frames, damaged and cut frames, and bombs of many members: all of it is
+//! read, or the rest is reported.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};

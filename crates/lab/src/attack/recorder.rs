@@ -1,5 +1,5 @@
 //! The flight recorder killed at random moments, with wall clocks that are wrong or set, and with
-//! connections that linger: what it recorded stays and can be read, and whoever asks is answered.
+//! slow connections: what it recorded is kept and readable, and other clients are served.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! A recorder's store in which others put things: links, pipes, foreign files, damaged blocks,
+//! A recorder's store with foreign contents: links, pipes, foreign files, damaged blocks,
 //! invalid verdicts.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Ways to harm a capture, each by a seed.
+//! Ways to damage a capture, each by a seed.
 
 use iowhy_model::Random;
 

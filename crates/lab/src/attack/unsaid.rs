@@ -1,7 +1,6 @@
 //! Makes every number of every sample invalid in turn: a lost record must be reported.
 //!
-//! Digits of a name (`sda1`, `pread64`) are not a number: another name may make another record of
-//! it.
+//! Digits of a name (`sda1`, `pread64`) are not a number: another name may give another record.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
-//! What a disk can suffer from, as it is written on the command line.
+//! Faults of a disk, as written on the command line.
 //!
 //! `retry=0.35`, `retry=0.9@1G+64M`, `slow=3`, `stall=2s/300ms`, `eio=4M+8K/7s`,
-//! `recovery=0.01/7s`, `ticks=0.3/4ms`, `wake=5s/900ms`, `thermal=20s/8s/4`. A place is
+//! `recovery=0.01/7s`, `ticks=0.3/4ms`, `wake=5s/900ms`, `thermal=20s/8s/4`. A range is
 //! `@START+LENGTH`; without one the whole disk is meant.
 
 mod parse;

@@ -1,4 +1,4 @@
-//! A disk that does nothing now and then: its own time stands still.
+//! A disk that does nothing now and then: its own time stops.
 
 /// Freezes that come at even intervals: of every `every` nanoseconds the last `length` are lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,4 +1,4 @@
-//! A volume across a network: two limits (operations, bytes), a way there and back, and credits.
+//! A volume across a network: two limits (operations, bytes), a round trip, and credits.
 //!
 //! Each limit is a bucket of tokens, kept as the time at which the next request may pass (the
 //! "virtual scheduling" form of ITU-T I.371's cell rate algorithm): integers only, no drift.

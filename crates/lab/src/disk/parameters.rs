@@ -1,4 +1,4 @@
-//! A disk as it is written on the command line: `rotational:rpm=5400,cache=8M`.
+//! A disk, as written on the command line: `rotational:rpm=5400,cache=8M`.
 
 use super::network::{Network, Volume};
 use super::rotational::{Platter, Rotational};

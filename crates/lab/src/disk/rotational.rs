@@ -1,8 +1,8 @@
-//! A disk with platters: arm, turning, drive cache.
+//! A disk with platters: arm, rotation, drive cache.
 //!
-//! The head's angle is a function of the time alone, so that a request's wait is decided by when
-//! it comes and nothing else. All of it is integer nanoseconds: a rounding at the edge of a
-//! sector would cost a whole revolution. First come, first served.
+//! The head's angle is a function of the time alone, so that a request's wait depends only on its
+//! arrival time. All of it is integer nanoseconds: rounding at the edge of a sector would cost a
+//! whole revolution. First come, first served.
 //!
 //! Not modelled: reordering of queued commands, zones of different density, skew (a track
 //! follows the other without a gap), and the arm's work for a cached write.

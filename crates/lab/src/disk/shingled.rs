@@ -1,11 +1,11 @@
 //! A disk whose tracks overlap: a band can only be written from its beginning to its end.
 //!
-//! Writes that go on where their band was written last go straight there. All others go, one
-//! behind the other, to a stretch at the disk's end that is kept for them; each band they belong to
-//! must be cleaned later, read whole and written whole. That is done in pauses, and when the
-//! stretch is full: then a write waits for it (Aghayev and Desnoyers, Skylight, FAST 2015).
+//! Writes that continue where their band was written last go there directly. All others go, one
+//! after the other, to a reserved area at the disk's end; each of their bands must be cleaned
+//! later, read whole and written whole. That is done in pauses, and when the area is full: then a
+//! write waits for it (Aghayev and Desnoyers, Skylight, FAST 2015).
 //!
-//! Not modelled: that reads of bytes kept at the end go there.
+//! Not modelled: reads of data in the reserved area go there.
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,11 @@
-//! Flash: many dies at once, a small write buffer, fast cells that fill up, and cleaning once the
-//! fresh blocks are used up.
+//! Flash: many parallel dies, a small write buffer, fast cells that fill up, and garbage collection
+//! once the fresh blocks are used up.
 //!
-//! An address belongs to one die. A write is answered from the buffer and programmed later; when a
-//! die has no fresh blocks left, every block it fills costs the cleaning of another one, and
-//! reads of that die wait behind it: two modes, only under writes (Yan et al., Tiny-Tail Flash,
-//! FAST 2017). Where there are fast cells (one bit each), writes go
-//! there first; when these are full, each write takes the slow way until a pause has emptied them:
-//! the cliff (Yoo and Shin, HotStorage 2020).
+//! An address belongs to one die. A write completes from the buffer and is programmed later; when a
+//! die has no fresh blocks left, every block it fills costs the cleaning of another one, and reads
+//! of that die wait for it: two modes, only during writes (Yan et al., Tiny-Tail Flash, FAST 2017).
+//! If there are fast cells (one bit each), writes go there first; when these are full, each write
+//! is slow until a pause has emptied them: the cliff (Yoo and Shin, HotStorage 2020).
 
 use iowhy_model::Op;
 

@@ -1,5 +1,5 @@
-//! What stands beside a trace: the kernel's log, health records, mounts, control groups, pressure,
-//! settings. A quiet machine says something too.
+//! Evidence beside a trace: the kernel's log, health records, mounts, control groups, pressure,
+//! settings. A quiet machine has some, too.
 
 use std::fmt::Write;
 

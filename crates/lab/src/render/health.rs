@@ -1,5 +1,5 @@
 //! Health records: `smartctl -j -x` of each disk at the beginning and at the end, or now and then
-//! where the temperature moves, and `nvme smart-log -o json`.
+//! if the temperature changes, and `nvme smart-log -o json`.
 
 use serde_json::{Value, json};
 

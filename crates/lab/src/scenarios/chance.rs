@@ -1,4 +1,4 @@
-//! Chance with the laws that a scenario needs.
+//! Random numbers with the distributions that a scenario needs.
 
 use iowhy_model::Random;
 

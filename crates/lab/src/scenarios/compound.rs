@@ -1,4 +1,4 @@
-//! A second fault that comes to a first.
+//! A second fault in addition to a first.
 
 use iowhy_model::Op;
 

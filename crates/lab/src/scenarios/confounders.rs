@@ -1,4 +1,4 @@
-//! Scenarios that look like an fault and are none, and scenarios with two at once.
+//! Scenarios that look like a fault without having one, and scenarios with two at once.
 
 use iowhy_model::Op;
 

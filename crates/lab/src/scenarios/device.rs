@@ -1,4 +1,4 @@
-//! Scenarios whose disk is faulty: slow, reading again, or standing still.
+//! Scenarios whose disk is faulty: slow, rereading, or stalled.
 
 use iowhy_model::Op;
 

@@ -1,8 +1,7 @@
 //! Effects on requests beyond the disk models: faults of links, caches, sectors and power states,
 //! which the models of [`crate::disk`] do not know.
 //!
-//! Each is a small machine with a state of its own. A [`DiskWithEffects`] is a disk and what it
-//! has.
+//! Each is a small state machine. A [`DiskWithEffects`] is a disk with its effects.
 
 mod heat;
 mod surface;

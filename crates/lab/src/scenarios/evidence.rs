@@ -1,7 +1,7 @@
 //! What a scenario leaves behind beside its requests: log lines, health records, settings.
 //!
-//! A recipe reports what differs from a quiet, well-kept machine; how each tool prints it is the
-//! renderer's work. Disks are named by their place.
+//! A recipe reports what differs from a quiet, well-kept machine; the renderer prints it as each
+//! tool does. Disks are named by their index.
 
 /// A trace of what was the case.
 #[derive(Clone, PartialEq, Debug)]

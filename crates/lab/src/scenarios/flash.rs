@@ -1,4 +1,4 @@
-//! Scenarios whose disk waits by a clock of its own, sleeps, gets hot, or has a cache that ends.
+//! Scenarios whose disk is delayed by a timer, sleeps, gets hot, or fills its cache.
 
 use iowhy_model::Op;
 

@@ -1,4 +1,4 @@
-//! Scenarios in which nothing is wrong, and scenarios of which nothing can be reported.
+//! Scenarios in which nothing is wrong, and scenarios without enough evidence.
 
 use iowhy_model::Op;
 

@@ -1,5 +1,5 @@
-//! What stands between a program and its disk: a group's limit, the requests there are, a
-//! scheduler, the disk's own queue; and what became of each request.
+//! The layers between a program and its disk: a group's limit, the number of requests, a scheduler,
+//! the disk's own queue; and the result of each request.
 
 use iowhy_model::Op;
 

@@ -1,4 +1,4 @@
-//! Streams of requests: sender, operation, place and time.
+//! Streams of requests: sender, operation, offset and time.
 
 use iowhy_model::{Flags, Op};
 

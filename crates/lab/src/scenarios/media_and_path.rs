@@ -1,5 +1,5 @@
-//! Scenarios whose disk cannot read a place, gives up after a limit, or has lost its way to the
-//! host.
+//! Scenarios whose disk cannot read an area, gives up after a time limit, or has a faulty path to
+//! the host.
 
 use super::parts::{lookups, nvme, platter, platter_rate, sata_ssd, scan, visitors};
 use super::peers::even_shelf;

@@ -1,4 +1,4 @@
-//! Near misses: scenarios that look like an fault of the longer list and have another, or none.
+//! Near misses: scenarios that look like a fault of the longer list and have another one, or none.
 
 use iowhy_model::Op;
 

@@ -1,4 +1,4 @@
-//! Disks and streams that recipes are made of.
+//! Building blocks of recipes: disks and streams.
 
 use iowhy_model::{Flags, Medium, Op};
 

@@ -1,4 +1,4 @@
-//! Scenarios whose report is wrong, or says less than it seems to.
+//! Scenarios whose report is wrong or misleading.
 
 use super::parts::{lookups, nvme, platter, sata_ssd, scan, volume};
 use super::{Chance, Plan, Quirk, Recipe, Setup, Truth, at_a, recipe};

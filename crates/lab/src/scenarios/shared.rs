@@ -1,4 +1,4 @@
-//! Scenarios in which what several disks share is slow.
+//! Scenarios in which a component shared by several disks is slow.
 
 use super::parts::{platter_rate, visitors};
 use super::peers::even_shelf;

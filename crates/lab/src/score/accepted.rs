@@ -1,7 +1,7 @@
-//! What else is a right answer where the input cannot carry the expected verdict.
+//! Other right answers if the input cannot support the expected verdict.
 //!
-//! From the reach of each verdict in the taxonomy: averages hide retries, a histogram knows neither
-//! queue nor size. An answer that admits this, or names the same trouble more coarsely, is right.
+//! From the reach of each verdict in the taxonomy: averages hide retries, a histogram has neither
+//! queue nor size. An answer that admits this, or names the same problem less precisely, is right.
 
 use iowhy_model::Level;
 

@@ -1,4 +1,5 @@
-//! Fits the judge's confidences to what was right: an isotonic curve per verdict and level.
+//! Fits the judge's confidences to the share of right answers: an isotonic curve per verdict and
+//! level.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

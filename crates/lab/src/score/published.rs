@@ -1,9 +1,8 @@
 //! Published captures with known causes, judged beside the simulated ones.
 //!
-//! What was published and what is expected stand as data in `published/cases.txt`, the listings
-//! beside it: numbers of the sources, in the layout of the tool they came from. [`pasted`] takes
-//! the collections as they were written instead, each fenced block as a file of its own, as people
-//! paste it.
+//! Causes and expected answers are data in `published/cases.txt`, the listings beside it: numbers
+//! of the sources, in the layout of their tool. [`pasted`] reads the original collections instead,
+//! each fenced block as a separate file, as people paste it.
 
 use std::fmt::Write;
 use std::fs;

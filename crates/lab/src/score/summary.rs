@@ -1,4 +1,4 @@
-//! Counts of right and wrong, and the measures made of them.
+//! Counts of right and wrong, and the scores computed from them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The tables of a score, as they are printed and kept in docs/results/accuracy.md.
+//! The tables of a score, as printed and kept in docs/results/accuracy.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! Written scenarios, judged: each happens in virtual time with several seeds, and the first
-//! finding is compared with what is expected.
+//! Written scenarios, judged: each is played in virtual time with several seeds, and the first
+//! finding is compared with the expected one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,6 +1,6 @@
 //! What does it blame? Healthy, load or device, over scenarios that the judge was not tuned on:
-//! another simulator, other ranges, mixed loads, writeback, scrubs in the background, caches, cloud
-//! jitter. To show nothing counts as a miss.
+//! another simulator, other ranges, mixed loads, write-back, background scrubs, caches, cloud
+//! jitter. No answer counts as a miss.
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
-//! Faults as their users feel them: of a part of the requests, of a part of the time, of some
-//! places of the disk, of any size from a twofold on. What is felt is time: in each of them the
-//! fault takes at least as long as all the rest.
+//! Faults of realistic size: on a part of the requests, a part of the time, or some areas of the
+//! disk, by a factor of two or more. In each of them the fault takes at least as long as everything
+//! else.
 
 use iowhy_model::Medium;
 

@@ -1,6 +1,6 @@
-//! Requests that wait for their revolution: a small queueing simulator, written apart from the
-//! disks of [`crate::disk`], so that the judge also meets scenarios whose author had other habits.
-//! Times in ms.
+//! Requests that wait for their revolution: a small queueing simulator, written independently of
+//! the disks of [`crate::disk`], so that the judge also sees scenarios of another author. Times in
+//! ms.
 
 use crate::scenarios::Chance;
 

@@ -1,4 +1,4 @@
-//! A scenario in virtual time: its loads against its disks, as a tracer would have seen it.
+//! A scenario in virtual time: its loads against its disks, as a tracer would have recorded it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -24,8 +24,8 @@
 //! The tracer reads the clock itself. The times that the kernel stores in a request, used by other
 //! tools and /proc/diskstats, come since Linux 6.9 from a clock that is read once per batch. `hist`
 //! and `watch` take them with `--clock kernel`: one probe at the completion, at a quarter of the
-//! cost, without process, queue depth and B2Q; without issue (only Q2C) where neither wbt, kyber,
-//! io.cost nor io.latency has the kernel keep its time.
+//! cost, without process, queue depth and B2Q; without issue (only Q2C) unless wbt, kyber, io.cost
+//! or io.latency makes the kernel keep its time.
 //!
 //! ## Needs
 //! Linux 5.8 or later with BTF (`/sys/kernel/btf/vmlinux`), and root or `CAP_BPF` with

@@ -3,7 +3,7 @@
 //! ## Watches
 //! `/sys/fs/fuse/connections/*/waiting`: the requests of each FUSE file system that its server has
 //! not answered. A busy server has some at every moment, so their number alone shows nothing. If
-//! there are any when the watch begins, every task is looked at once: its call, the mount of its
+//! there are any when the watch begins, every task is examined once: its call, the mount of its
 //! file, and how often it has slept. As long as that count does not change, the task is still in
 //! the same wait.
 //!
@@ -12,12 +12,12 @@
 //! own mounts and programs.
 //!
 //! ## Costs
-//! One small file per FUSE mount at the start. Where requests wait then: two to five small files
-//! per task, once, and one per waiting task and sample. No file of the mount is touched, so a
-//! server that hangs does not hang iowhy.
+//! One small file per FUSE mount at the start. If requests wait then: two to five small files per
+//! task, once, and one per waiting task and sample. No file of the mount is touched, so a server
+//! that hangs does not hang iowhy.
 //!
 //! ## Not in this output
-//! Programs that began to wait after the watch began: iowhy has given up the right to look at them,
+//! Programs that began to wait after the watch began: iowhy has dropped the right to inspect them,
 //! so watch again, or use `iowhy syscalls --by mount`. Page faults of mapped files. Locks, which
 //! wait by design.
 

@@ -1,4 +1,4 @@
-//! A message of a log: when it was printed, what it says, and the sector it names.
+//! A message of a log: its time, its text, and the sector in it.
 
 use super::command::{CommandKind, command};
 

@@ -1,4 +1,4 @@
-//! Writing to a new file: one without a name, written in full first, gone whatever happens.
+//! Writing to a new file: an unnamed one, filled first, which disappears whatever happens.
 
 use std::fs::{File, OpenOptions};
 use std::io;

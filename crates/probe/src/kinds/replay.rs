@@ -5,11 +5,11 @@
 //! whatever the target does (open loop), or with `--speed 2` in half the time. With `--closed` each
 //! process waits for its own I/Os: the next starts as long after the completion that preceded it as
 //! in the capture. The capture is anything iowhy reads that has individual I/Os (biosnoop,
-//! blkparse, blktrace, a saved recording); of several devices, `--device` names one. Places are
+//! blkparse, blktrace, a saved recording); of several devices, `--device` names one. Offsets are
 //! taken modulo the size of the target and aligned to its logical block, lengths rounded up to it.
 //! At most 256 are in flight (or `--depth`; with `--closed` as many as in the capture), and `--for`
-//! and `--count` end it early. `-o FILE` saves the I/Os, which `iowhy compare CAPTURE FILE` puts
-//! beside the captured ones.
+//! and `--count` end it early. `-o FILE` saves the I/Os, which `iowhy compare CAPTURE FILE`
+//! compares with the captured ones.
 //!
 //! ## Writes
 //! Nothing, unless `--overwrite` is given: then the writes of the capture are replayed, too, with
@@ -25,8 +25,8 @@
 //! `latency` has the latencies from issue to completion, captured and replayed. `timing` shows how
 //! late I/Os were issued: if many are, the target or the CPUs could not keep up, and the load was
 //! not that of the capture. `left_out` counts what was not replayed and why, `mapped` what was
-//! moved or rounded to fit. A capture of the block layer has no reads that the page cache answered;
-//! a target whose own cache is warm answers faster than the captured disk.
+//! moved or rounded to fit. A capture of the block layer has no reads that the page cache served; a
+//! target whose own cache is warm is faster than the captured disk.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The disk of the story that all began with: it turns at 7200 rpm, and dust makes it read many
-//! sectors twice.
+//! The dusty disk of the first capture: it spins at 7200 rpm, and dust makes it read many sectors
+//! twice.
 
 use std::io::{self, IsTerminal};
 use std::process::Stdio;

@@ -1,7 +1,8 @@
-//! The serving process: mounts the file in its own mount namespace and answers until told to end.
+//! The serving process: mounts the file in its own mount namespace and serves it until it receives
+//! `end`.
 //!
 //! It reads on its standard input, line by line, which loop device uses it. If that input ends
-//! without `end`, the supervisor is dead, and this process cleans up.
+//! without `end`, the supervisor has died, and this process cleans up.
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};

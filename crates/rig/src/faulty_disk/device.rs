@@ -1,4 +1,4 @@
-//! The supervising side: starts the serving process, makes the loop device, clears both away.
+//! The supervising side: starts the serving process, creates the loop device, removes both.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};

@@ -1,8 +1,8 @@
-//! A load on a real block device, past the page cache, from threads of this process.
+//! A load on a real block device, bypassing the page cache, from threads of this process.
 //!
 //! It is written as the loads of [`simulate`](iowhy_lab::simulate) are, `read:128K`,
-//! `read:4K,random,depth=4,think=5ms` or `batch=20/500ms:write:4K,random`, which sends so many at
-//! once, so often. Threads carry a name of their own, so a tracer shows who asked.
+//! `read:4K,random,depth=4,think=5ms` or `batch=20/500ms:write:4K,random`, which sends that many at
+//! once at that interval. Threads have their own name, so a tracer shows the sender.
 
 use std::fs::File;
 use std::io;

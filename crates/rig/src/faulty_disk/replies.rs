@@ -1,4 +1,4 @@
-//! Answers that wait until they are due, and the thread that gives them.
+//! Responses that wait until they are due, and the thread that sends them.
 
 use std::collections::BinaryHeap;
 use std::num::NonZeroU64;

@@ -1,4 +1,4 @@
-//! The page: what hangs in it, in which order, and what to look at.
+//! The page: its pictures, their order, and what to look for.
 
 use iowhy_lab::written::WrittenScenario;
 

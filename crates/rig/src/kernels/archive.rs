@@ -1,4 +1,4 @@
-//! Debian's kernels, by a package configuration of our own: the system's stays as it is.
+//! Debian's kernels, by a separate package configuration: the system's is not changed.
 //!
 //! Packages are unpacked into a cache, never installed.
 

@@ -1,7 +1,7 @@
 //! What runs inside the small machine: the doctor, the count, the timeouts, the verdicts.
 //!
-//! Each case prints lines of JSON on the serial port; `right` shows whether it came out as it
-//! should.
+//! Each case prints lines of JSON on the serial port; `right` shows whether the result is the
+//! expected one.
 
 mod count;
 mod device_mapper;

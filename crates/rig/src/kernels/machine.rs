@@ -1,7 +1,7 @@
-//! The small machine: one processor in software, whose time is the count of its instructions.
+//! The small machine: one CPU in software, whose time is the count of its instructions.
 //!
-//! Time leaps over every idle wait, so that 20 s of a slow disk take a second, and nothing that
-//! else happens on this machine can be seen from within.
+//! Time skips idle waits, so that 20 s of a slow disk take a second, and other load on this machine
+//! has no effect inside.
 
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

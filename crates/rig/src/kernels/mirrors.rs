@@ -1,5 +1,5 @@
-//! Where packages come from: the mirrors this machine already uses, for every release it has a key
-//! of.
+//! Where packages come from: the mirrors this machine already uses, for every release with a known
+//! key.
 
 use std::fs;
 use std::io;

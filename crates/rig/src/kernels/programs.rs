@@ -1,4 +1,4 @@
-//! The programs of this machine, and ours, built to run without any library.
+//! The programs of this machine and of this workspace, built to run without libraries.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
-//! A terminal's screen as an SVG picture: a program runs in tmux, and tmux tells each cell's
-//! colours.
+//! A terminal's screen as an SVG picture: a program runs in tmux, which prints each cell's colours.
 
 use std::fmt::Write as _;
 use std::io;

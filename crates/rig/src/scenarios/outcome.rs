@@ -1,4 +1,4 @@
-//! What was reported of a run, and whether it is true.
+//! What was reported about a run, and whether it is true.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The scenarios as tables of Markdown.
+//! The scenarios as Markdown tables.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Lines of coloured text, and how a colour degrades on poorer canvas.
+//! Lines of coloured text, and their fallback on terminals with fewer colours.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! A canvas of a given width: lines go down one after another, words wrap.
+//! A canvas of a given width: lines are appended, words wrap.
 
 use std::io::{self, Write};
 

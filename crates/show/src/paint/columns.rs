@@ -1,4 +1,4 @@
-//! Columns of text that line up; one of them may wrap, others are left out where room is short.
+//! Columns of text that line up; one of them may wrap, others are left out if space is short.
 
 use unicode_width::UnicodeWidthStr;
 

@@ -1,4 +1,4 @@
-//! Paints a number as PNG, two pixels for each of the number's, lettered in Roboto Mono.
+//! Paints a figure as PNG, two pixels for each of the figure's, with text in Roboto Mono.
 
 use std::io::{self, Write};
 

@@ -1,5 +1,4 @@
-//! Paints a number as SVG 1.1: rectangles and text, no script, no style sheet, nothing from
-//! outside.
+//! Paints a figure as SVG 1.1: rectangles and text, no script, no style sheet, nothing external.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Parquet's encodings of levels, dictionary places and whole numbers.
+//! Parquet's encodings of levels, dictionary indexes and whole numbers.
 
 use super::thrift::{varint, zigzag};
 

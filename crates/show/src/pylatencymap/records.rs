@@ -1,4 +1,4 @@
-//! PyLatencyMap's records: cumulative counts by powers of two, out of any report.
+//! PyLatencyMap's records: cumulative counts by powers of two, from any report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};

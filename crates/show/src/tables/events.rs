@@ -1,5 +1,5 @@
-//! Single I/Os as rows: every field of the model's list, lengths of the stages instead of points in
-//! time.
+//! Single I/Os as rows: every field of the model's list, durations of the stages instead of points
+//! in time.
 
 use std::io;
 

@@ -1,7 +1,7 @@
-//! Which test programs there are: cargo builds them and shows where they lie.
+//! Which test programs there are: cargo builds them and prints their paths.
 //!
 //! A crate links its tests into one program, [`ALL`], with a module for each file. Here each module
-//! is a program again, with a place, a time and a process of its own.
+//! is a program again, with its own folder, time and process.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

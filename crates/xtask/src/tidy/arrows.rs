@@ -1,4 +1,4 @@
-//! Arrows between crates, from the manifests; and what the core binary must not drag in.
+//! Arrows between crates, from the manifests; and what the core binary must not depend on.
 
 use std::collections::BTreeSet;
 

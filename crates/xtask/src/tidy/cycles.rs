@@ -1,6 +1,6 @@
-//! The modules of a crate know each other in one direction: a part may use what the module above it
-//! has for its parts, and nothing else leads back. In `diagnose` not even that is allowed, and its
-//! folders have an order, too.
+//! The modules of a crate use each other in one direction: a part may use what the module above it
+//! offers to its parts, and nothing else leads back. In `diagnose` not even that is allowed, and
+//! its folders have an order, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Goldens hold nothing that changes with a day, a release or a machine.
+//! Goldens contain nothing that changes with a day, a release or a machine.
 
 use super::{Complaint, Tree};
 

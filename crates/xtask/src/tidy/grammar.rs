@@ -1,4 +1,4 @@
-//! In `diagnose` texts are taken apart where their grammar is known, and nowhere else: a detector
+//! In `diagnose` text is parsed where its grammar is known, and nowhere else: a detector
 //! uses functions for names, models and messages, and never parses them.
 
 use syn::visit::{self, Visit};

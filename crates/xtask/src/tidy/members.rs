@@ -1,4 +1,4 @@
-//! Members of one list do not know each other, and no measure knows a detector.
+//! Members of one list do not use each other, and no measure uses a detector.
 
 use super::{Complaint, Source, Tree};
 

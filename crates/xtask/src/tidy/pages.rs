@@ -1,4 +1,4 @@
-//! The pages: few that a person reads, tables that commands write, and no figure that goes stale.
+//! The pages: few pages, tables written by commands, and no numbers that go stale.
 
 use super::{Complaint, Tree};
 

@@ -1,4 +1,4 @@
-//! No code reads a sentence: what one part states, another takes as data.
+//! No code parses prose: parts exchange data, not sentences.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Pure crates touch nothing: no clock, file, environment, network, thread or process.
+//! Pure crates use no environment: no clock, file, environment, network, thread or process.
 
 use super::{Complaint, Tree};
 

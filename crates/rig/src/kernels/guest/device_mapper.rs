@@ -1,4 +1,4 @@
-//! Devices of the device mapper, made and taken away without its tools.
+//! Devices of the device mapper, created and removed without its tools.
 
 use std::fs::File;
 use std::io;

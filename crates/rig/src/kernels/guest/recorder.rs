@@ -1,5 +1,5 @@
 //! The flight recorder on a machine whose wall clock can be set, and whose users name their control
-//! groups: what only a machine of one's own allows.
+//! groups: tests that need a separate machine.
 
 use std::fs;
 use std::io;

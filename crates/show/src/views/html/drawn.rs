@@ -1,4 +1,4 @@
-//! What the page's script draws, as JSON: the cells of the maps, and the slowest I/Os.
+//! The data that the page's script draws, as JSON: the cells of the maps, and the slowest I/Os.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Text of captures as text of a page: no markup, no control characters, no marks of direction.
+//! Text of captures as text of a page: no markup, no control characters, no direction marks.
 
 use crate::paint::clean;
 

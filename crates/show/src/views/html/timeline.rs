@@ -1,5 +1,5 @@
 //! The incidents of a flight recorder over time: a bar for each, a row for each device, on the
-//! clock of the window that was asked for; below it the list, with all of it as text.
+//! clock of the requested window; below it the list, with everything as text.
 
 use std::io::{self, Write};
 

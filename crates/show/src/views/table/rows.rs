@@ -1,4 +1,4 @@
-//! The rows of the table, from intervals, and from events where there are none.
+//! The rows of the table, from intervals, or from events if there are none.
 
 use std::collections::{HashMap, HashSet};
 
