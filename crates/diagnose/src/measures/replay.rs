@@ -299,7 +299,7 @@ impl<'a> Load<'a> {
         let window_ns = (FOLLOWS_GAP * self.gap_ns).min(FOLLOWS_S0 * s0_ns);
         let (closed, window_ns) = self.closed(window_ns);
         let latencies = self.run(&services, servers, window_ns);
-        // No request waits for more than all that were ever in flight before it.
+        // No request waits for more than the requests in flight before it.
         let longest_ns = services.iter().copied().fold(0.0, f64::max);
         let bound_ns = (self.deepest as f64 / servers as f64).ceil() * longest_ns;
         let healthy_mean_ns = spread::mean(&latencies)?.min(bound_ns.max(s0_ns));
