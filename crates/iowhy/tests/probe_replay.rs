@@ -149,7 +149,7 @@ fn writes_need_leave_and_a_place_of_their_own() {
     let folder = Folder::new("leave");
     let (capture, (target, bytes)) = (capture(&folder, 30), target(&folder));
     let (status, _, reported) = run(&["replay", &capture, &target, "--overwrite"]);
-    assert!(status == Some(2) && reported.contains("it exists already"), "{reported}");
+    assert!(status == Some(2) && reported.contains("it already exists"), "{reported}");
     let place = folder.file("place");
     std::fs::create_dir(&place).unwrap();
     let (status, stdout, reported) = run(&[

@@ -153,7 +153,7 @@ fn writes_are_replayed_with_leave_to_a_file_of_its_own() {
     assert_eq!(purpose, Purpose::Write { span: 2 << 20, bytes: announced, dsync: false });
     // A file that exists is never written to.
     let refused = examine(&folder.0.join("target"), purpose, &Terms::default()).unwrap_err();
-    assert!(refused.to_string().contains("it exists already"), "{refused}");
+    assert!(refused.to_string().contains("it already exists"), "{refused}");
     let (outcome, recording) = replay(&folder, &wanted);
     let done = done(&recording);
     let written: u64 = done.iter().filter(|io| io.1 == Op::Write).map(|io| u64::from(io.3)).sum();

@@ -644,7 +644,7 @@ mod tests {
             ),
             (
                 "[[log]]\nname = \"etcd-log\"\n[[log.says]]\nline = \"xy {took:ms}\"\noperation = \"read\"\nlike = \"xy 5\"",
-                "line 1: format `etcd-log` exists already",
+                "line 1: format `etcd-log` already exists",
             ),
             (
                 "[[table]]\nname = \"t\"\nsubject = \"D\"\nlike = \"D r\\nsda 5\"\n[table.columns]\nr = \"speed\"",

@@ -23,7 +23,7 @@ use crate::describe::report::*;
 use crate::text::numbers::in_thousands;
 
 pub const FORMAT: Format =
-    Format::labels("arcstat: hits and misses of the ZFS cache (ARC)", Level::E, &LABELS);
+    Format::labels("hits and misses of the ZFS cache (ARC)", Level::E, &LABELS);
 
 const READS: &str = "reads";
 const MISSES: &str = "misses";

@@ -22,7 +22,7 @@ use iowhy_model::typed::{BytesPerSecond, Durable, PageCache};
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("bench.sh: three copies of zeros to a file by dd", Level::A, &LABELS);
+    Format::labels("three copies of zeros to a file by dd", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     unnamed: "file",

@@ -22,7 +22,7 @@
 use crate::describe::report::*;
 
 pub const FORMAT: Format = Format::labels(
-    "biotop: block I/O of processes and disks, mean latency (bcc)",
+    "block I/O of processes and disks, mean latency (bcc)",
     Level::A,
     &LABELS,
 );

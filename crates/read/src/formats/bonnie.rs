@@ -29,7 +29,7 @@ use crate::describe::table::KIB;
 use crate::text::numbers::time_ns;
 
 pub const FORMAT: Format = Format::labels(
-    "bonnie++: blocks written and read per second, and the longest wait",
+    "blocks written and read per second, and the longest wait",
     Level::B,
     &LABELS,
 );

@@ -22,7 +22,7 @@ use crate::describe::report::*;
 use crate::fixed;
 
 pub const FORMAT: Format =
-    Format::labels("btt: minimum, mean and maximum of each stage of a blktrace", Level::B, &LABELS);
+    Format::labels("minimum, mean and maximum of each stage of a blktrace", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {
     near: 2,

@@ -30,7 +30,7 @@ use crate::describe::report::*;
 use crate::drive::health::{leading, nvme_fact, nvme_value};
 
 pub const FORMAT: Format =
-    Format::labels("CrystalDiskInfo: drive health as Windows users print it", Level::E, &LABELS);
+    Format::labels("drive health as Windows users print it", Level::E, &LABELS);
 
 /// Lists of controllers, and dumps of bytes.
 const IGNORED: &str = "aside";

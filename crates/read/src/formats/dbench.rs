@@ -24,7 +24,7 @@ use iowhy_model::typed::BytesPerSecond;
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("dbench: operations on files, mean and maximum latency", Level::B, &LABELS);
+    Format::labels("operations on files, mean and maximum latency", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {
     unnamed: "dbench",

@@ -35,7 +35,7 @@ use crate::program::*;
 use crate::text::repair::has_odd;
 
 pub const FORMAT: Format = Format::program::<Dd>(
-    "dd: bytes copied, seconds, rate",
+    "bytes copied, seconds, rate",
     Level::A,
     &["if=", "of=", "+", "B/", "ytes/", "yte/", "octets/", "o/", "Б/"],
     sniff,

@@ -22,7 +22,7 @@ use iowhy_model::typed::PageCache;
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("gobonniego: throughput of files, run after run", Level::A, &LABELS);
+    Format::labels("throughput of files, run after run", Level::A, &LABELS);
 
 /// Bytes of a sequential and of a random request (bench.go, Blocksize and diskBlockSize).
 const BLOCK: f64 = 65_536.0;

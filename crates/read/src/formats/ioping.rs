@@ -41,7 +41,7 @@ use crate::text::numbers::unit_ns;
 use crate::text::repair::has_odd;
 
 pub const FORMAT: Format = Format::program::<Ioping>(
-    "ioping: latency of single requests, text and JSON",
+    "latency of single requests, text and JSON",
     Level::B,
     &[": request=", " ioping statistics ---", " requests completed in ", "[{", "^numbers"],
     sniff,

@@ -25,7 +25,7 @@ use crate::counters::stated::rates;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<Iozone>(
-    "iozone: throughput of records, sequential and random",
+    "throughput of records, sequential and random",
     Level::A,
     &["reclen", DIRECT],
     |lines| {

@@ -24,7 +24,7 @@ use crate::describe::report::*;
 use crate::describe::table::KIB;
 
 pub const FORMAT: Format =
-    Format::labels("kbench: IOPS, bandwidth and latency of a Kubernetes volume", Level::A, &LABELS);
+    Format::labels("IOPS, bandwidth and latency of a Kubernetes volume", Level::A, &LABELS);
 
 // What the two lines below a heading are.
 const IOPS: &str = "many at once";

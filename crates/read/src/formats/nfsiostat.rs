@@ -27,7 +27,7 @@ use crate::counters::stated::rates;
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("nfsiostat: rates of NFS mounts, and server latency", Level::A, &LABELS);
+    Format::labels("rates of NFS mounts, and server latency", Level::A, &LABELS);
 
 const NS_PER_MS: f64 = 1e6;
 const KB: f64 = 1024.0;

@@ -25,7 +25,7 @@ use crate::describe::report::*;
 use crate::trace::syscalls::{file_of, file_op};
 
 pub const FORMAT: Format =
-    Format::labels("perf trace: time and number of system calls for I/O", Level::C, &LABELS);
+    Format::labels("time and number of system calls for I/O", Level::C, &LABELS);
 
 static LABELS: Labels = Labels {
     unnamed: "system calls",

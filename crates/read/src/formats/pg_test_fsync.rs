@@ -24,7 +24,7 @@
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("pg_test_fsync: durable writes per second, by method", Level::A, &LABELS);
+    Format::labels("durable writes per second, by method", Level::A, &LABELS);
 
 /// The part whose rows are not of one write of 8 kB.
 const OTHER: &str = "other";

@@ -23,7 +23,7 @@ use crate::counters::stated::rates;
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("pgbench: transactions per second and their latency", Level::A, &LABELS);
+    Format::labels("transactions per second and their latency", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     unnamed: "pgbench",

@@ -31,7 +31,7 @@ use crate::program::*;
 use crate::text::exposition::{MetricLine, announced};
 
 pub const FORMAT: Format = Format::program::<Prometheus>(
-    "Prometheus: histograms of disk latency and syncs in /metrics",
+    "histograms of disk latency and syncs in /metrics",
     Level::B,
     &["histogram", "_bucket"],
     sniff,

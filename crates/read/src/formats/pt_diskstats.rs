@@ -28,7 +28,7 @@ use crate::describe::table::{
 };
 
 pub const FORMAT: Format =
-    Format::table("pt-diskstats: latency and concurrency of block devices", Level::A, &TABLE);
+    Format::table("latency and concurrency of block devices", Level::A, &TABLE);
 
 static TABLE: Table = Table {
     heading: &["rd_s", "rd_mb_s", "rd_rt", "wr_s", "wr_rt"],

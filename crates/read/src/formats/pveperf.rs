@@ -25,7 +25,7 @@ use crate::describe::report::*;
 use crate::describe::table::MIB;
 
 pub const FORMAT: Format =
-    Format::labels("pveperf: reads, seeks and fsyncs of a Proxmox host", Level::A, &LABELS);
+    Format::labels("reads, seeks and fsyncs of a Proxmox host", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     unnamed: "pveperf",

@@ -26,7 +26,7 @@ use crate::counters::stated::rates;
 use crate::describe::report::*;
 
 pub const FORMAT: Format = Format::labels(
-    "rados bench: objects written or read by a Ceph cluster per second",
+    "objects written or read by a Ceph cluster per second",
     Level::A,
     &LABELS,
 );

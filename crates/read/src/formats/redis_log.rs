@@ -26,7 +26,7 @@ use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 
 pub const FORMAT: Format =
-    Format::log("Redis' log: slow syncs of the append-only file", Level::E, &LOG);
+    Format::log("slow syncs of the append-only file", Level::E, &LOG);
 
 /// The server waits so long before it shows it (`flushAppendOnlyFile` of aof.c).
 const WAITED: Nanos = Nanos::whole_ms(2_000);

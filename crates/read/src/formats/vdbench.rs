@@ -28,7 +28,7 @@ use crate::describe::report::*;
 use crate::listing::another_run;
 
 pub const FORMAT: Format =
-    Format::labels("vdbench: rates, latencies and queue of a run", Level::A, &LABELS);
+    Format::labels("rates, latencies and queue of a run", Level::A, &LABELS);
 
 const MIB: f64 = 1_048_576.0;
 const NS_PER_MS: f64 = 1e6;

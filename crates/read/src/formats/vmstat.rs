@@ -32,7 +32,7 @@ use iowhy_model::typed::{BytesPerSecond, Share};
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("vmstat: run queue, swapping, blocks, CPU shares", Level::E, &LABELS);
+    Format::labels("run queue, swapping, blocks, CPU shares", Level::E, &LABELS);
 
 /// What a column counts.
 type Unit = fn(f64) -> FactValue;

@@ -24,7 +24,7 @@
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("YABS: fio's mixed reads and writes of four block sizes", Level::A, &LABELS);
+    Format::labels("fio's mixed reads and writes of four block sizes", Level::A, &LABELS);
 
 /// Requests that the script keeps in flight, and how long each block size takes.
 const IN_FLIGHT: f64 = 128.0;

@@ -35,7 +35,7 @@ use crate::text::numbers::time_ns;
 use crate::text::words::is_for_people;
 
 pub const FORMAT: Format = Format::program::<ZpoolIostat>(
-    "zpool iostat: rates, waits and histograms of ZFS pools and disks",
+    "rates, waits and histograms of ZFS pools and disks",
     Level::A,
     &["zpool", "capacity", "alloc", "avail", "total_wait", "sync_read", "^row"],
     sniff,
