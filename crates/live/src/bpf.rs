@@ -90,7 +90,7 @@ pub fn bytes_of_a_row(stages: u32) -> usize {
 }
 
 impl Settings {
-    /// Stages with histograms of their own.
+    /// Stages with separate histograms.
     pub fn stages(&self) -> u32 {
         if self.before { STAGES_WITH_BEFORE } else { STAGES }
     }

@@ -13,7 +13,7 @@ use iowhy_model::{Name, Sink};
 
 /// The mounts of this process.
 const MOUNTS: &str = "/proc/self/mountinfo";
-/// New groups are looked for at most this often.
+/// New groups are searched for at most this often.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Maximum depth of nested groups; systemd with containers needs six.
 const DEPTH: usize = 32;

@@ -46,7 +46,7 @@ pub struct Needs {
     pub ports: Vec<u16>,
 }
 
-/// What of it the kernel enforces.
+/// The parts that the kernel enforces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Confinement {
     /// Whether files are restricted: by all rules, by some, by none.
@@ -167,7 +167,7 @@ impl Needs {
     }
 }
 
-/// Kernel files that a watcher reads, beside those requested.
+/// Kernel files that a watcher reads, besides those requested.
 fn watching(needs: &Needs) -> Needs {
     let mut needs = needs.clone();
     let read = ["/proc", "/sys"].into_iter().chain(TIME_OF_DAY);

@@ -80,7 +80,7 @@ pub fn several(number: u64, one: &str) -> String {
     format!("{} {one}{plural}", count(number))
 }
 
-/// What stands where nothing was measured.
+/// The text for an unmeasured value.
 pub const NONE: &str = "-";
 
 /// Three significant digits, without zeros at the end.

@@ -56,7 +56,7 @@ impl Op {
 pub struct Flags(u8);
 
 impl Flags {
-    /// Somebody waits for it (`S`).
+    /// A task waits for it (`S`).
     pub const SYNC: Flags = Flags(1);
     /// File system metadata (`M`).
     pub const META: Flags = Flags(2);

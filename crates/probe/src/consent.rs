@@ -50,7 +50,7 @@ pub struct Terms {
     pub buffered: bool,
 }
 
-/// A target that was examined and found harmless; opening it is the next step.
+/// A target that was examined and found safe; opening it is the next step.
 #[derive(Debug)]
 pub struct Permit {
     path: PathBuf,
@@ -109,7 +109,7 @@ pub fn examine(path: &Path, purpose: Purpose, terms: &Terms) -> Result<Permit, E
             permit(&path, Access::NewFile)
         }
         Err(cause) => {
-            // A name that is not taken yet stands for the directory it would be in.
+            // A name that does not exist represents the directory it would be in.
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             let parent = parent.unwrap_or(Path::new(".")).canonicalize();
             let dangling = path.symlink_metadata().is_ok();

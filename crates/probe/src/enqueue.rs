@@ -31,7 +31,8 @@ pub struct Phases {
     pub overtaken: usize,
 }
 
-/// Completions further apart than this are of two bursts: half a revolution of the fastest disk.
+/// Completions with a longer gap than this are in two bursts: half a revolution of the fastest
+/// disk.
 const PAUSE_NS: u64 = 2_000_000;
 /// Completions on either side that make a pace.
 const TELLING: usize = 4;
@@ -44,7 +45,7 @@ const ROWS: usize = 24;
 const SHOWN: usize = 4;
 
 impl Phases {
-    /// Whether what was left in the queue came at a faster pace than before.
+    /// Whether the I/Os left in the queue completed at a higher rate than before.
     pub fn speeds_up(&self) -> bool {
         let pace_ms = self.rest_ms / self.after.saturating_sub(1).max(1) as f64;
         pace_ms * QUICKER < 1e3 / self.during.1

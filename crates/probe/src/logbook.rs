@@ -77,7 +77,7 @@ fn read(path: &Path) -> io::Result<String> {
     if !found.is_file() || found.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::from(io::ErrorKind::PermissionDenied));
     }
-    // Whoever is alive holds the lock.
+    // A running probe has the lock.
     flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     let mut text = vec![0; found.len().min(MOST_BYTES) as usize];
     file.read_exact_at(&mut text, 0)?;

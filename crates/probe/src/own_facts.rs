@@ -31,7 +31,7 @@ pub struct Own {
     pub late: Latencies,
     /// How the kernel was asked: `io_uring` or `calls`.
     pub way: &'static str,
-    /// The longest run that a control group's limit held.
+    /// The longest run limited by a control group.
     pub held: Option<LimitedRun>,
 }
 

@@ -37,7 +37,7 @@ pub struct Session<'a> {
     ended: Option<String>,
 }
 
-/// How often the sensors are asked: it costs the drive a command (`drivers/nvme/host/hwmon.c`).
+/// How often the sensors are read: it costs the drive a command (`drivers/nvme/host/hwmon.c`).
 const SENSED: Duration = Duration::from_secs(5);
 
 impl<'a> Session<'a> {

@@ -28,9 +28,9 @@ const BYTES: u64 = 16 << 30;
 /// Between two turns: an incident holds 30 s from before its first alarm and 10 s after its last
 /// one.
 const QUIET: Duration = Duration::from_secs(42);
-/// An incident may begin so long after the fault was there, seconds: it must be judged first.
+/// An incident may begin this long after the fault, seconds: it must be judged first.
 const LATE: f64 = 12.0;
-/// So many of twenty must be found.
+/// Minimum number found of twenty.
 const BAR: usize = 19;
 
 /// The healthy disk of a turn, and the faulty one after it.
@@ -60,10 +60,10 @@ const TURNS: [(&str, &str); 20] = [
 /// How long it takes.
 #[derive(Args, Debug)]
 pub struct Day {
-    /// Minutes of the whole: a healthy and a faulty stretch, twenty times
+    /// Minutes of the whole: a healthy and a faulty interval, twenty times
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(40..))]
     minutes: u64,
-    /// Only the first so many turns
+    /// Only the first N turns
     #[arg(long, default_value_t = TURNS.len())]
     turns: usize,
     /// Seed of everything that is chance
@@ -88,7 +88,7 @@ struct Stretch {
     until: f64,
 }
 
-/// What is known of it afterwards.
+/// What is reported about it afterwards.
 struct Outcome {
     stretch: Stretch,
     /// Verdicts of incidents that name the disk at that time.
@@ -243,7 +243,7 @@ fn now_s() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 
-/// What the store answers to `words`.
+/// What the store returns for `words`.
 fn asked(words: &[&str], store: &Path) -> io::Result<Value> {
     let mut command = Command::new(iowhy()?);
     let output = command.args(words).args(["--json", "--store"]).arg(store).output()?;

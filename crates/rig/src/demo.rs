@@ -149,7 +149,7 @@ fn say(text: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{text}")
 }
 
-/// A line that parts what follows from what was.
+/// A separator line.
 fn heading(text: &str) -> io::Result<()> {
     let width = match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 20 => usize::from(size.ws_col).min(WIDTH),

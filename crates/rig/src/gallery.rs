@@ -62,7 +62,7 @@ impl Gallery {
         folder: &Path,
     ) -> io::Result<String> {
         let name = picture.scenario.replace('/', "-");
-        // The name of the capture stands in the words of the verdict.
+        // The verdict contains the name of the capture.
         let own = std::env::temp_dir().join(format!("iowhy-gallery-{}", std::process::id()));
         fs::create_dir_all(&own)?;
         let capture_name = format!("{name}.json");

@@ -7,7 +7,7 @@ use std::fs;
 const BUSY: f64 = 0.5;
 
 /// Why times cannot be tested now, if they cannot: tasks wait for a CPU (`/proc/pressure/cpu`,
-/// Documentation/accounting/psi.rst). A kernel that does not say so is taken at its word.
+/// Documentation/accounting/psi.rst). A kernel that does not report it is trusted.
 pub fn busy() -> Option<String> {
     let pressure = fs::read_to_string("/proc/pressure/cpu").ok()?;
     let share = some_avg10(&pressure)?;

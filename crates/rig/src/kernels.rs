@@ -64,8 +64,8 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Boots the newest kernel of each pattern, prints what came of it, and fails if not all of it
-    /// was right. Kernels that cannot be had are skipped, and said so.
+    /// Boots the newest kernel of each pattern, prints the results, and fails if any is wrong.
+    /// Unavailable kernels are skipped, with a message.
     ///
     /// # Errors
     /// If not one kernel could be booted.
@@ -178,7 +178,8 @@ fn machines(cases: Cases<'_>) -> usize {
     }
 }
 
-/// What came of each kernel, in their order, several at once; what could not be booted is reported.
+/// The result of each kernel, in their order, several at once; kernels that could not be booted are
+/// reported.
 fn each(
     packages: &[(&str, PathBuf)],
     at_once: usize,

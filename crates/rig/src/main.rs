@@ -18,7 +18,7 @@ use iowhy_rig::pictures::Pictures;
 use iowhy_rig::scenarios::Scenarios;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// Disks of known fault behind real block devices, and what is tried on them.
+/// Disks with a known fault behind real block devices, and tests on them.
 #[derive(Parser)]
 #[command(name = "rig")]
 struct Cli {
@@ -28,10 +28,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Holds the tracer against disks of known delay, and prints the table
+    /// Compares the tracer with disks with a known delay, and prints the table
     Claims(Claims),
-    /// Healthy and faulty disks in turns before the flight recorder, and what it reports of them
-    /// afterwards
+    /// Runs the flight recorder on healthy and faulty disks in turn, and prints what it reports
     Day(Day),
     /// Shows what iowhy does, on disks of known fault, within one minute
     Demo(Demo),
@@ -93,7 +92,7 @@ impl OneDisk {
         if let Some(missing) = missing() {
             return Err(io::Error::other(format!("a faulty disk needs {missing}")));
         }
-        // A log that nobody named is memory that ends with this process.
+        // A log without a name is memory that ends with this process.
         let log = File::from(memfd_create("truth", MemfdFlags::CLOEXEC)?);
         let unnamed = format!("/proc/{}/fd/{}", std::process::id(), log.as_raw_fd());
         let spec = self.disk.spec(self.disk.truth.clone().unwrap_or_else(|| unnamed.into()));

@@ -90,8 +90,8 @@ impl Scenarios {
         Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// Runs a scenario, and anew if it went wrong while the host kept the disk itself off the
-    /// processor: the log shows it, and such a disk is not the one that the scenario is about.
+    /// Runs a scenario, and repeats it if it failed while the host kept the disk off the CPU: the
+    /// log shows it, and such a disk is not the one that the scenario is about.
     fn undisturbed(&self, scenario: &'static WrittenScenario, seed: u64) -> io::Result<Outcome> {
         for _ in 0..AGAIN {
             let outcome = run(scenario, seed, self.keep.as_deref())?;
@@ -116,7 +116,7 @@ impl Scenarios {
     }
 }
 
-/// What a scenario adds to the seed: its own, whatever scenarios stand before it.
+/// What a scenario adds to the seed: its own, whichever scenarios precede it.
 fn of_name(name: &str) -> u64 {
     name.bytes().fold(0, |sum, byte| (sum * 31 + u64::from(byte)) % 100_000)
 }

@@ -35,7 +35,7 @@ impl<W: Write> ParquetFile<W> {
     /// Begins a file.
     ///
     /// # Errors
-    /// What the output says.
+    /// If the output fails.
     pub fn new(mut out: W, codec: Codec) -> io::Result<ParquetFile<W>> {
         out.write_all(MAGIC)?;
         Ok(ParquetFile { out, codec, at: MAGIC.len() as u64, rows: 0, groups: Vec::new() })
@@ -44,7 +44,7 @@ impl<W: Write> ParquetFile<W> {
     /// Writes the rows that the columns hold, and empties them.
     ///
     /// # Errors
-    /// What the output says.
+    /// If the output fails.
     pub fn row_group(&mut self, columns: &mut [Column]) -> io::Result<()> {
         let rows = columns.first().map_or(0, Column::rows);
         if rows == 0 {
@@ -68,10 +68,10 @@ impl<W: Write> ParquetFile<W> {
         Ok(())
     }
 
-    /// Ends the file with what is reported of it.
+    /// Ends the file with its metadata.
     ///
     /// # Errors
-    /// What the output says.
+    /// If the output fails.
     pub fn finish(mut self, columns: &[Column], reported: &[(&str, String)]) -> io::Result<W> {
         let mut root = Struct::default();
         root.text(4, "iowhy");

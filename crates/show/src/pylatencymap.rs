@@ -85,7 +85,7 @@ impl PylatencymapRun {
     /// The text before the first frame.
     ///
     /// # Errors
-    /// What the writer says.
+    /// If the writer fails.
     pub fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{TITLE}{ABOUT}")
     }
@@ -93,7 +93,7 @@ impl PylatencymapRun {
     /// Takes a record and draws a frame.
     ///
     /// # Errors
-    /// What the writer says.
+    /// If the writer fails.
     pub fn record(&mut self, record: CumulativeRecord, out: &mut dyn Write) -> io::Result<()> {
         let (low, high) = self.options.range(&record);
         let columns = self.options.records + 1;
@@ -115,7 +115,7 @@ impl PylatencymapRun {
     /// The text after the last frame.
     ///
     /// # Errors
-    /// What the writer says.
+    /// If the writer fails.
     pub fn end(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(END.as_bytes())
     }

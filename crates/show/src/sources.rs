@@ -87,7 +87,7 @@ fn table(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
     Ok(())
 }
 
-/// From this width on the level stands in the table.
+/// From this width on the level is in the table.
 const ROOMY: usize = 60;
 
 /// The lines of the input that a listing took, if it has lines.
@@ -149,7 +149,7 @@ fn unread(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
     Ok(())
 }
 
-/// The same behind an empty line, for the foot of a view that draws histograms; and how many of
+/// The same after an empty line, for the end of a view that draws histograms; and how many of
 /// them the filter left out.
 pub fn foot(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
     let silent = |listing: &iowhy_model::Listing| {

@@ -124,11 +124,11 @@ impl<'a> TableSink<'a> {
         }
     }
 
-    /// All records are there: writes the rows that wait, and hands out what is left to judge and to
-    /// state.
+    /// All records are there: writes the remaining rows, and returns the records left to judge and
+    /// report.
     ///
     /// # Errors
-    /// What the output said first.
+    /// The first error of the output.
     pub fn settle(mut self) -> io::Result<(Recording, Statements<'a>)> {
         self.draw_clocks();
         self.drain();
@@ -149,7 +149,7 @@ impl<'a> TableSink<'a> {
         Ok((recording, Statements { files, ios, unwritten, kept: Vec::new() }))
     }
 
-    /// Where a time of the open listing lies, if that is known.
+    /// The position of a time of the open listing, if known.
     fn zero(&self, listing: usize) -> Option<i64> {
         self.clocks.get(listing).and_then(|clock| clock.zero)
     }
@@ -223,7 +223,7 @@ impl<'a> TableSink<'a> {
         self.flush_cells(false);
     }
 
-    /// Takes over what the listings say of their clocks; without that, they began when the user
+    /// Uses what the listings report about their clocks; without that, they began when the user
     /// says.
     fn draw_clocks(&mut self) {
         let known = Clock::of_each(self.inner.known());
@@ -395,10 +395,10 @@ impl Statements<'_> {
         self.files.about.first_ns.is_some()
     }
 
-    /// Writes what was stated, and ends all files.
+    /// Writes the facts, and ends all files.
     ///
     /// # Errors
-    /// What the output says.
+    /// If the output fails.
     pub fn finish(mut self) -> io::Result<TablesWritten> {
         statements::write(self.kept, &mut self.files)?;
         let days = self.files.days();
@@ -410,7 +410,7 @@ impl Statements<'_> {
 /// Writes what each bucket index means.
 ///
 /// # Errors
-/// What the output says.
+/// If the output fails.
 pub fn write_buckets(out: &mut dyn io::Write) -> io::Result<()> {
     files::write_buckets(out)
 }

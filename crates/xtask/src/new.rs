@@ -11,7 +11,7 @@ use std::path::Path;
 /// The kinds of members: name, location, and template.
 struct Member {
     word: &'static str,
-    /// The folder of the members, beside which stands the list: `FOLDER.rs`.
+    /// The folder of the members, next to the list: `FOLDER.rs`.
     folder: &'static str,
     /// How the list declares one.
     module: &'static str,

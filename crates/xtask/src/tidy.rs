@@ -55,7 +55,7 @@ impl std::fmt::Display for Complaint {
 pub struct Rule {
     /// The law in a few words.
     pub name: &'static str,
-    /// Looks for breaches.
+    /// Finds violations.
     pub check: fn(&Tree) -> Vec<Complaint>,
 }
 

@@ -8,7 +8,7 @@ use xtask::tidy::{RULES, Tree};
 /// The workspace, read once for all rules.
 static TREE: LazyLock<Tree> = LazyLock::new(|| Tree::own().expect("the workspace can be read"));
 
-/// Runs the rule of that name over the workspace and fails with all its complaints.
+/// Runs the rule of that name over the workspace and fails with all violations.
 fn holds(name: &str) {
     let rule = RULES.iter().find(|rule| rule.name == name).expect("the rule is in the list");
     let complaints = (rule.check)(&TREE);

@@ -250,7 +250,7 @@ impl Collector for Waits {
         attach(&mut programs, PROGRAM)?;
         let began = clock::now();
         if globals.see_all_processes() {
-            // Older kernels do not let a program read the stacks of other tasks.
+            // Older kernels do not allow a program to read the stacks of other tasks.
             let _ = look_at_tasks(&mut programs, &btf);
         }
         let mut source = Source::new(NAME, "live", Level::B);

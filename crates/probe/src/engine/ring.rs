@@ -227,7 +227,7 @@ impl Rounds {
         }
     }
 
-    /// Starts what is due while there are places in flight; shows what comes after.
+    /// Starts what is due while fewer than the maximum are in flight; shows what comes after.
     fn fill(&mut self, schedule: &mut Schedule, mut now_ns: u64, clock: Clock) -> io::Result<Next> {
         let Some(ring) = &mut self.ring else { return Ok(Next::Done) };
         let (submitter, mut submissions, _) = ring.split();

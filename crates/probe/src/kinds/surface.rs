@@ -45,7 +45,7 @@ const EXTENTS: u64 = 1000;
 const SHOWN: usize = 20;
 const UNREADABLE: usize = 16;
 
-/// What one extent gave.
+/// The result of one extent.
 struct Extent {
     from: u64,
     reads: u64,
@@ -77,7 +77,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     Ok(outcome(found, &unreadable, extents))
 }
 
-/// Reads one extent, past places that cannot be read.
+/// Reads one extent, skipping unreadable offsets.
 fn scan(
     ask: &Ask,
     session: &mut Session<'_>,

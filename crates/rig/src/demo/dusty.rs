@@ -70,7 +70,7 @@ pub fn show(stage: &Stage) -> io::Result<()> {
     stage.farewell()
 }
 
-/// What the disk knows of its own reads.
+/// The disk's own record of its reads.
 fn show_truth(truth: &Truth) -> io::Result<()> {
     let reads = || truth.entries.iter().filter(|entry| entry.op == Op::Read);
     let n = reads().count().max(1) as f64;

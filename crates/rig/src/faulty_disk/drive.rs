@@ -17,7 +17,7 @@ use rustix::fs::OFlags;
 
 use iowhy_lab::simulate::Load;
 
-/// What direct I/O asks of the place of a buffer: a page satisfies every device.
+/// The alignment that direct I/O needs: a page satisfies every device.
 const ALIGNED: usize = 4096;
 /// A load to be sent.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,7 +25,7 @@ pub struct Drive {
     load: Load,
 }
 
-/// A load that runs until it is told to stop.
+/// A load that runs until it is stopped.
 #[derive(Debug)]
 pub struct RunningDrive {
     over: Arc<AtomicBool>,

@@ -130,7 +130,7 @@ pub const PICTURES: &[Picture] = &[
     ),
 ];
 
-/// What stands above the pictures.
+/// The text above the pictures.
 pub fn beginning(seed: u64) -> String {
     format!(
         "# Gallery: healthy and faulty disks\n\n\

@@ -11,18 +11,18 @@ use std::time::Duration;
 use super::mirrors;
 use super::programs::run;
 
-/// How old the lists of packages may be before they are fetched anew.
+/// How old the lists of packages may be before they are fetched again.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
 
-/// A package archive with lists and cache of its own.
+/// A package archive with its own lists and cache.
 #[derive(Debug)]
 pub struct Archive {
     folder: PathBuf,
 }
 
 impl Archive {
-    /// Fetches the lists of packages, unless they are fresh. A release that cannot be had is named
-    /// in `skipped`.
+    /// Fetches the lists of packages, unless they are fresh. An unavailable release is named in
+    /// `skipped`.
     ///
     /// # Errors
     /// If this machine has no Debian mirror, or no list could be had.

@@ -18,7 +18,7 @@ struct Mirror {
     signed_by: Option<String>,
 }
 
-/// A source list of our own: every release whose key is here, its backports and security updates.
+/// A separate source list: every release whose key is here, its backports and security updates.
 ///
 /// # Errors
 /// If this machine has no Debian mirror.

@@ -20,9 +20,9 @@ pub struct Results {
 }
 
 impl Results {
-    /// Takes our lines out of what was printed.
+    /// Extracts the lines of rig from the output.
     pub fn of(package: &str, printed: &Console) -> Results {
-        // The firmware's last words stand before the first.
+        // The firmware's last output precedes the first.
         let ours = printed.lines.iter().filter_map(|line| line.split_once(MARK));
         Results {
             kernel: package.trim_start_matches("linux-image-").trim_end_matches("-amd64").into(),

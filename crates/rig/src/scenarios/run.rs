@@ -92,7 +92,7 @@ impl Beds {
         Ok(driven)
     }
 
-    /// What came of each way, in the order of [`Route`](super::Route).
+    /// The result of each path, in the order of [`Route`](super::Route).
     fn judge(&self, scenario: &WrittenScenario) -> io::Result<[Option<Value>; 3]> {
         let until = Instant::now() + Duration::from_secs(scenario.seconds) + GRACE;
         let capture = self.folder.join("capture.json");

@@ -48,8 +48,7 @@ impl<'a> Canvas<'a> {
         self.line(&Line::new().with(text, TextStyle::strong(Tone::Accent)))
     }
 
-    /// A paragraph behind a mark that stands in its first line only; what is in backticks is
-    /// drawn as a command.
+    /// A paragraph after a mark in its first line only; text in backticks is drawn as a command.
     pub fn paragraph(
         &mut self,
         mark: &Line,

@@ -86,7 +86,7 @@ const fn column(
     TableColumn { table, name, kind, unit, meaning }
 }
 
-/// All columns, in the order in which they stand in the files.
+/// All columns, in the order of the files.
 pub const SCHEMA: &[TableColumn] = {
     use Kind::{I32, I64, Micros, Real, Text};
     use Table::{Buckets, Cells, Events, Facts};

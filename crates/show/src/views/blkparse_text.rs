@@ -30,7 +30,7 @@ pub const VIEW: View = View {
     write,
 };
 
-/// `BLOCK_EXT_MAJOR` (include/uapi/linux/major.h): numbers that are handed out at boot.
+/// `BLOCK_EXT_MAJOR` (include/uapi/linux/major.h): numbers that are assigned at boot.
 const EXTENDED_MAJOR: u32 = 259;
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {

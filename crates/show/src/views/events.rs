@@ -68,7 +68,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         };
         let columns = columns.fitted(style);
         if style.heading && (any || live) {
-            // Prose between two listings keeps them apart when they are read again.
+            // Prose between two listings separates them when they are read again.
             if headed || style.part.is_some_and(|part| part > 0) {
                 writeln!(out, "\n# {}, {}", clean(&listing.source.place()), listing.source.format)?;
             }

@@ -104,7 +104,7 @@ fn halves<'a>(
     Some((find(Stage::Queue)?, find(Stage::Device)?))
 }
 
-/// What the histogram is of, and its numbers.
+/// The subject of the histogram, and its numbers.
 fn heading(
     canvas: &mut Canvas,
     recording: &Recording,

@@ -6,7 +6,7 @@ use super::{Complaint, Source, Tree};
 
 /// The list of keys.
 const KEYS: &str = "crates/model/src/fact/keys.rs";
-/// Keys that nobody uses, each with the reason why it is read all the same.
+/// Keys that no code uses, each with the reason why it is read nevertheless.
 const EXPORTED: &str = include_str!("exported.txt");
 const EXPORTED_PATH: &str = "crates/xtask/src/tidy/exported.txt";
 /// Where facts are written: by a key that knows its type, or by a table of texts.

@@ -2,7 +2,7 @@
 
 use super::{Complaint, Tree};
 
-/// Dates and versions that the golden's own input holds may stand; others may not.
+/// Dates and versions in the golden's own input are allowed; others may not.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for path in tree.files.iter().filter(|path| is_golden(path)) {

@@ -6,7 +6,7 @@ use syn::visit::{self, Visit};
 use super::syntax::{expressions, is_test};
 use super::{Complaint, Source, Tree};
 
-/// The crate that is held.
+/// The crate under this rule.
 const FOLDER: &str = "crates/diagnose/src/";
 /// Files that know a grammar: names, models, mount options and paths of facts; tables of the
 /// crate's own; digits of numbers.
@@ -22,7 +22,7 @@ const GRAMMARS: [&str; 10] = [
     "phrase.rs",
     "ranking/calibration.rs",
 ];
-/// Methods that look into a text, if what they look for is one.
+/// Methods that parse a text, if their argument is one.
 const LOOKS: [&str; 14] = [
     "contains",
     "ends_with",
@@ -43,7 +43,7 @@ const LOOKS: [&str; 14] = [
 const TAKES_APART: [&str; 4] =
     ["split_ascii_whitespace", "split_whitespace", "to_ascii_lowercase", "to_lowercase"];
 
-/// Looks into every file of the crate, tests left out.
+/// Checks every file of the crate, except tests.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
     let held = tree.sources.iter().filter(|source| !source.tests).filter(|source| {
         source.path.strip_prefix(FOLDER).is_some_and(|name| !GRAMMARS.contains(&name))
@@ -52,7 +52,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
 }
 
 fn of(source: &Source) -> Vec<Complaint> {
-    // What is not Rust the compiler complains of.
+    // The compiler reports what is not Rust.
     let Ok(file) = syn::parse_file(&source.text) else { return Vec::new() };
     let mut looks = Looks { source, found: Vec::new() };
     looks.visit_file(&file);

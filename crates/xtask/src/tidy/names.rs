@@ -3,11 +3,11 @@
 use super::lists::FAMILIES;
 use super::{Complaint, Source, Tree};
 
-/// Where samples lie, one folder per format.
+/// The folder of samples, one folder per format.
 const SAMPLES: &str = "crates/read/samples";
 /// Where the formats are.
 const FORMATS: &str = "crates/read/src/formats";
-/// Where cases lie, one folder each.
+/// The folder of cases, one folder each.
 const CASES: &str = "crates/iowhy/tests/cases";
 
 /// Every member is called by its file's name; a detector's first `_` is a dot.

@@ -5,7 +5,7 @@ use super::{Complaint, Tree};
 /// The crates that are pure.
 const PURE: &[&str] = &["capture", "diagnose", "model", "read", "show"];
 
-/// Paths that must stand in each pure crate's clippy.toml under `disallowed-methods`.
+/// Paths that must be in each pure crate's clippy.toml under `disallowed-methods`.
 const DISALLOWED: &[&str] = &[
     "std::time::Instant::now",
     "std::time::SystemTime::now",
@@ -35,7 +35,7 @@ const BANNED: &[&str] = &[
     "print!",
 ];
 
-/// The list is in each clippy.toml, and the code holds none of the banned paths.
+/// The list is in each clippy.toml, and the code has none of the banned paths.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for krate in PURE {

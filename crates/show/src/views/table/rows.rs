@@ -130,7 +130,7 @@ pub fn stretches(report: &Report, style: &Style) -> Vec<Stretch> {
         if listing.events.is_empty() && listing.counted.is_empty() && !live(listing) {
             continue;
         }
-        // What a live trace saw of a sampled device already stands in that device's row.
+        // The traced I/Os of a sampled device are already in that device's row.
         let mut rows = of_events(recording, listing, folded, style);
         if live(listing) {
             rows.retain(|(device, _)| !sampled.contains(device));
