@@ -133,7 +133,7 @@ impl Rows {
         Ok(())
     }
 
-    /// An object a line.
+    /// One object per line.
     ///
     /// # Errors
     /// If it cannot be written.

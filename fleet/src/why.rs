@@ -43,10 +43,10 @@ pub struct Why {
     /// One JSON object
     #[arg(long)]
     pub json: bool,
-    /// All that are accused, and how each was found
+    /// All accused disks and groups, and how each was found
     #[arg(short, long)]
     pub verbose: bool,
-    /// Write what healthy disks need into this new folder, a file for each model, for `iowhy why
+    /// Write the healthy service times into this new folder, a file for each model, for `iowhy why
     /// --baseline`
     #[arg(long, value_name = "DIR")]
     pub baseline_out: Option<PathBuf>,

@@ -44,7 +44,7 @@ struct Place {
     folder: OwnedFd,
     name: OsString,
     file: File,
-    /// Its temporary name; `None` once it has its own.
+    /// Its temporary name; `None` once it has its final one.
     temporary: Option<OsString>,
     replaces: bool,
 }

@@ -93,7 +93,7 @@ impl Evidence {
         Evidence { weighs: Some((least, most)), ..self }
     }
 
-    /// What a clause is worth at most, in nats: odds of twenty to one.
+    /// Maximum weight of a clause, in nats: odds of twenty to one.
     pub const MOST_NATS: f64 = 3.0;
 
     /// Whether it is a reported fault rather than a latency pattern: drive, kernel log or request

@@ -32,18 +32,17 @@ enum Command {
     Claims(Claims),
     /// Runs the flight recorder on healthy and faulty disks in turn, and prints what it reports
     Day(Day),
-    /// Shows what iowhy does, on disks of known fault, within one minute
+    /// Shows what iowhy does, on disks with a known fault, within one minute
     Demo(Demo),
     /// Draws each fault and writes the page that shows them
     Gallery(Gallery),
-    /// Boots Debian's kernels in small machines of virtual time and tries tracer and diagnosis in
-    /// them
+    /// Boots Debian's kernels in small virtual machines and tests tracer and diagnosis in them
     Kernels(Kernels),
     /// Takes the README's pictures: `iowhy top` and the report of `iowhy report`, on a faulty disk
     Pictures(Pictures),
-    /// Judges live disks of known fault three ways and contains the verdicts against their logs
+    /// Judges live disks with a known fault three ways and compares the verdicts with their logs
     Scenarios(Scenarios),
-    /// Makes a block device with a known fault, runs a command on it, and takes it away
+    /// Creates a block device with a known fault, runs a command on it, and removes it
     Disk(OneDisk),
     /// What runs inside such a machine
     #[command(hide = true)]
@@ -60,7 +59,7 @@ struct OneDisk {
     /// Healthy disks of the same model beside it, `{peers}` in the command
     #[arg(long, default_value_t = 0)]
     peers: u16,
-    /// Run by `sh -c`, with the device for `{dev}`; without it the disk stays until input ends
+    /// Command for `sh -c`, with the device for `{dev}`; without it the disk stays until input ends
     #[arg(long, value_name = "COMMAND")]
     run: Option<String>,
 }

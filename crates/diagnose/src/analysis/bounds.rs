@@ -75,7 +75,7 @@ pub fn bounded(recording: &Recording) -> Cow<'_, Recording> {
     )
 }
 
-/// The heaviest, and some of the others, in their own order.
+/// Those with the most time waited, and some of the others, in their own order.
 fn chosen<T: Copy + Ord + std::hash::Hash>(mut all: Vec<(T, Weight)>, most: usize) -> Vec<T> {
     if all.len() <= most {
         return all.into_iter().map(|(one, _)| one).collect();

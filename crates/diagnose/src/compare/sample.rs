@@ -44,7 +44,7 @@ pub(super) struct Column {
     pub(super) values: [Vec<f64>; 2],
 }
 
-/// What both recordings hold.
+/// The contents of both recordings.
 pub(super) struct Sides<'a> {
     recordings: [&'a Recording; 2],
     taken: [Vec<SideRequest>; 2],

@@ -108,18 +108,18 @@ const CORRECTED_ONCE: f64 = 2.5;
 /// bridges report it for other faults as well): 0.65 and 0.83 with the prior.
 const INSIDE: f64 = 2.0;
 const INSIDE_AGAIN: f64 = 3.0;
-/// What requests that failed are worth, by status.
+/// Weight of failed requests, by status.
 const FAILED_MEDIUM: f64 = 3.0;
 const FAILED_TWICE: f64 = 2.5;
 const FAILED: f64 = 1.0;
 /// The shortest limit of error recovery in use, ns, less a twentieth: SCT ERC of 7 s
 /// (docs/METHOD.md, 17 Faults, `device.recovery`).
 const GIVEN_UP_NS: i64 = 6_650_000_000;
-/// Chance of a slow place over all places (docs/METHOD.md, 17 Faults).
+/// Probability of a slow area by chance over all areas (docs/METHOD.md, 17 Faults).
 const CHANCE: f64 = 0.01;
-/// What such a place is worth.
+/// Weight of such an area.
 const PLACE: f64 = 2.5;
-/// SMART and scans: fact, words, what it is worth above zero, and when it grew. Weights follow the
+/// SMART and scans: fact, text, its weight above zero, and after an increase. Weights follow the
 /// risk ratios of Pinheiro et al. (FAST 2007) and the five attributes of Backblaze (2016): pending
 /// and offline uncorrectable are about now; 5 and 187 about the past, unless they grow.
 const SMART: [(FactKey, &str, f64, f64); 13] = [
@@ -155,7 +155,7 @@ const MANY_ERRORS: f64 = 100.0;
 const BY_CONTROLLER: f64 = 1.7;
 /// Weight of used endurance: drives continue beyond it, most for a long time (vendors' sheets).
 const WORN: f64 = 0.5;
-/// Why a member that its array gave up is only suspected beside another one.
+/// Why a member that its array failed is only suspected beside another one.
 const GIVEN_UP_TOGETHER: &str = "another member of its array failed as well: two disks seldom fail \
                                  together; a shared component does";
 /// On flash a waiting sector may be a matter of firmware (identical drives healed by themselves).
@@ -319,7 +319,7 @@ fn logged_before(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Find
     Some(finding)
 }
 
-/// Share of the errors if they are proven; of the lost time if only a slow place is known.
+/// Share of the errors if they are proven; of the lost time if only a slow area is known.
 fn share(candidate: &FaultCandidate, is_proven: bool) -> f64 {
     let place = || {
         let trace = candidate.trace?;
@@ -331,7 +331,7 @@ fn share(candidate: &FaultCandidate, is_proven: bool) -> f64 {
 
 /// Unreadable sectors in the kernel's log.
 fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
-    // What a locked drive refuses, the kernel words as a medium error: from the first refusal on.
+    // The kernel reports a refusal of a locked drive as a medium error: from the first refusal on.
     let refused = candidate.about().logged(MessageKind::Denied);
     let refused_s = refused.map(|line| line.message.at_s.unwrap_or(0.0)).reduce(f64::min);
     let is_before = |line: &&LogLine| {
@@ -349,7 +349,7 @@ fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Evide
     if by_a_target { nats.min(OF_A_TARGET) } else { nats }
 }
 
-/// Reads that an array corrected or gave up, if the drive itself reports nothing; failures on the
+/// Reads that an array corrected or failed, if the drive itself reports nothing; failures on the
 /// path are excluded.
 fn from_array(
     analysis: &Analysis,
@@ -390,7 +390,7 @@ fn from_hardware(
         phrase::count(n as f64, "command(s) failed")
     ));
     match n {
-        // A logical unit reports errors from behind its target.
+        // A logical unit reports errors of the storage of its target.
         _ if reading.iter().any(|line| line.unit_of_a_target().is_some()) => OF_A_TARGET,
         1 => INSIDE,
         _ => INSIDE_AGAIN,
@@ -687,7 +687,7 @@ fn from_its_controller(
     BY_CONTROLLER
 }
 
-/// A place that is slow at each visit.
+/// An area that is slow at each access.
 fn from_places(
     analysis: &Analysis,
     candidate: &FaultCandidate,

@@ -114,7 +114,7 @@ const LINK_COUNTERS: [(FactKey, &str); 10] = [
 const NOT_USED: [&str; 4] = ["faulted", "faulty", "unavail", "removed"];
 /// States of a pool that is out of service (zpoolconcepts(7)).
 const STOPPED: [&str; 3] = ["suspended", "unavail", "faulted"];
-/// What each is worth, nats.
+/// Weight of each, nats.
 const CORRUPTED: f64 = 3.5;
 const WAS_RESET: f64 = 3.0;
 const FAILED: f64 = 2.5;
@@ -152,7 +152,7 @@ const OFTEN: usize = 10;
 const WOKE: f64 = 1.5;
 const UNRESPONSIVE: f64 = 1.4;
 const LINK_DOWN: f64 = 1.2;
-/// A card's host controller that waited in vain: the card or the controller, so below an
+/// A card's host controller that waited without a response: the card or the controller, so below an
 /// accusation; and an adapter that reached for memory that it may not touch (choices).
 const CARD_HOST: f64 = 1.4;
 const FORBIDDEN: f64 = 2.0;
@@ -178,7 +178,7 @@ const MEMBER_GONE: f64 = 1.6;
 /// Why a controller that the kernel gave up is not proof against its slot.
 const GIVEN_UP: &str = "the controller did not recover from its reset: the drive, its power states \
                         and its slot cannot be distinguished until one is excluded";
-/// Lines older than this, relative to the log's last line, say little about the present, s.
+/// Lines older than this, relative to the log's last line, show little about the present, s.
 const STALE_S: f64 = 86_400.0;
 const STALE: f64 = -2.0;
 /// A medium error within this many seconds makes a reset its consequence: libata resets the link
@@ -283,7 +283,7 @@ fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-/// Links or disks that were lost together: one fault of what they share.
+/// Links or disks that were lost together: one fault of a shared component.
 fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
     let mut builder = EvidenceBuilder::default();
     let (n, above) = (lost.devices.len() as f64, Some(Bound::Above(1.0)));

@@ -89,7 +89,7 @@ const INTERVALS: f64 = 4.0;
 const IN_BULK: f64 = 3.0;
 const LEFT: f64 = 0.1;
 const RUNNABLE: f64 = 3.0;
-/// What that is worth.
+/// Its weight.
 const USED_UP: f64 = 0.7;
 
 /// The processors have no time left, and hardly any of it passes in waits for I/O.

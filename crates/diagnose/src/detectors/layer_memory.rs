@@ -159,8 +159,8 @@ const THRASHES: f64 = 0.72;
 const SWAP_IS_FULL: f64 = 0.85;
 const FULL: f64 = 0.9;
 
-/// Next to no memory is left for the cache, tasks wait for I/O, and what programs hold is swapped
-/// out, or is read again where there is no swap.
+/// Almost no memory is left for the cache, tasks wait for I/O, and memory of programs is swapped
+/// out, or read again if there is no swap.
 fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
     let about = analysis.facts.about(Some(input), "");
     let own = |(_, reading): &(f64, FactReading)| analysis.input(reading.listing) == input;

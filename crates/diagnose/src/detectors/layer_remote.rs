@@ -91,7 +91,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a path or a neighbour when someone complains (docs/METHOD.md, 11 Confidence), and the
+/// Prior of a path or a neighbour given a reported problem (docs/METHOD.md, 11 Confidence), and the
 /// weight of a model that shows it, in nats; a name alone weighs less.
 const PRIOR: f64 = 0.08;
 const VIRTUAL_MODEL: f64 = 3.0;
@@ -133,8 +133,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 
 /// Weight of a cluster's own report that it does not serve part of its data.
 const OF_A_CLUSTER: f64 = 0.85;
-/// A request that is blocked for this long, s, waits for something that does not answer (Ceph's own
-/// bound for a log event, `osd_op_complaint_time`).
+/// A request that is blocked for this long, s, waits for something that does not respond (Ceph's
+/// own bound for a log event, `osd_op_complaint_time`).
 const BLOCKED_S: f64 = 30.0;
 
 /// A cluster that reports that it does not serve part of its data: requests for that part wait.
@@ -866,7 +866,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let all = trace.map_or(0.0, |trace| trace.lost_ns());
     let times: Vec<f64> = reads.iter().map(|read| read.ns).collect();
     let mean = spread::mean(&times);
-    // Requests behind a first read would not wait either, if all reads were as fast as later ones.
+    // Requests after a first read would not wait either, if all reads were as fast as later ones.
     let spared = |ns: f64| (ns - found.spared_ns).max(0.0);
     let behind = trace
         .map_or(0.0, |trace| trace.spans.iter().map(|span| spared(span.latency_ns())).sum::<f64>());

@@ -65,7 +65,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of path and peers when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of path and peers given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.08;
 /// Share of the disks, their number, and how far they move together (docs/METHOD.md, 17 Faults).
 const SHARE: f64 = 0.60;
@@ -120,15 +120,15 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// Requests outstanding with which a disk that completes none stands still, and ms that no healthy
-/// one of its kind takes per request beside it, whatever waits (choices).
+/// Outstanding requests of a disk that completes none, and ms per request that no healthy disk of
+/// its kind takes (choices).
 const OUTSTANDING: f64 = 8.0;
 const TAKES_MS: f64 = 1000.0;
-/// What that is worth.
+/// Its weight.
 const STAND_STILL: f64 = 0.8;
 
-/// A disk that completes nothing while requests wait, and others of its kind that stand still or
-/// take seconds in the same report: not one of them, but what they share.
+/// A disk that completes nothing while requests wait, and others of its kind that also complete
+/// nothing or take seconds in the same report: suspect what they share.
 fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
     let rows = analysis.rows_in(listing);
     let disks: Vec<&[&IntervalSample]> = rows

@@ -14,14 +14,14 @@ use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::facts::kernel_threads;
 use crate::phrase;
 
-/// Share of its time that a program waits from which on it asks for more than it gets, and share of
-/// all that is moved which the named ones account for (choices).
+/// Share of its time that a program waits from which on it requests more than it gets, and share of
+/// all traffic that the named ones account for (choices).
 const WAITS: f64 = 0.8;
 const MOST: f64 = 0.3;
-/// Bytes per second that no disk of any class moves in small requests at random places unless it is
-/// quick (a choice: 100 requests of 300 KiB).
+/// Bytes per second that no disk of any class moves in small requests at random offsets unless it
+/// is fast (a choice: 100 requests of 300 KiB).
 const IN_BULK: f64 = 3e7;
-/// What it is worth; programs that are named, and of one name.
+/// Its weight; programs that are named, and of one name.
 const ASKED: f64 = 0.68;
 const NAMED: usize = 2;
 

@@ -10,8 +10,8 @@ use crate::analysis::Analysis;
 use crate::evidence::builder::cited;
 use crate::phrase;
 
-/// Intervals from which on it is not chance, the maximum over the mean that is a ceiling, and
-/// bytes per second below which requests, not bytes, are what is limited (choices).
+/// Intervals from which on it is not chance, the maximum over the mean that is a ceiling, and bytes
+/// per second below which requests, not bytes, are limited (choices).
 const INTERVALS: f64 = 8.0;
 const CEILING: f64 = 1.1;
 const FLOWS: f64 = 1e6;

@@ -16,10 +16,10 @@ const RADOS_BENCH: &str = "rados-bench";
 /// disks completes one of 4 MB in 50 ms).
 const APART_S: f64 = 0.25;
 const OBJECT_S: f64 = 2.0;
-/// What that is worth: which service holds them up is not in it.
+/// Its weight: which service holds them up is not in it.
 const STUCK: f64 = 0.90;
 
-/// A finding of each test that hardly goes on.
+/// A finding of each test with almost no progress.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let listings = analysis.recording.listings.iter().enumerate();
     let tests = listings.filter(|(_, listing)| listing.source.format == RADOS_BENCH);

@@ -7,7 +7,7 @@ use crate::evidence::builder::cited;
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
-/// Attributes that count what a drive gave up, could not read or correct, or what its link
+/// Attributes that count sectors a drive reallocated, could not read or correct, or that its link
 /// corrupted (smartctl(8)): reallocated, reported, pending, uncorrectable, CRC.
 const DEFECTS: [&str; 5] = ["5", "187", "197", "198", "199"];
 /// Those without which nothing can be reported of its surface: the first and any other.

@@ -12,7 +12,7 @@ use crate::phrase;
 /// A call that does not return for this long, s, is not waiting for one slow request (a choice, as
 /// for a file server: a disk answers within it unless it is faulty itself).
 const HANGS_S: f64 = 5.0;
-/// What such calls are worth: a few files are made to be waited for.
+/// Weight of such calls: a few files are made to be waited for.
 const HANGING: f64 = 0.88;
 
 /// One finding a mount.

@@ -24,7 +24,7 @@ const OF_MEMORY: f64 = 5e8;
 const BESIDE: f64 = 0.85;
 const BY_CALLS: f64 = 0.8;
 
-/// What each says of the rate it printed.
+/// What each shows about the rate it printed.
 pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut all = runs::runs(analysis);
     all.retain(|run| run.await_ms().is_none() && run.throughput() > 0.0);
@@ -150,7 +150,7 @@ fn short_call(run: &Run) -> Option<f64> {
 
 fn by_calls(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Option<Finding> {
     let call_ns = short_call(run)?;
-    // Whoever shows a far slower test asks for that one.
+    // An input with a far slower test is about that one.
     let is_slower = |other: &Run| {
         let same = analysis.input(other.place()) == analysis.input(run.place());
         same && run.throughput() > APART * other.throughput() && short_call(other).is_none()

@@ -18,12 +18,12 @@ const SILENT_S: f64 = 5.0;
 /// spinning disk), and longer than the load of one client explains.
 const SLOW_MS: f64 = 100.0;
 const LONG_MS: f64 = 1000.0;
-/// Answers without which a mean is none, where their number is known.
+/// Minimum number of replies for a mean, if known.
 const FEWEST: f64 = 20.0;
-/// Times the round trip that requests wait in the client before it, where the client is what is
-/// waited for (a choice).
+/// Wait in the client as a multiple of the round trip from which on the client is the cause (a
+/// choice).
 const QUEUE_TIMES: f64 = 3.0;
-/// What they are worth.
+/// Their weight.
 const UNANSWERED: f64 = 0.92;
 const LONG: f64 = 0.90;
 const QUEUED: f64 = 0.90;

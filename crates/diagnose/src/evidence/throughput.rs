@@ -32,7 +32,7 @@ pub const SLOW_MEMORY: f64 = 1e8;
 /// Times as fast as this one another disk is in the same test, so that the difference is not a
 /// chance (a choice).
 const FAR: f64 = 10.0;
-/// What so slow a stream is worth.
+/// Weight of such a slow stream.
 const SLOW: f64 = 0.75;
 
 /// Runs of one stream of large requests on disks, beside whom nothing else was measured.
@@ -52,7 +52,7 @@ fn memory<'a>(analysis: &Analysis<'a>, place: usize) -> Option<(f64, FactReading
     about.readings_of_machine(key::MEMORY_THROUGHPUT).min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// Whether the host is too slow to say anything of its disks.
+/// Whether the host is too slow to judge its disks.
 fn is_host_slow(analysis: &Analysis, place: usize) -> bool {
     memory(analysis, place).is_some_and(|(per_s, _)| per_s < SLOW_MEMORY)
 }
@@ -74,8 +74,8 @@ pub fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// A finding only where something shows that the host is fast: its memory, another disk, or
-/// requests that nothing stood between and the disk.
+/// A finding only where something shows that the host is fast: its memory, another disk, or direct
+/// requests to the disk.
 fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Option<Finding> {
     let (source, disk) = (analysis.source(run.place()), phrase::disk(run.name()));
     let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
@@ -138,7 +138,7 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
     Some(finding)
 }
 
-/// What one short test is worth: others may have used the disk meanwhile.
+/// Weight of one short test: others may have used the disk meanwhile.
 fn suspect(finding: &mut Finding, why: &'static str) {
     finding.assume(SLOW, why);
     finding.doubt("other programs may have used the disk during the test", SHAPE_ALONE);
@@ -151,7 +151,7 @@ fn suspect(finding: &mut Finding, why: &'static str) {
 /// 125 us), bridges reach 0.45 to 0.75 (choices).
 const USB_2: f64 = 480e6;
 const CEILING: std::ops::RangeInclusive<f64> = 0.45..=0.89;
-/// What it is worth that a disk is as fast as its link (a choice).
+/// Weight of a disk that is as fast as its link (a choice).
 const AT_THE_CEILING: f64 = 0.85;
 
 /// Disks on a USB 2 link whose one stream is as fast as that link. A list of links names no disk:
@@ -215,16 +215,16 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
-/// Times a volume's disks are faster than it, so that it is what lies between (a choice: encryption
-/// on one CPU of a small machine costs as much, a copy beside the test a half).
+/// How many times faster than a volume its disks are if the layer between limits it (a choice:
+/// encryption on one CPU of a small machine costs as much, a copy beside the test a half).
 const BETWEEN: f64 = 2.5;
 /// The same of an array, which reads at least as fast as one of its members (a choice: read-ahead
 /// that is too short for a stripe costs a third).
 const BETWEEN_MEMBERS: f64 = 1.8;
-/// Bytes per second that a disk gives which is not the trouble (a choice: any of 2005
+/// Bytes per second of a disk that is not the problem (a choice: any of 2005
 /// does).
 const WELL_PER_S: f64 = 2e7;
-/// What that is worth.
+/// Its weight.
 const COSTS: f64 = 0.9;
 
 /// A volume, stacked on disks, that gives one stream far less than every disk of the same test.
@@ -293,7 +293,7 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 
 /// Times that one test of a disk differs from the same one where something else changed, and
 /// beyond which the page cache served one of them (choices: zones of a spinning disk differ by
-/// two); and bytes per second of the better one that are worth comparing.
+/// two); and minimum bytes per second of the better one for a comparison.
 const UNLIKE: std::ops::RangeInclusive<f64> = 2.0..=6.0;
 const COMPARED: f64 = 1e7;
 /// Times that runs of one level differ (a choice).
@@ -375,7 +375,7 @@ const BEHIND: f64 = 3.0;
 const TOGETHER: f64 = 1.5;
 const PEERS: usize = 3;
 
-/// Disks far behind their peers in the same test of one stream each.
+/// Disks far slower than their peers in the same test of one stream each.
 pub fn behind_peers(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let runs = streams(analysis);
     let mut inputs: Vec<&str> = runs.iter().map(|run| analysis.input(run.place())).collect();

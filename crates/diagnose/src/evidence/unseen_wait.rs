@@ -14,7 +14,7 @@ use crate::analysis::Analysis;
 
 /// iowait from which on it is looked at, a share of the processors' time.
 const WAITED: f64 = 0.2;
-/// Requests in flight on all disks, for each that iowait says was waited for: below half of them
+/// Requests in flight on all disks, for each that iowait counts: below half of them
 /// others were waited for (a choice: numbers are rounded, and waits are shared).
 const SEEN: f64 = 0.5;
 
@@ -37,7 +37,7 @@ pub fn is_unseen(analysis: &Analysis, input: &str) -> bool {
     // Of each disk the row in which most was in flight.
     let mut most: BTreeMap<&str, f64> = BTreeMap::new();
     for row in rows {
-        // Where that is not reported of a row, nobody knows. A disk has at least as many in flight
+        // If a row does not report that, it is unknown. A disk has at least as many in flight
         // as it is busy.
         let Some(queue) = row.interval.queue_len else { return false };
         let in_flight = queue.max(row.interval.busy.unwrap_or(0.0));

@@ -76,7 +76,7 @@ pub fn committer(who: &str) -> Option<Committer> {
     COMMITTERS.iter().find(|(begins, _)| name.starts_with(begins)).map(|(_, what)| *what)
 }
 
-/// What a thread of the kernel does for the disks, by its name with the process in brackets behind
+/// What a thread of the kernel does for the disks, by its name with the process in brackets after
 /// it: `md127_raid6 (812)`. `None` for programs, and for threads that do something else.
 pub fn does(who: &str) -> Option<&'static str> {
     let name = who.split_whitespace().next()?.trim_matches(['[', ']']);

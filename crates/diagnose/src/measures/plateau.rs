@@ -9,7 +9,7 @@
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spread;
 
-/// How a device completed over a stretch of time.
+/// Completions of a device over an interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Plateau {
     /// Mean number in flight while any was.

@@ -202,7 +202,7 @@ pub fn from_averages(averages: &Averages, s0_ns: f64) -> Option<FromAverages> {
     Some(FromAverages { side, effective_ns, slowdown, await_ratio })
 }
 
-/// What of a load does not depend on S0, prepared once for all replays.
+/// The parts of a load that do not depend on S0, prepared once for all replays.
 pub struct Load<'a> {
     spans: &'a [ServiceSpan],
     /// Indices into `spans` in the order of their start.

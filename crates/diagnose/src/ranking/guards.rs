@@ -16,19 +16,19 @@ use crate::ranking::subjects;
 /// Verdicts that blame a disk for a shape that others have too.
 const GENERIC: [Verdict; 3] =
     [Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
-/// What a device shows whose requests are served late.
+/// The pattern of a device whose requests are served late.
 const LATE: [Verdict; 4] =
     [Verdict::DeviceHang, Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
 /// Share of the time in which tasks wait for I/O, beyond what the device itself explains where the
 /// disk below it is watched too, from which on that disk may be busy with others (a choice; beside
 /// four programs of tests it was 0.5 to 0.7).
 const OF_OTHERS: f64 = 0.3;
-/// How sure a verdict that blames no disk must be, and how much it must explain, to be a doubt: as
-/// sure as a clean verdict worth saying, and half of the time lost.
+/// How sure a verdict that blames no disk must be, and how much it must explain, to be a doubt: a
+/// confidence like that of a reported clean verdict, and half of the time lost.
 const DOUBTS: f64 = 0.4;
 const EXPLAINS: f64 = 0.5;
-/// Disks, and their share of all that worked, that are slow at once: then a guess about their class
-/// is wrong or something shared is at fault (docs/METHOD.md, 17 Faults: at least three; of these 60
+/// Disks, and their share of all that worked, that are slow at once: then the assumed class is
+/// wrong or a shared component is at fault (docs/METHOD.md, 17 Faults: at least three; of these 60
 /// % to accuse what is shared, and one in two to doubt that each became faulty by itself).
 const DISKS: usize = 3;
 const SHARE: f64 = 0.5;
@@ -36,8 +36,8 @@ const SHARE: f64 = 0.5;
 /// as a healthy one may be from its class.
 const AS_SLOW: f64 = 0.5;
 
-/// How far a number may miss its bound before the clause speaks against the cause as firmly as any
-/// clause may: a factor of two is three nats (docs/METHOD.md, 11 Confidence).
+/// How far a number may miss its bound before the clause has the maximum negative weight: a factor
+/// of two is three nats (docs/METHOD.md, 11 Confidence).
 const MISSED: f64 = 2.0;
 
 /// Whether a cause is refuted by its own numbers: one on the wrong side of its published bound by a
@@ -63,7 +63,7 @@ fn is_missed(bound: Bound, value: f64) -> bool {
     }
 }
 
-/// Keeps generic accusations below what is acted on where something harmless may explain them.
+/// Keeps generic accusations below the firm threshold if something harmless may explain them.
 pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Finding]) {
     let harmless: Vec<Finding> = findings
         .iter()
@@ -116,8 +116,8 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
         if disk_names::is_device_number(below) {
             return None;
         }
-        // Time in which somebody waits is not a sum: its own waits hide those of others, which only
-        // the disk below shows.
+        // Time with a waiting task is not a sum: its own waits hide those of others, which only the
+        // disk below shows.
         let is_watched = analysis.traces.iter().any(|trace| {
             analysis.input(trace.listing) == input
                 && disk_names::is_disk_or_part(below, &trace.disk)
@@ -164,7 +164,7 @@ fn explains(
         && subjects::same_input(analysis, rival, finding)
 }
 
-/// The inputs in which most disks are said to be slow, or are as slow as the one that is.
+/// The inputs in which most disks are reported as slow, or are as slow as the one that is.
 fn crowd<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<&'a str> {
     let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
     let slow = || findings.iter().filter(|f| f.verdict == Verdict::DeviceSlow);

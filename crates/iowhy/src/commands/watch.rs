@@ -136,8 +136,8 @@ struct WatchCommand {
     /// Program to run for each incident, without a shell; it gets the incident as JSON on stdin
     #[arg(long, value_name = "PROGRAM")]
     exec: Option<PathBuf>,
-    /// Whose times: exact (iowhy reads the clock at each event) or kernel (those that the kernel
-    /// keeps in each request: cheaper; the exact ones in incidents and one second of thirty)
+    /// Source of the times: exact (iowhy reads the clock at each event) or kernel (times that the
+    /// kernel keeps in each request: cheaper; exact ones in incidents and one second of thirty)
     #[arg(long, value_name = "CLOCK", default_value = "exact", value_parser = trace_clock)]
     clock: TraceClock,
     /// Only this device (may be given several times)
