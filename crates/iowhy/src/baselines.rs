@@ -63,8 +63,10 @@ impl Baselines {
         }
         let but = match accused.as_slice() {
             [] => String::new(),
-            names => format!("; nothing learned for {}, which is accused in this \
-                 capture", names.join(", ")),
+            names => format!(
+                "; nothing learned for {}, which is accused in this capture",
+                names.join(", ")
+            ),
         };
         let added = iowhy_model::numbers::several(kinds as u64, "kind");
         let text = format!("`{file}`: {added} of requests added{but}");

@@ -6,7 +6,7 @@ use iowhy_model::{Medium, NameTable, Recording};
 
 use crate::{device_lookup, messages};
 
-/// What the user states about the disks.
+/// What the user says about the disks.
 #[derive(Args, Clone, Debug, Default)]
 pub struct StatedDisks {
     /// Spindle speed of the disk in revolutions per minute, if known

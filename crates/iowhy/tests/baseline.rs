@@ -14,7 +14,7 @@ fn iowhy(folder: &Path, words: &[&str]) -> Output {
         .unwrap()
 }
 
-/// biosnoop of random reads of about so many ms.
+/// biosnoop of random reads of about this many ms.
 fn capture(folder: &Path, name: &str, ms: f64) {
     let mut text = String::from("TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n");
     let mut at = 0.0;

@@ -24,7 +24,7 @@ const SLOWEST: usize = 10;
 
 /// Rows of the table of what was lost.
 const MOST_LOST: usize = 20;
-/// Formats whose numbers `report.inconsistent` holds against one another.
+/// Formats whose numbers `report.inconsistent` compares with one another.
 const HELD: [&str; 4] = ["fio", "fio-json", "fio-terse", "iostat"];
 /// Verdicts that accuse nothing.
 const PEACEFUL: [&str; 3] = ["-", "healthy", "insufficient"];

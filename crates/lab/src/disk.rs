@@ -47,7 +47,7 @@ pub struct Request {
 /// Why a part of the latency was spent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
-    /// Command overhead, or a network's way there and back.
+    /// Command overhead, or a network's round trip.
     Command,
     /// Other requests before it.
     Queue,
@@ -163,7 +163,7 @@ pub enum Mechanism {
     Rotational(Rotational),
     /// Turning platters whose tracks overlap.
     Shingled(Shingled),
-    /// Flash dies behind a controller.
+    /// Flash dies of a controller.
     Ssd(Ssd),
     /// A volume across a network, with limits.
     Network(Network),
@@ -199,7 +199,7 @@ impl Disk {
             self.awake = request.arrival + waking;
         }
         let awake = request.arrival.max(self.awake);
-        // The mechanism lives in the disk's own time, which stands still while it is frozen.
+        // The mechanism lives in the disk's own time, which stops while it is frozen.
         let own = self.freezes.iter().fold(awake, |time, freeze| freeze.inside(time));
         let ready = Request { arrival: own, ..*request };
         let mut served = match &mut self.mechanism {

@@ -14,7 +14,7 @@ use nix::sys::time::TimeVal;
 pub struct Shape {
     /// Its name, for the table.
     pub name: &'static str,
-    /// Whether it is a folder of so many files, else one file.
+    /// Whether it is a folder of this many files, else one file.
     folder: bool,
     /// Whether it contains what `convert` carries.
     carried: bool,
@@ -133,7 +133,7 @@ fn histogram(k: usize) -> String {
     )
 }
 
-/// What one command took of one shape.
+/// What one command took for one shape.
 pub struct GrowthRow {
     /// The shape.
     pub shape: &'static str,
@@ -157,7 +157,7 @@ pub struct Point {
 }
 
 impl GrowthRow {
-    /// Times it once more and keeps the shorter time of each size: what runs beside it on the same
+    /// Times it once more and keeps the shorter time of each size: other load on the same
     /// processors makes a run longer, never shorter.
     ///
     /// # Errors
@@ -264,7 +264,7 @@ fn made(shape: &Shape, n: usize, folder: &Path) -> io::Result<(PathBuf, usize)> 
 }
 
 /// CPU time of a run, s, as the kernel counts it for children that were waited for, and its memory
-/// at most, MiB. One run at a time: a child that ends beside it would be counted too.
+/// at most, MiB. One run at a time: another child that ends meanwhile would be counted too.
 ///
 /// # Errors
 /// If the program cannot be run, or ends with a status that is none of these.

@@ -181,7 +181,7 @@ impl LargeRow {
     }
 }
 
-/// Times the program on an input of each kind of so many MB, and on all `samples` one after the
+/// Times the program on an input of each kind of this many MB, and on all `samples` one after the
 /// other as often as they fit into it.
 ///
 /// # Errors

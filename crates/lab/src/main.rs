@@ -225,7 +225,7 @@ impl Large {
         let iowhy = self.iowhy.clone().unwrap_or(beside);
         let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../read/samples");
         let samples = read_samples(Path::new(samples))?.into_iter().map(|(_, text)| text);
-        // A binary one would take all that stands behind it.
+        // A binary one would take everything after it.
         let samples = samples.filter(|text| !text.contains(&0));
         let rows = large::large(&iowhy, &samples.collect::<Vec<_>>(), self.megabytes)?;
         write!(io::stdout(), "{}", large::table(&rows, self.megabytes))?;

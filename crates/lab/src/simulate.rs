@@ -22,7 +22,7 @@ pub struct Load {
     pub op: Op,
     /// Bytes of each request.
     pub bytes: u32,
-    /// Scattered over the disk, or one behind the other.
+    /// Scattered over the disk, or one after the other.
     pub random: bool,
     /// Requests kept in flight.
     pub depth: usize,
@@ -36,7 +36,7 @@ pub struct Load {
     pub count: usize,
 }
 
-/// Senders of a load that sends at its own rate: so many may be late at once.
+/// Senders of a load that sends at its own rate: this many may be late at once.
 const SENDERS: usize = 16;
 
 impl Load {
@@ -113,7 +113,7 @@ impl Load {
     /// When a sender sends next that sent last at `sent` and was answered at `answered`, ns.
     pub fn after(&self, sent: u64, answered: u64, random: &mut Random) -> u64 {
         match (self.batch, self.rate) {
-            // Whoever is late joins the next batch that is still to come.
+            // A late sender joins the next batch to come.
             (Some(every), _) => (sent.max(answered) / every + 1) * every,
             // Gaps of a Poisson process: minus the logarithm of an even number.
             (None, Some(rate)) => {

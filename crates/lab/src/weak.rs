@@ -64,7 +64,7 @@ impl Weak {
                 && finding.explained_by.is_none()
                 && finding.verdict != "insufficient"
         };
-        // The border itself is no more than the border.
+        // The border value itself is not beyond it.
         let surer = |finding: &Finding| finding.confidence() > SAID_ALOUD + 0.005;
         let accuses = |finding: &&Finding| aloud(finding) && finding.verdict != "healthy";
         if findings.iter().filter(accuses).any(|finding| !right(finding)) {
@@ -77,7 +77,7 @@ impl Weak {
         match (aloud(first), right(first)) {
             (true, true) => Worth::Right,
             (true, false) => Worth::Cleared,
-            // Both readings at the border, neither said as a headline.
+            // Both readings at the border, neither as a headline.
             (false, _) if self.open && first.verdict != "insufficient" => Worth::Right,
             (false, _) => Worth::Silent,
         }
@@ -106,7 +106,7 @@ pub fn variation(kind: &Kind, number: usize) -> Weak {
     make(&mut Chance::new(seed))
 }
 
-/// Judges so many variations of each kind.
+/// Judges this many variations of each kind.
 ///
 /// # Errors
 /// Never: what is not read counts as silent.
@@ -147,7 +147,8 @@ pub fn reported(weak: &Weak) -> String {
 /// The table of a sweep, with the commonest wrong answers.
 pub fn table(tried: &[Variation]) -> String {
     let mut out = "| kind | situation | right | wrong accusation | wrong clean verdict | no \
-         verdict | wrong verdicts |\n| --- | --- | --- | --- | --- | --- | --- |\n".to_string();
+         verdict | wrong verdicts |\n| --- | --- | --- | --- | --- | --- | --- |\n"
+        .to_string();
     for (name, what, _) in KINDS {
         let of: Vec<&Variation> = tried.iter().filter(|tried| tried.kind == *name).collect();
         if of.is_empty() {

@@ -191,8 +191,8 @@ impl<'a> Session<'a> {
         }
         self.sink.source().watched = Some(Nanos(self.clock.now_ns() as i64));
         self.sink.end();
-        let asked = self.stop.load(Ordering::Relaxed).then(|| "interrupted by the \
-             user".to_string());
+        let asked =
+            self.stop.load(Ordering::Relaxed).then(|| "interrupted by the user".to_string());
         (self.own, self.ended.or(asked))
     }
 

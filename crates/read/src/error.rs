@@ -48,7 +48,7 @@ pub enum Error {
         line: u64,
         /// Bytes read before it.
         byte: u64,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
 }

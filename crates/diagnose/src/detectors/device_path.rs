@@ -665,8 +665,7 @@ fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
         ],
         Way::Ide => {
             return vec![
-                "try another 80-wire cable, at most 45 cm long; master and slave on separate \
-                 cables"
+                "try another 80-wire cable, at most 45 cm long; master and slave on separate cables"
                     .to_string(),
                 format!(
                     "try a slower DMA mode, then none: `hdparm -X udma2 {node}`, `hdparm -d0 \

@@ -455,8 +455,7 @@ fn hung(analysis: &Analysis, input: &str) -> Option<Finding> {
     if disk_names::kind(first) == "rbd" {
         finding.next_step.insert(
             0,
-            "`ceph -s`, `ceph health detail`: which placement groups or \
-             services do not answer?"
+            "`ceph -s`, `ceph health detail`: which placement groups or services do not answer?"
                 .to_string(),
         );
     }
@@ -765,8 +764,7 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
         finding.refuted_by = lines(&["the unit is a local disk behind a multiplexing enclosure"]);
         finding.next_step = vec![
             format!(
-                "find the target that serves it: `lsscsi -t | grep {}`, `iscsiadm -m session -P \
-                 3`",
+                "find the target that serves it: `lsscsi -t | grep {}`, `iscsiadm -m session -P 3`",
                 candidate.disk
             ),
             "check the log of the target (array, Longhorn, LIO, tgt) for the same minute"

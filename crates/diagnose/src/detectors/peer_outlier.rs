@@ -201,8 +201,7 @@ fn finding(
     let disk = phrase::disk(&member.disk);
     let mut finding = new_finding(DETECTOR.verdict, Some(member.device), vec![listing]);
     finding.sentence = format!(
-        "{disk} is {} times slower than {} under the same load: {} on average against \
-         {}{}",
+        "{disk} is {} times slower than {} under the same load: {} on average against {}{}",
         phrase::digits(member.mean_ns / typical),
         match others.as_slice() {
             [other] => phrase::disk(&other.disk).to_string(),

@@ -181,8 +181,10 @@ fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
         computed("longest mean latency of the others", ms, Unit::Ms, n, source).above(TAKES_MS)
     });
     finding.evidence.extend(longest);
-    finding.assume(STAND_STILL, "all disks of one kind stall, or take seconds per request, at the \
-         same time");
+    finding.assume(
+        STAND_STILL,
+        "all disks of one kind stall, or take seconds per request, at the same time",
+    );
     finding.doubt("averages: a load that all disks share looks the same", confidence::SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (1.0, true);
     finding.refuted_by = lines(&["one of them is fast while another completes nothing"]);

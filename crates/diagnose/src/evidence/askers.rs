@@ -130,8 +130,8 @@ fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Findin
     let what = format!("time that {waits} waited for I/O");
     let number = (share, Unit::Share);
     let number_moved = (moved, Unit::BytesPerSecond);
-    let moved_by = cited(analysis.recording, reading, "moved by all of them \
-         together", number_moved);
+    let moved_by =
+        cited(analysis.recording, reading, "moved by all of them together", number_moved);
     finding.evidence = vec![
         cited(analysis.recording, &of_wait, &what, number).held(Bound::Above(WAITS)),
         moved_by.held(Bound::Above(IN_BULK)),

@@ -76,8 +76,10 @@ fn of_listing(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Fin
     let disks = disks(analysis, input);
     match disks {
         Disks::Quiet => {
-            finding.assume(BESIDE_IDLE, "a kernel thread at the limit of one CPU, its disks \
-                 mostly idle");
+            finding.assume(
+                BESIDE_IDLE,
+                "a kernel thread at the limit of one CPU, its disks mostly idle",
+            );
         }
         _ => finding.assume(ALONE, "a kernel thread at the limit of one CPU"),
     }

@@ -91,7 +91,6 @@ fn one(analysis: &Analysis, mut group: Vec<Finding>) -> Finding {
          `ls -l /dev/disk/by-path`"
             .to_string(),
     );
-    joined.refuted_by =
-        vec!["they share neither a part of their path nor their model".to_string()];
+    joined.refuted_by = vec!["they share neither a part of their path nor their model".to_string()];
     joined
 }

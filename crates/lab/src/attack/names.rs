@@ -18,7 +18,7 @@ const JUDGED: &str = "the same, all of them in a log for `why`";
 /// A process that the kernel ended because memory ran out.
 const KILLED: &str = "process killed";
 
-/// Where names stand in messages of the kernel and of what writes to its log; `{}` is the name.
+/// Where names occur in messages of the kernel and of what writes to its log; `{}` is the name.
 const PLACES: &[(&str, &str)] = &[
     ("USB product", "usb 1-1: Product: {}"),
     ("USB manufacturer", "usb 1-1: Manufacturer: {}"),
@@ -124,7 +124,7 @@ const FORMS: &[(&str, &str)] = &[
     ("messages alone", "{}"),
 ];
 
-/// A message whose device is none that was measured opens the log, so that a reader takes it
+/// The log begins with a message of a device that was not measured, so that a reader accepts it
 /// whatever follows.
 const OPENS: &str = "ata9: SATA max UDMA/133 abar m2048@0xf7e36000 port 0xf7e36100 irq 27";
 
@@ -225,7 +225,7 @@ impl Field<'_> {
                 .split("\"verdict\": \"")
                 .skip(1)
                 .filter_map(|rest| rest.split('"').next());
-            // That message is the kernel's own word on memory, whatever the process is called.
+            // That message is the kernel's statement about memory, whatever the process is called.
             let of_memory = |verdict: &str| place_name == &KILLED && verdict == "layer.memory";
             let blamed = blames.filter(|verdict| {
                 !["insufficient", "healthy"].contains(verdict) && !of_memory(verdict)
@@ -271,7 +271,7 @@ impl Field<'_> {
             let failed = self.run("why --for 1s --json", "input", true)?;
             std::fs::remove_dir(&group)?;
             let report_text = std::fs::read_to_string(self.at("stdout"))?;
-            // Of other disks the machine's log may have something to say, rightly.
+            // The machine's log may rightly name other disks.
             let report: serde_json::Value = serde_json::from_str(&report_text).unwrap_or_default();
             let of_a_message = |finding: &serde_json::Value| {
                 let device = finding["device"].as_str().unwrap_or_default();

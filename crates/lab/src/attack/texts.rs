@@ -2,7 +2,7 @@
 
 use iowhy_model::Random;
 
-/// A way to harm a capture; the second text is that of another sample.
+/// A way to damage a capture; the second text is that of another sample.
 pub type Harm = fn(&[u8], &[u8], &mut Random) -> Vec<u8>;
 
 /// The ways by name.
@@ -32,7 +32,7 @@ pub const HARMS: &[(&str, Harm)] = &[
     }),
 ];
 
-/// What stands where a number should.
+/// What replaces a number.
 const ABSURD: [&str; 12] = [
     "nan",
     "inf",

@@ -8,14 +8,14 @@ mod parse;
 
 use super::{Cause, Freeze, Random, Request, Service};
 
-/// Revolutions a drive tries before it gives a sector up, if the fault does not say otherwise.
+/// Revolutions a drive tries before it gives up a sector, unless the fault says otherwise.
 /// Document 000 shows reads that lost up to 28 revolutions and still came.
 const REVOLUTIONS_TRIED: u32 = 100;
 /// Time a drive with error recovery control spends on a sector it cannot read ("Error recovery
 /// control" sets 7 s on drives made for arrays), ns.
 const RECOVERY_NS: u64 = 7_000_000_000;
-/// Ticks after which a firmware's timer lets go in any case: at a chance of one half not one of
-/// ten million requests gets there.
+/// Ticks after which a firmware's timer releases a request in any case: at a chance of one half not
+/// one of ten million requests gets there.
 const TICKS: u64 = 24;
 
 /// A stretch of the disk, in bytes.
@@ -118,7 +118,7 @@ impl Fault {
     }
 }
 
-/// What faults do to a request, whatever the disk is made of.
+/// What faults do to a request, for any medium.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FaultsAtWork<'a> {
     /// The faults.
@@ -174,7 +174,7 @@ impl FaultsAtWork<'_> {
         }
     }
 
-    /// The answer is held back until a tick of the firmware's timer.
+    /// The completion is held back until a tick of the firmware's timer.
     pub(super) fn hold(&self, random: &mut Random, served: &mut Service) {
         for fault in self.of {
             let Fault::Ticks { chance, period } = fault else { continue };

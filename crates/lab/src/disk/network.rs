@@ -19,9 +19,9 @@ pub struct Volume {
     pub credits: u64,
     /// Operations per second while there are credits.
     pub burst_iops: u64,
-    /// The way there and back with the service behind it, ns.
+    /// The round trip with the service at its end, ns.
     pub base: u64,
-    /// What the way may take more, ns, evenly spread.
+    /// Uniform extra time of the round trip, ns.
     pub jitter: u64,
 }
 

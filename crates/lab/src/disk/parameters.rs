@@ -46,7 +46,7 @@ impl Model {
         Ok(model)
     }
 
-    /// What Linux would call the disk of that place, from 0.
+    /// Linux's name for the disk with this index, from 0.
     pub fn device(&self, place: u8) -> String {
         let letter = char::from(b'b'.saturating_add(place).min(b'z'));
         match self {
@@ -61,7 +61,7 @@ impl Model {
         matches!(self, Model::Rotational(_) | Model::Shingled(_))
     }
 
-    /// One revolution, ns, if it turns.
+    /// One revolution, ns, if it rotates.
     pub fn revolution(&self) -> Option<u64> {
         match self {
             Model::Rotational(platter) => Some(platter.revolution()),

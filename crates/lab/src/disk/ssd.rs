@@ -37,11 +37,11 @@ pub struct Flash {
     pub erase: u64,
     /// Command overhead, ns.
     pub command: u64,
-    /// Programs a die may be behind before a write has to wait.
+    /// Programs a die may have outstanding before a write has to wait.
     pub buffered_pages: u64,
     /// Bytes that can be written before cleaning begins.
     pub fresh: u64,
-    /// Pages of a block that still hold live bytes when it is cleaned.
+    /// Pages of a block that are still valid when it is cleaned.
     pub live_pages: u64,
 }
 
@@ -76,7 +76,7 @@ impl Flash {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Die {
-    /// When all it was told to do is done.
+    /// When all its queued work is done.
     free: u64,
     /// When its last cleaning ends.
     cleaned: u64,
@@ -90,9 +90,9 @@ pub struct Ssd {
     flash: Flash,
     dies: Vec<Die>,
     fresh: u64,
-    /// Bytes that lie in fast cells.
+    /// Bytes in fast (SLC) cells.
     quick: u64,
-    /// When it was asked last.
+    /// When its last request came.
     asked: u64,
 }
 
@@ -143,7 +143,7 @@ impl Ssd {
         served
     }
 
-    /// In a pause the dies move what lies in fast cells to the others, all of them at once.
+    /// In a pause all dies move the contents of fast cells to the others at once.
     fn empty_quick_cells(&mut self, now: u64) {
         let idle_since = self.dies.iter().map(|die| die.free).max().unwrap_or(0).max(self.asked);
         let pages = now.saturating_sub(idle_since) / self.flash.program.max(1);

@@ -150,7 +150,7 @@ mod tests {
             let end = ends[1];
             assert_eq!((end.ios[0], end.bytes[0], end.waits[0]), (2, 8192, 200_000_000));
             assert_eq!(end.queue, 200_000_000);
-            // Linux 6.1 counts a tick at each start and what passed since at each end: the stretch
+            // Linux 6.1 counts a tick at each start and what passed since at each end: the time
             // from 12 to 60 ms, in which only one was in flight, is lost.
             assert_eq!(end.busy, if old { 150_000_000 } else { (1 + 1 + 12 + 13) * tick });
         }

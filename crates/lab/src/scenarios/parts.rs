@@ -6,7 +6,7 @@ use super::{Chance, Effect, Host, Pace, Place, Setup, Stream};
 
 /// A turning disk of some speed with its name; `more` goes behind its parameters.
 pub(super) fn platter(chance: &mut Chance, more: &str) -> (Setup, u64) {
-    // Four of six drives in the field turn at 7200.
+    // Four of six drives in the field run at 7200 rpm.
     let rpm = chance.pick(&[5400, 7200, 7200, 7200, 10_000, 15_000]);
     (platter_of(chance, rpm, more), rpm)
 }

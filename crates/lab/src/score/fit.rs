@@ -90,8 +90,8 @@ fn rising(answers: &mut [(f64, bool)], expected: impl Fn(f64) -> f64) -> Curve {
     let parts = (answers.len() / POINT).max(1);
     let mut rest = 0;
     for part in 0..parts {
-        // Answers of one confidence stay together: apart, they lie in the order of the corpus, the
-        // wrong before the right.
+        // Answers of one confidence stay together: apart, they lie in the order of the corpus,
+        // wrong answers before right ones.
         let mut end = (part + 1) * answers.len() / parts;
         while end > 0 && end < answers.len() && answers[end].0 - answers[end - 1].0 < EQUAL {
             end += 1;
@@ -120,7 +120,8 @@ fn rising(answers: &mut [(f64, bool)], expected: impl Fn(f64) -> f64) -> Curve {
     for pool in &pools {
         // A small pool is moved more; what rose must not fall by that.
         least = least.max((pool.right + BESIDE * expected(pool.mean())) / (pool.n + BESIDE));
-        // All of a pool is right as often: a slope within it would say less of its lower half.
+        // All of a pool is right as often: a slope within it would lower the values of its lower
+        // half.
         points.push((pool.first, least));
         if pool.last - pool.first > 1e-3 {
             points.push((pool.last, least));

@@ -144,7 +144,7 @@ fn foretold(case: &Case, level: Level) -> Result<Option<Forecast>, String> {
     };
     let Some(forecast) = &finding.forecast else { return Ok(Some(none)) };
     let now_ms = forecast.now_mean.ms();
-    // The forecast shows what it calls now: the requests whose mean that is are looked for again.
+    // The forecast says what it takes as the present: the requests with that mean are searched for.
     let which = EventFilter::ALL
         .into_iter()
         .filter_map(|which| Some((which, (which.seen(&before, device)?.0 / now_ms).ln().abs())));

@@ -256,7 +256,7 @@ pub fn published() -> io::Result<Vec<PublishedCase>> {
 }
 
 /// The captures of a collection in Markdown as people pasted them: each fenced block is a listing.
-/// A case whose heading reports no verdict takes what its number in the tree owes.
+/// A case whose heading names no verdict takes the one expected of its number in the tree.
 ///
 /// # Errors
 /// If the collection cannot be read.

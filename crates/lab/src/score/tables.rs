@@ -79,8 +79,8 @@ pub(super) fn reliability(score: &Score) -> String {
     out
 }
 
-/// What that comes to where most disks are well: accusations per 1000 hours watched of healthy
-/// disks, and how often an accusation is right where one capture in so many is of a faulty disk.
+/// What that means where most disks are healthy: accusations per 1000 hours watched of healthy
+/// disks, and how often an accusation is right where one capture in this many is of a faulty disk.
 pub(super) fn in_the_field(score: &Score) -> String {
     let mut out = format!(
         "{:<6} {:>8} {:>8} {:>10} {:>12} {:>8} {:>13} {:>13} {:>13}\n",

@@ -96,8 +96,8 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     let mut left_out = vec![("writes, without `--overwrite`".to_string(), plan.writes_left_out)];
     left_out.extend(replay.left_out.iter().cloned());
     left_out.push(("larger than the target or than 64 MiB".to_string(), plan.too_large));
-    left_out.push(("due, but the maximum number of I/Os was in \
-         flight".to_string(), run.unserved.0));
+    left_out
+        .push(("due, but the maximum number of I/Os was in flight".to_string(), run.unserved.0));
     left_out.push(("failed".to_string(), failed));
     left_out.push(("never completed".to_string(), run.vanished));
     left_out.push(("not due before the end".to_string(), ended));

@@ -80,12 +80,12 @@ struct Part {
     await_ns: Option<f64>,
 }
 
-/// The operation that the first letter of a column stands for.
+/// The operation that the first letter of a column means.
 const OPS: [(char, Op); 4] =
     [('r', Op::Read), ('w', Op::Write), ('d', Op::Discard), ('f', Op::Flush)];
 
 impl RowBuilder {
-    /// Takes one value; a column it does not know shows nothing we keep.
+    /// Takes one value; unknown columns hold nothing that is kept.
     pub(crate) fn take(&mut self, column: &str, word: &str) {
         let of = |scale: f64| value(word, scale);
         let fraction = word.split_once(['.', ',']).map_or(0, |(_, fraction)| fraction.len());

@@ -180,7 +180,7 @@ impl MountCounters {
         })
     }
 
-    /// The averages of the stretch between two readings of one mount; `None` if a counter
+    /// The averages of the time between two readings of one mount; `None` if a counter
     /// decreased: the file system was mounted anew. With the default as the earlier one, those
     /// since the mount.
     pub fn since(
@@ -227,10 +227,10 @@ impl MountCounters {
     }
 }
 
-/// Between which moments two readings of the counters lie.
+/// The moments of two readings of the counters.
 #[derive(Clone, Copy, Debug)]
 pub enum Readings {
-    /// By the ages of the mount that stand in both; the first reading counts since the mount.
+    /// By the ages of the mount that both show; the first reading counts since the mount.
     ByAge,
     /// By the watcher's clock: start and length.
     Watched(Time, Nanos),

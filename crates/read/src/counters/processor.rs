@@ -6,7 +6,7 @@ use iowhy_model::{Sink, typed};
 use crate::counters::stated::Column;
 use crate::decimal;
 
-/// What a column is called here, and by the tools (sysstat, top of two generations, dstat).
+/// The name of a column here, and in the tools (sysstat, top of two generations, dstat).
 const SHARES: [(&str, &[&str]); 5] = [
     ("user", &["%user", "%usr", "us", "usr"]),
     ("system", &["%system", "%sys", "sy", "sys"]),

@@ -20,7 +20,7 @@ use crate::drive::health::leading;
 use crate::text::numbers::unit_ns;
 use crate::{bytes, decimal, integer};
 
-/// What a hole takes.
+/// What a hole accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// A whole number.
@@ -234,14 +234,14 @@ enum Piece {
     Hole(usize, Kind),
 }
 
-/// A pattern, ready to be looked for.
+/// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pieces: Vec<Piece>,
     names: Vec<(String, Kind)>,
     /// The rarest text in it without a blank: without that no line fits.
     needle: Finder<'static>,
-    /// Where it has none, and may stand anywhere: one of these is in each line that fits.
+    /// Where it has none, and may be anywhere: one of these is in each line that fits.
     choices: Vec<Finder<'static>>,
 }
 
@@ -305,7 +305,7 @@ impl Pattern {
         Ok(pattern)
     }
 
-    /// The rarest text without a blank that stands in each line that fits; empty if there is none.
+    /// The rarest text without a blank in each matching line; empty if there is none.
     pub(crate) fn needle(&self) -> &str {
         std::str::from_utf8(self.needle.needle()).unwrap_or_default()
     }
@@ -429,7 +429,7 @@ impl<'t> Found<'_, 't> {
     }
 }
 
-/// Whether the pieces fit somewhere from a place on.
+/// Whether the pieces match somewhere from an offset on.
 fn anywhere<'t>(
     pieces: &[Piece],
     line: &'t str,
@@ -459,7 +459,7 @@ fn anywhere<'t>(
     }
 }
 
-/// Whether the pieces fit from a place on.
+/// Whether the pieces match at an offset.
 fn fit<'t>(
     pieces: &[Piece],
     line: &'t str,

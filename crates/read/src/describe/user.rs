@@ -163,7 +163,7 @@ struct Fields<'t> {
     table: &'t DeTable<'t>,
 }
 
-/// A text of the file, and where it stands.
+/// A text of the file, with its position.
 struct Text {
     text: &'static str,
     at: usize,

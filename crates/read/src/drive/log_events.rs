@@ -57,7 +57,7 @@ impl Counted {
     }
 }
 
-/// What a log complains of.
+/// What a log reports as trouble.
 pub(crate) struct LogEvents {
     known: Counted,
     /// Of no known kind, by the words in them.

@@ -21,11 +21,8 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
-    "block I/O of processes and disks, mean latency (bcc)",
-    Level::A,
-    &LABELS,
-);
+pub const FORMAT: Format =
+    Format::labels("block I/O of processes and disks, mean latency (bcc)", Level::A, &LABELS);
 
 /// How long a screen is, s, and how many there were.
 const SECONDS: &str = "seconds";

@@ -37,7 +37,7 @@ const DATA: &str = "Reduced data availability: ";
 /// What a status of Rook begins with.
 const OVERALL: &str = "OVERALL STATUS: ";
 
-/// Whether the line tells that a cluster is not well, or goes on behind the lines of another
+/// Whether the line says that a cluster is unhealthy, or continues after the lines of another
 /// format.
 fn begins(line: &str) -> bool {
     if line.trim_start().starts_with("pgs:") && line.contains("% pgs not active") {
@@ -55,7 +55,7 @@ fn begins(line: &str) -> bool {
     health(line.trim()).is_some()
 }
 
-/// What stands behind the state of a cluster that is not well.
+/// What follows the state of an unhealthy cluster.
 fn health(said: &str) -> Option<&str> {
     let said = said.strip_prefix("health")?.trim_start_matches(':').trim();
     ["HEALTH_WARN", "HEALTH_ERR"].iter().find_map(|health| {
@@ -84,7 +84,7 @@ const STATES: [&str; 9] = [
     "unknown",
 ];
 
-/// Requests that are blocked: how many, for how long, s, and what is said behind it.
+/// Requests that are blocked: how many, for how long, s, and the text after it.
 fn blocked(said: &str) -> Option<(u64, f64, &str)> {
     let (before, rest) = said
         .split_once(" requests are blocked > ")
@@ -112,15 +112,15 @@ fn osds(said: &str) -> Vec<u64> {
 
 #[derive(Default)]
 struct Status {
-    /// Placement groups in all, and those that the health line calls inactive or stale.
+    /// All placement groups, and those that the health line calls inactive or stale.
     groups: Option<f64>,
     inactive: Option<f64>,
-    /// Of those that a state is told of: all, and those that serve no I/O.
+    /// Of those with a given state: all, and those that serve no I/O.
     told: f64,
     idle: f64,
     /// The share that the cluster states itself, 0 to 1.
     not_active: Option<f64>,
-    /// OSDs that are down, as the health line and as the number of those that are up say.
+    /// OSDs that are down, by the health line and by the number of those that are up.
     down: Option<u64>,
     not_up: Option<u64>,
     /// The checks of the health line are listed, deeper than it.

@@ -79,8 +79,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// The name of a column here: its disk, if the heading shows that, the operation, and what is
-/// counted.
+/// The name of a column here: its disk, if the heading shows it, the operation, and the quantity.
 fn column(disk: &str, op: &str, what: &str) -> String {
     format!("{disk}\t{op} {what}")
 }

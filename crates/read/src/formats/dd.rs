@@ -68,7 +68,7 @@ fn sniff(lines: &[&str]) -> Detect {
     }
 }
 
-/// What a result line says.
+/// The values of a result line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct CopyResult {
     bytes: f64,
@@ -83,7 +83,7 @@ fn result(line: &str) -> Option<CopyResult> {
     let digits = line.find(|c: char| !c.is_ascii_digit())?;
     let (moved, rest) = line.split_at_checked(digits).filter(|(moved, _)| !moved.is_empty())?;
     let moved = integer(moved)? as f64;
-    // Behind the bytes stands their name.
+    // The bytes are followed by their unit.
     if rest.starts_with(|c: char| c.is_ascii_punctuation()) {
         return None;
     }
@@ -94,7 +94,7 @@ fn result(line: &str) -> Option<CopyResult> {
         (None, Some(bracket)) if rest.get(..bracket)?.contains(['(', '（']) => {
             rest.get(bracket..)?.trim_start_matches([')', '）'])
         }
-        // Less than a kilobyte is not said twice: `512 bytes copied, 0.0021 s, 243 kB/s`.
+        // Less than a kilobyte is not printed twice: `512 bytes copied, 0.0021 s, 243 kB/s`.
         (None, _) => rest,
     };
     let parts = rest.replace(['，', '、', '(', ')'], " ");
@@ -114,7 +114,7 @@ fn result(line: &str) -> Option<CopyResult> {
     sound.then_some(CopyResult { bytes: moved, seconds })
 }
 
-/// Seconds of `real 0m40.073s` of a shell and `real 0m 40.07s` of busybox, behind a tab each.
+/// Seconds of `real 0m40.073s` of a shell and `real 0m 40.07s` of busybox, each after a tab.
 fn timed(line: &str) -> Option<f64> {
     let (minutes, seconds) = line.trim().strip_prefix("real")?.trim().split_once('m')?;
     let seconds = decimal(seconds.trim().strip_suffix('s')?)?;
@@ -215,7 +215,7 @@ impl Command {
         (command.input.is_some() || command.output.is_some()).then_some(command)
     }
 
-    /// Which way it went, and what was read or written.
+    /// The direction, and what was read or written.
     fn target(&self) -> (Option<Op>, &str) {
         let source = |path: &str| matches!(path, "/dev/zero" | "/dev/urandom" | "/dev/random");
         let sink = |path: &str| matches!(path, "/dev/null" | "/dev/zero" | "/dev/full");
@@ -293,7 +293,7 @@ impl Reader for Dd {
 
 impl Dd {
     /// What `time` reports of a copy that printed its records and no result; the size of a record
-    /// stands in the command.
+    /// is in the command.
     fn by_the_shell(&self, line: &str) -> Option<CopyResult> {
         let seconds = timed(line).filter(|seconds| *seconds > 0.0)?;
         let (command, records) = (self.command.as_ref()?, self.records?);
@@ -301,7 +301,7 @@ impl Dd {
         (self.pending.is_none() && bytes > 0.0).then_some(CopyResult { bytes, seconds })
     }
 
-    /// What `time` reports of a copy and the `sync` behind it: the copy with its data on the
+    /// What `time` reports of a copy and the `sync` after it: the copy with its data on the
     /// medium.
     fn with_the_sync(&self, line: &str) -> Option<(Command, CopyResult)> {
         let seconds = timed(line)?;

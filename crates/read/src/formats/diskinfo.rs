@@ -33,7 +33,7 @@ pub const FORMAT: Format = Format::labels(
     &LABELS,
 );
 
-/// Size of the durable write that stands for the drive, kB: the page of a log.
+/// Size of the durable write that represents the drive, kB: the page of a log.
 const PAGE_KB: f64 = 4.0;
 /// Numbers are printed to four digits or more.
 const ROUNDING: f64 = 0.02;
@@ -107,7 +107,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// Whether a number is the one that is printed beside it, within what printing rounds away.
+/// Whether a number equals the one printed next to it, within rounding.
 fn agree(found: &Found, of: fn(f64, f64) -> f64, names: [&str; 2], step: f64) -> bool {
     let figures = names.map(|name| found.positive(name));
     let ([Some(one), Some(other)], Some(printed)) = (figures, found.number("rate")) else {

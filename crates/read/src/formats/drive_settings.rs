@@ -44,7 +44,7 @@ static LABELS: Labels = Labels {
         announces("^/dev/{disk:word}:{|}", |found, report, _| report.name(found.text("disk")?))
             .opens_report()
             .like(&["/dev/sda:", "/dev/sda: ATA       EXAMPLE HD4000    EX04"]),
-        // The list of commands and features: a star stands before what is in use.
+        // The list of commands and features: a star precedes the one in use.
         says("^*{*}Write cache$", |_, report, _| report.fact(typed::DRIVE_WRITE_CACHE, true))
             .like(&["*\tWrite cache"]),
     ],

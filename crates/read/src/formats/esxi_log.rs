@@ -185,7 +185,7 @@ fn of_iscsid(line: &str) -> Option<(&str, &str)> {
     let (name, _) = message.split_once(": ")?;
     let number = name.strip_prefix("iscsid")?.trim_matches(['[', ']']);
     let stamp = stamp(head).filter(|_| number.is_empty() || integer(number).is_some())?;
-    // A host may stand between.
+    // A host name may come between.
     let between = head.get(stamp.len()..)?.split_whitespace().count();
     (between < 2).then_some((stamp, message))
 }
@@ -195,7 +195,7 @@ fn stamp(head: &str) -> Option<&str> {
     let blanks: Vec<usize> = head.match_indices(' ').map(|(at, _)| at).collect();
     let to = |end: Option<&usize>| head.get(..*end?);
     let whole = to(blanks.first()).filter(|word| word.contains('T'));
-    // A day of one digit stands behind two blanks.
+    // A day of one digit follows two blanks.
     let dated = || {
         let end = blanks.iter().find(|at| head.get(..**at).is_some_and(|text| text.contains(':')));
         to(end)
@@ -272,7 +272,7 @@ impl Reader for EsxiLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let place = self.line_numbers.next(sink);
         let Some((stamp, message)) = split(line).or_else(|| of_iscsid(line)) else {
-            // A message goes on in the next line of syslog, which bears its time and no processor.
+            // A message continues in the next line of syslog, which has its time and no processor.
             let more = line.trim().is_empty() || line.contains(" vmkernel: ");
             return if more { Step::Consumed } else { Step::NotMine };
         };

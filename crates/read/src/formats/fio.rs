@@ -356,8 +356,8 @@ impl Fio {
     /// States how many requests the group has in flight at most, if heading and group say it.
     fn state_at_once(&mut self, device: DeviceId, sink: &mut dyn Sink) {
         let jobs = self.jobs.take();
-        // Without a heading nobody names the engine: the depth asked for counts if requests met it.
-        // An engine that waits for each I/O meets a depth of one, whatever was asked for.
+        // Without a heading the engine is not known: the requested depth counts if requests reached
+        // it. An engine that waits for each I/O has a depth of one, whatever was requested.
         let (met, asked) = (self.met.take(), self.asked.take());
         let alone = met.is_some_and(|met| met.by_all && met.depth == 1);
         let met = asked

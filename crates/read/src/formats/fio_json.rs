@@ -169,7 +169,7 @@ impl FioJson {
             sink.add_fact(device, typed::FIO.member(long_name(key)), value);
         }
         let stated = |name: &str| options.iter().find_map(|known| known.get(name)?.as_str());
-        // Whoever reports a depth reports the number of jobs too, if it is not one.
+        // Where a depth is reported, so is the number of jobs, if it is not one.
         let jobs = stated("numjobs").map_or(Some(1), |jobs| jobs.trim().parse().ok());
         let depth = stated("iodepth");
         if let Some(most) = depth.and_then(|_| at_once(stated("ioengine"), depth, jobs)) {

@@ -191,8 +191,8 @@ impl FioLog {
         sink: &mut dyn Sink,
     ) {
         let (start, length) = self.span(at_ms, op);
-        // A mean wait without a rate has no place per operation: the name of the log tells them
-        // apart.
+        // A mean wait without a rate has no place per operation: the name of the log distinguishes
+        // them.
         let device = match value {
             Ok(_) => {
                 let input = sink.source().input.clone();

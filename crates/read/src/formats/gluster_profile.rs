@@ -41,7 +41,7 @@ static LABELS: Labels = Labels {
         begins("^%-latency   Avg-latency   Min-Latency   Max-Latency", |_, _, _| Some(())).like(&[
             "%-latency   Avg-latency   Min-Latency   Max-Latency   No. of calls         Fop",
         ]),
-        // What was counted since profiling began stands until an interval replaces it.
+        // Counts since profiling began remain until an interval replaces them.
         begins("^Cumulative Stats:$", statistics).like(&["Cumulative Stats:"]),
         begins("^Interval {:u} Stats:$", statistics).like(&["Interval 3 Stats:"]),
         says("^Duration:{s:n} seconds$", |found, report, _| {

@@ -148,7 +148,7 @@ impl Reader for HistLog {
             Some(Part::Aside) => self.aside(line.trim()),
             None => {
                 let Some(step) = self.table.line(line) else {
-                    // What stands between two tables may head the second.
+                    // Text between two tables may be the heading of the second.
                     self.line_above(line);
                     return Step::NotMine;
                 };

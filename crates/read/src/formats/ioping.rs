@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(super::raw("10 20000 501 2048000 1000 2500 3000 10 11 30000"), None);
         let longest = super::raw("10 20000 500 2048000 1000 2000 18446744073709551615 10 11 30000");
         assert_eq!(longest.unwrap().max_ns, Some(u64::MAX));
-        // Beside its requests it repeats them.
+        // After its requests it repeats them.
         let both = format!("4 KiB <<< . (ext4 /dev/sda): request=2 time=278.1 us\n{raw}");
         let both = crate::scan::recorded(&both);
         assert_eq!(both.listings[0].distributions.len(), 1);

@@ -119,7 +119,7 @@ impl IostatJson {
         for (key, value) in row {
             let column = match key.as_str() {
                 "util" | "util-percent" => "%util",
-                // sadf's: bytes by direction beside requests of both together.
+                // sadf's: bytes by direction with requests of both together.
                 "rkB" => "kB_read/s",
                 "wkB" => "kB_wrtn/s",
                 "dkB" => "kB_dscd/s",

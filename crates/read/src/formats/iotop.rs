@@ -56,7 +56,7 @@ static LABELS: Labels = Labels {
         )
         .when(|found| totals(found).is_some())
         .like(&["Actual DISK READ:       0.00 B/s | Actual DISK WRITE:      39.26 K/s"]),
-        // The totals may be cut off; with times in front (`-t`) they stand before the title.
+        // The totals may be cut off; with leading times (`-t`) they precede the title.
         begins("{TID|PID} {*}PRIO {*}DISK READ {*}COMMAND$", title)
             .when(|found| !found.line().contains("TIME"))
             .like(&["TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND"]),

@@ -233,8 +233,8 @@ impl IowhyCapture {
             }
         }
         let mut sections = block.sections;
-        // First, for who tells I/Os apart by what is stated of their devices, also by the listing
-        // of another collector.
+        // First, for readers that distinguish I/Os by the stated facts of their devices, also by
+        // the listing of another collector.
         for section in &mut sections {
             let known = stream.speak(section, header.repeats, sink);
             if header.repeats && known {
@@ -361,7 +361,7 @@ fn amend(before: &Source, now: &Source, sink: &mut dyn Sink) {
     now.notes.iter().skip(before.notes.len()).for_each(|note| sink.note(note.clone()));
 }
 
-/// A file that goes on from others began when they ended: as much later as had been watched by
+/// A file that continues others began when they ended: as much later as had been watched by
 /// then.
 fn begin_later(section: &mut Section) {
     let before = section.source.watched.map_or(0, |watched| watched.0);

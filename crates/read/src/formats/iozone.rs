@@ -52,7 +52,7 @@ const TESTS: [(&str, Op); 13] = [
     ("freread", Op::Read),
 ];
 const KIB: f64 = 1024.0;
-/// What says in the lines above that the page cache was passed by.
+/// What shows in the lines above that the page cache was bypassed.
 const DIRECT: &str = "O_DIRECT feature enabled";
 
 /// Where the names of the tests end in the heading.
@@ -101,7 +101,7 @@ impl Reader for Iozone {
             return Step::skipped_if(is_row, "a value of the row is not a number");
         };
         let [(_, _), (record, _), values @ ..] = &numbers[..] else { return Step::NotMine };
-        // A value stands below the end of its name; a wide one may reach a letter further.
+        // A value is below the end of its name; a wide one may reach a letter further.
         let test = |end: usize| {
             let near = |at: &&usize| at.abs_diff(end) <= 1;
             TESTS.get(self.ends.iter().position(|at| near(&at))?)

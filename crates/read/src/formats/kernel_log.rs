@@ -99,9 +99,9 @@ pub const FORMAT: Format = Format::program::<KernelLog>(
     sniff,
 );
 
-/// How lines begin that go on with what the SCSI layer said of a disk in the line before: kernels
-/// that end that line after the name, as one of a published capture did (drivers/scsi/constants.c,
-/// scsi_print_sense).
+/// Beginnings of lines that continue the SCSI layer's message about a disk in the line before:
+/// kernels that end that line after the name, as one of a published capture did
+/// (drivers/scsi/constants.c, scsi_print_sense).
 const GO_ON: [&str; 7] = [
     "Additional sense: ", "Result: hostbyte=", "Sense Key :", "Add. Sense:",
     "Descriptor sense data", "CDB: ", "cdb[0]=",
@@ -116,20 +116,20 @@ const ARRAYS: usize = 256;
 /// The end of a message that names a read error and no more: drives add what became of it.
 const READ_ERROR: &str = "Add. Sense: Unrecovered read error";
 
-/// What is reported of a port before and after its disk is woken.
+/// Messages about a port before and after its disk is woken.
 const WAKES: [&str; 2] = ["wake up from deepsleep", "wake up successful"];
-/// What is reported of a link that answers late, which a disk that wakes up makes it do.
+/// Messages about a link that answers late because its disk wakes up.
 const SLOW_LINK: &str = "link is slow to respond";
 
-/// A message of so many bytes may go on in a record of its own, wherever it was cut
-/// (kernel/printk/printk.c, LOG_LINE_MAX and PRINTKRB_RECORD_MAX: a kilobyte with what stands
-/// before it). No driver's message about a disk is so long.
+/// A message of this many bytes may continue in a record of its own, wherever it was cut
+/// (kernel/printk/printk.c, LOG_LINE_MAX and PRINTKRB_RECORD_MAX: a kilobyte with its prefix). No
+/// driver's message about a disk is so long.
 const LONG: usize = 800;
 
 /// How the SCSI layer shows that it takes a command back that got no answer.
 const ABORTS: &str = "attempting task abort";
 
-/// Lines behind a task that hung that may be its call trace.
+/// Lines after a hung task that may be its call trace.
 const TRACE_LINES: u32 = 64;
 /// Lines between the message that a task hangs and its stack (kernel/hung_task.c).
 const SAID_BEFORE: u32 = 4;
@@ -151,9 +151,9 @@ fn sniff(lines: &[&str]) -> Detect {
 }
 
 /// Whether memory ran out and the kernel ended a process: `Out of memory: Killed process 1853
-/// (named) total-vm:...` (mm/oom_kill.c; `Kill process` and `Out of Memory` before 5.3). What it
-/// prints of that process in a second line is not a second one, and a control group that reached
-/// its own limit (`Memory cgroup out of memory`) is not the machine.
+/// (named) total-vm:...` (mm/oom_kill.c; `Kill process` and `Out of Memory` before 5.3). Its second
+/// line about that process is not a second one, and a control group that reached its own limit
+/// (`Memory cgroup out of memory`) is not the machine.
 fn ends_a_process(message: &str) -> bool {
     let rest =
         ["Out of memory: ", "Out of Memory: "].iter().find_map(|begin| message.strip_prefix(begin));
@@ -373,8 +373,8 @@ fn btrfs_counts(message: &str) -> Option<(&str, Vec<(&'static str, u64)>)> {
     counts.filter(|counts| is_path && counts.len() == KINDS.len()).map(|counts| (member, counts))
 }
 
-/// `sd5` of `WARNING: /pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5):`, as illumos calls the disk, or
-/// the controller's place.
+/// `sd5` of `WARNING: /pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5):`, as illumos names the disk, or
+/// the controller's address.
 fn of_illumos(message: &str) -> Option<&str> {
     let rest = message.strip_prefix("WARNING: ").unwrap_or(message);
     let rest = Some(rest).filter(|rest| rest.starts_with("/pci@"))?;
@@ -430,13 +430,13 @@ struct KernelLog {
     /// The disk whose last message was a read error.
     read_error: String,
     log_events: LogEvents,
-    /// Sectors that drives behind an adapter could not read, as it counts them.
+    /// Sectors that drives of an adapter could not read, by its count.
     unread: BTreeMap<String, u64>,
     /// The last error counts of btrfs for its members.
     of_btrfs: BTreeMap<String, BtrfsCounts>,
-    /// Arrays that do background work of which no end was printed.
+    /// Arrays in background work whose end was not printed.
     arrays: BTreeMap<String, String>,
-    /// What the log called the disks at which addresses and plugs.
+    /// The log's names of the disks by address and port.
     names: Names,
     /// The PCI functions that storage drivers own.
     functions: Functions,
@@ -452,12 +452,12 @@ struct KernelLog {
     addressed: BTreeSet<String>,
     /// Aborts of commands at a SCSI address whose result was not printed yet.
     aborted: BTreeMap<String, u64>,
-    /// A command that an adapter gave up, until the next line names its device.
+    /// A command that an adapter gave up, until the next line names the device.
     given_up: Option<Said>,
     /// The last line, if it was no log event: it may continue in the next.
     unfinished: Option<(String, String)>,
     /// Whether a drive on a port reported sense data with the last command that failed there. Where
-    /// it did not, libata makes sense data up from the registers, whatever went wrong
+    /// it did not, libata makes up sense data from the registers
     /// (drivers/ata/libata-scsi.c, ata_to_sense_error): Illegal Request with `Unaligned write
     /// command` for any error without a bit, with `LBA out of range` for a sector that was not
     /// found.
@@ -476,7 +476,7 @@ struct KernelLog {
     connections: HashSet<String>,
     /// Lines left that may be the call trace of a task that hung.
     trace: u32,
-    /// Functions that show what tasks waited for, how many did, and where the first stands.
+    /// Functions that tasks waited in, how many did, and the place of the first.
     waits: BTreeMap<&'static str, (u64, String)>,
     /// Tasks that hung while memory was freed.
     hung_in_reclaim: u64,
@@ -511,13 +511,13 @@ struct Record {
     is_part: bool,
 }
 
-/// Errors by kind that btrfs counted of a member, and where it said so.
+/// Errors by kind that btrfs counted of a member, with their place.
 struct BtrfsCounts {
     counts: Vec<(&'static str, u64)>,
     place: String,
 }
 
-/// A message, and where it stands.
+/// A message, with its place.
 struct Said {
     message: Message,
     place: String,
@@ -1124,7 +1124,7 @@ impl KernelLog {
         }
     }
 
-    /// By what the lines about one command are held together: the SCSI address, or the port.
+    /// What links the lines about one command: the SCSI address, or the port.
     fn whose(&self, message: &str, named: Option<&str>) -> String {
         let by_name = || {
             let of_request = commands::is_of_a_request(message);
@@ -1295,7 +1295,7 @@ mod tests {
         let syslog = lines.map(|line| format!("Dec 10 19:18:35 nas {line}\n")).concat();
         let grepped =
             lines.map(|line| format!("./var/log/kern.log:Dec 10 19:18:35 nas {line}\n")).concat();
-        // A day of one digit stands behind two blanks.
+        // A day of one digit follows two blanks.
         let early = lines.map(|line| format!("Dec  1 19:18:35 nas {line}\n")).concat();
         for log in [bare, syslog, early, grepped] {
             assert_eq!(of(&log, "timeout"), ["ahcich3", "ada2", "ahcich3"], "{log}");

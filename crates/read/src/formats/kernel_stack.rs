@@ -71,7 +71,7 @@ struct KernelStack {
     /// counted.
     reported: bool,
     counted: bool,
-    /// Tasks that wait in each function, and where the first of them stands.
+    /// Tasks that wait in each function, and the place of the first.
     waits: BTreeMap<&'static str, (u64, String)>,
 }
 

@@ -30,7 +30,7 @@ use crate::histogram::buckets::COUNT_LIMIT;
 pub const FORMAT: Format =
     Format::labels("slow I/Os and per-device latency from a SystemTap script", Level::B, &LABELS);
 
-/// Rows of the table stand here.
+/// This is inside the table's rows.
 const TABLE: &str = "table";
 /// The script counts in microseconds.
 const STEP: Nanos = Nanos(1_000);

@@ -143,7 +143,7 @@ type Row = BTreeMap<String, String>;
 struct Lsblk {
     line_numbers: LineNumbers,
     document: Option<Document>,
-    /// Titles and where they stand: first character, and the one after the last.
+    /// Titles and their positions: first character, and the one after the last.
     titles: Vec<(String, usize, usize)>,
     /// The name's depth in the tree, and the name: from the root to the row before.
     above: Vec<(usize, String)>,
@@ -218,7 +218,7 @@ impl Reader for Lsblk {
     }
 }
 
-/// Where the titles of a header stand, in characters.
+/// The positions of a header's titles, in characters.
 fn spans(line: &str) -> Vec<(String, usize, usize)> {
     let mut found: Vec<(String, usize, usize)> = Vec::new();
     let mut gap = true;
@@ -324,7 +324,7 @@ impl Lsblk {
         }
     }
 
-    /// States what a row says; answers the kernel's name of the device.
+    /// States the facts of a row; answers the kernel's name of the device.
     fn row(&mut self, row: &Row, above: &[String], sink: &mut dyn Sink) -> Option<String> {
         let cell = |title: &str| row.get(title).map(|text| text.trim()).filter(|t| !t.is_empty());
         let listed = cell("NAME").or_else(|| cell("PATH")).or_else(|| cell("KNAME"))?;

@@ -71,7 +71,7 @@ fn statement(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()>
     if ["page_cleaner: ", "# query_time:"].iter().any(|words| text.contains(words)) {
         return None;
     }
-    // What stands between the time and the statement.
+    // What comes between the time and the statement.
     if ["#", "set timestamp", "use "].iter().any(|word| text.starts_with(word)) {
         return Some(());
     }

@@ -148,7 +148,7 @@ impl Netapp {
             sink.note(note("the last row of a histogram is missing"));
         }
         let Some(histogram) = histogram_of(rows) else { return };
-        // The filer times its own work: what the client waits before is not in it.
+        // The filer measures its own work: the client's wait before is not in it.
         sink.source().sees_queue = false;
         let device = sink.device(&self.volume);
         let mut one = Distribution::new(device, Layer::Block, Stage::Device, histogram);
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!((known.op, known.histogram.count()), (Some(Op::Read), 820));
         assert_eq!(known.label.map(|label| recording.text(label)), Some("db7 reads"));
         // The connector, run on counts 1 to 39, moved each to the next power of two and lost what
-        // lies above 4194304 us.
+        // is above 4194304 us.
         let mut moved: BTreeMap<u64, u64> = BTreeMap::new();
         for (_, high, count) in
             known.histogram.filled().filter(|(_, high, _)| *high <= 4_194_304_000)

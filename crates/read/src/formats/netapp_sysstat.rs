@@ -28,7 +28,7 @@ pub const FORMAT: Format =
 
 const BACK: &str = "back to back";
 const BUSIEST: &str = "utilisation";
-/// Columns of disks in a row: read, written, and where the type of the consistency point stands.
+/// Columns of disks in a row: read, written, and the column of the consistency point's type.
 const READ_KB: usize = 7;
 const WRITTEN_KB: usize = 8;
 const KIND: usize = 14;

@@ -87,7 +87,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// The titles of a heading, if they stand there in order: how many.
+/// The titles of a heading, if they are in order: how many.
 fn columns(text: &str) -> Option<usize> {
     let (mut rest, mut count) = (text.trim(), 0);
     while !rest.is_empty() {
@@ -156,7 +156,7 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     Some(())
 }
 
-/// A row that is not complete is none.
+/// An incomplete row does not count.
 fn resolve(report: &mut Report) {
     let names = PARTS.iter().find(|(_, name, _)| *name == report.part).map(|(.., names)| names);
     names.into_iter().flatten().for_each(|name| report.forget(name));

@@ -171,7 +171,7 @@ fn is_section(section: &str) -> bool {
         && section.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
 }
 
-/// Where the values of a section go; `None` if it is none of ours.
+/// Where the values of a section go; `None` if it is not read.
 fn column(section: &str) -> Option<fn(&mut DiskRow) -> &mut Option<f64>> {
     let name = section.trim_end_matches(|letter: char| letter.is_ascii_digit());
     match name {

@@ -117,7 +117,7 @@ static LABELS: Labels = Labels {
         Some(()) => Step::Consumed,
         None => Step::NotMine,
     }),
-    // Fields of id-ctrl and of the other listings are words; the flags in them stand in brackets.
+    // Fields of id-ctrl and of the other listings are words; their flags are in brackets.
     own: &[
         "^{:word} : ", "^[{*}]{ }: ", "^trtype_spec_info:", "^ps ", "^Entry[",
         "^endurance group critical warning", "^{---|===|...}",

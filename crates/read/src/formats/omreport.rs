@@ -48,7 +48,7 @@ static LABELS: Labels = Labels {
             .like(&["ID                        : 0"]),
     ],
     labels: &[
-        // Whose state it is stands below.
+        // The subject of the state follows below.
         label(&["State"], |value, report| report.quote_alone(&value.to_lowercase())),
         label(&["Device Name"], |value, report| {
             report.name(value.strip_prefix("/dev/").unwrap_or(value))?;

@@ -86,7 +86,8 @@ fn row(line: &str) -> Option<(&'static str, Op, u64, f64)> {
     let words: Vec<&str> = line.get(name.len()..)?.split_whitespace().collect();
     let plain = |word: &str| decimal(&word.replace(',', ""));
     let waits = integer(&words.first()?.replace(',', "")).filter(|waits| *waits >= FEWEST)?;
-    // Behind the waits stand the time and the mean, perhaps not at once: `%Time -outs` is between.
+    // The waits are followed by the time and the mean, perhaps not directly: `%Time -outs` is
+    // between.
     let pairs = words.windows(2).skip(1).take(3);
     let mut found = pairs.filter_map(|pair| {
         let seconds = plain(pair[0]).filter(|seconds| *seconds > 0.0)?;

@@ -135,7 +135,7 @@ impl PerfScript {
     }
 }
 
-/// Places in a line where the event's name is looked for. A task's name, of 15 letters
+/// Positions in a line where the event's name is searched for. A task's name, of 15 letters
 /// (`TASK_COMM_LEN`, include/linux/sched.h), contains the word twice at most, and a file's name
 /// that grep put in front a few times; a line of nothing else must not cost its square.
 const CANDIDATES: usize = 8;

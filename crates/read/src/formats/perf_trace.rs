@@ -54,7 +54,7 @@ static LABELS: Labels = Labels {
             .like(&["fdatasync          2000      0  2114.402     0.310     1.057   101.618      2.10%"]),
         says("^{name:word} {calls:u} {total:ms} {min:ms} {avg:ms} {max:ms} {:text}$", row)
             .like(&["fdatasync          2000   2114.402     0.310     1.057   101.618      2.10%"]),
-        // A value that is none.
+        // An invalid value.
         says(
             "^{read|readv|write|writev|pread|pwrite|fsync|fdatasync|sync|msync}{:word} {:u} {:text}",
             |_, _, _| None,

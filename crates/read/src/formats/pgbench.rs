@@ -55,7 +55,7 @@ static LABELS: Labels = Labels {
     ],
     end: Some(|report, sink| {
         let (rate, mean) = (report.kept("rate"), report.kept("ns"));
-        // Lines of progress said it before, stretch by stretch.
+        // Progress lines reported it before, part by part.
         if report.kept("before").is_none() && (rate.is_some() || mean.is_some()) {
             let alone = Rates { await_ns: mean, ..Rates::default() };
             report.average(None, rates(rate, None, mean).unwrap_or(alone), None, sink);

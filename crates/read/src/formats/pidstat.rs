@@ -51,7 +51,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// How many words in front are no column (a time, AM or PM, a zone, a hash), and the columns.
+/// Number of leading words that are no column (a time, AM or PM, a zone, a hash), and the columns.
 fn heading(line: &str) -> Option<(usize, Heading)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let from = words.iter().position(|word| matches!(*word, "UID" | "USER" | "PID" | "TGID"))?;
@@ -99,7 +99,7 @@ fn line(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         return None;
     }
     let half = words.get(1).is_some_and(|word| matches!(*word, "AM" | "PM"));
-    // A zone behind it stands in the heading as well.
+    // A zone after it is in the heading as well.
     let zone = report.kept("stamp") == Some(3.0);
     let (stamp, values) =
         words.split_at_checked(1 + usize::from(half) + usize::from(half && zone))?;

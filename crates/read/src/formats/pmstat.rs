@@ -48,7 +48,7 @@ static LABELS: Labels = Labels {
 
 fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let words: Vec<&str> = found.line().split_whitespace().collect();
-    // With several hosts the name of one stands in front.
+    // With several hosts each line begins with a host's name.
     let loads = words.len().saturating_sub(report.heading.width());
     let (before, row) = words.split_at(loads);
     let value = |word: &&str| {

@@ -37,7 +37,7 @@ const COMPLETE: &[Effect] = &[
     Effect::Total(typed::CHECKPOINT_TOTAL, "total"),
     Effect::Call(syncs),
 ];
-/// The volume of the write-ahead log asked for it.
+/// The volume of the write-ahead log triggered it.
 const FORCED: &[Effect] =
     &[Effect::Count(typed::CHECKPOINT_FORCED), Effect::Count(typed::CHECKPOINT_STARTS)];
 const STARTING: &[Effect] =

@@ -47,7 +47,7 @@ fn sniff(lines: &[&str]) -> Detect {
     Detect::announced(lines, 1, |line| unit(line).is_some(), |line| line.trim() == METRIC)
 }
 
-/// The unit of a heading `µs : count distribution`, ns; behind a `^C` that the terminal echoed.
+/// The unit of a heading `µs : count distribution`, ns; after a `^C` that the terminal echoed.
 fn unit(line: &str) -> Option<u64> {
     let line = line.trim_start();
     let line = line.strip_prefix("^C").unwrap_or(line);

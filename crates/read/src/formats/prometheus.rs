@@ -50,7 +50,7 @@ const UNITS: [(&str, f64); 8] = [
 ];
 /// A bucket that ends later than a day is not a latency.
 const LONGEST_NS: f64 = 8.64e13;
-/// The largest count a line can hold and be believed.
+/// The largest plausible count of a line.
 const MOST: f64 = 1e15;
 /// Buckets of one histogram, and histograms of one page.
 const BUCKETS: usize = 4096;
@@ -67,7 +67,7 @@ fn sniff(lines: &[&str]) -> Detect {
     begins.into()
 }
 
-/// Which number of a histogram a line bears.
+/// The number of a histogram that a line gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     Bucket,

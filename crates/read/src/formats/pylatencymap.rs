@@ -78,7 +78,7 @@ struct Pylatencymap {
     last: Option<LatencyRecord>,
     /// Room for the counts of the next record.
     room: Vec<(u64, u64)>,
-    /// Lines that are the same in every record, and what they say.
+    /// Lines that are the same in every record, with their meaning.
     repeated: Vec<(Box<[u8]>, Item)>,
     device: Option<DeviceId>,
     label: RecentNames<Name>,
@@ -236,7 +236,7 @@ impl Pylatencymap {
         self.last = Some(record);
     }
 
-    /// Start and length of the stretch between two records, in microseconds.
+    /// Start and length of the interval between two records, in microseconds.
     fn span(
         &self,
         last: &LatencyRecord,

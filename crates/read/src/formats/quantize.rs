@@ -113,7 +113,7 @@ impl Reader for Quantize {
         if !is_key(line) || self.keys.len() >= KEYS_KEPT {
             return Step::NotMine;
         }
-        // A key after a table begins the next one. Several stand on one line, each padded.
+        // A key after a table begins the next one. Several are on one line, each padded.
         self.flush(sink);
         let keys = line.split("  ").map(str::trim).filter(|key| !key.is_empty());
         self.keys.extend(keys.map(str::to_string));

@@ -25,11 +25,8 @@
 use crate::counters::stated::rates;
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
-    "objects written or read by a Ceph cluster per second",
-    Level::A,
-    &LABELS,
-);
+pub const FORMAT: Format =
+    Format::labels("objects written or read by a Ceph cluster per second", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     unnamed: "rados bench",

@@ -80,7 +80,7 @@ fn sniff(lines: &[&str]) -> Detect {
             false => Detect::No,
         };
     }
-    // These stand above a listing, and above others too.
+    // These precede a listing, and other listings too.
     if !text.starts_with("Enclosure Device ID:") && !text.starts_with("Adapter #") {
         return Detect::No;
     }

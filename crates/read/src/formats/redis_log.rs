@@ -25,10 +25,9 @@ use iowhy_model::{Level, Nanos, typed};
 use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 
-pub const FORMAT: Format =
-    Format::log("slow syncs of the append-only file", Level::E, &LOG);
+pub const FORMAT: Format = Format::log("slow syncs of the append-only file", Level::E, &LOG);
 
-/// The server waits so long before it shows it (`flushAppendOnlyFile` of aof.c).
+/// The server waits this long before it reports it (`flushAppendOnlyFile` of aof.c).
 const WAITED: Nanos = Nanos::whole_ms(2_000);
 const SLOW: &[Effect] =
     &[Effect::Count(typed::FLUSH_SLOW), Effect::AtLeast(typed::FLUSH_SLOWEST_AT_LEAST, WAITED)];

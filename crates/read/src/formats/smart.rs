@@ -75,7 +75,7 @@ const PLACES: &[(FactKey, &str)] = &[
     (key::SMART_UNCORRECTED_WRITE, "/scsi_error_counter_log/write/total_uncorrected_errors"),
     (key::SMART_WEAR, "/endurance_used/current_percent"),
 ];
-/// Keys of which one stands near the top of such a document; the last ones where keys are sorted.
+/// Keys, one of which is near the top of such a document; the last ones where keys are sorted.
 const KEYS: &[&str] = &[
     "\"json_format_version\"", "\"smartctl\"", "\"critical_warning\"", "\"ata_smart_attributes\"",
     "\"ata_smart_data\"", "\"ata_smart_error_log\"", "\"ata_sct_", "\"ata_aam\"", "\"ata_apm\"",

@@ -31,7 +31,7 @@ use crate::drive::smartd_lines;
 pub const FORMAT: Format =
     Format::labels("drive health: smartd in the system log or by mail", Level::E, &LABELS);
 
-/// The model stands on the next line.
+/// The model is on the next line.
 const INFO: &str = "info";
 
 static LABELS: Labels = Labels {

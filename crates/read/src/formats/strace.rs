@@ -47,7 +47,7 @@ fn sniff(lines: &[&str]) -> Detect {
     (Call::of(first).is_some() || is_summary(first) || is_harmed(first)).into()
 }
 
-/// Whether a line is a call of which the result or the time is something else than a number.
+/// Whether a line is a call whose result or time is not a number.
 fn is_harmed(line: &str) -> bool {
     let text = line.trim();
     if !text.ends_with('>') {
@@ -67,7 +67,7 @@ struct Call<'a> {
     front: &'a str,
     name: &'a str,
     arguments: &'a str,
-    /// Its first half stood on a line above.
+    /// Its first half is on a line above.
     resumed: bool,
     /// Its return value, if that is a number.
     result: Option<i64>,
@@ -88,7 +88,7 @@ impl<'a> Call<'a> {
         let sound = result.starts_with(|c: char| c.is_ascii_digit() || c == '?')
             || result.starts_with('-') && failed;
         let call = call.trim_end();
-        // `<... fsync resumed>) = 0 <1.2>`: the first half stood above.
+        // `<... fsync resumed>) = 0 <1.2>`: the first half is above.
         let resumed = call.contains("<... ");
         let (front, name, arguments) = match call.split_once("<... ") {
             Some((front, rest)) => {

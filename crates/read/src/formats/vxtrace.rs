@@ -191,7 +191,7 @@ impl Vxtrace {
     }
 }
 
-/// What vxtrace says between its lines: that it waits, or that the kernel lost records.
+/// vxtrace's messages between its rows: that it waits, or that the kernel lost records.
 fn remark(line: &str, sink: &mut dyn Sink) -> Step {
     let text = line.trim();
     if text.starts_with("waiting") && text.ends_with("...") {

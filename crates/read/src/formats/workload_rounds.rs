@@ -31,12 +31,12 @@ pub const FORMAT: Format = Format::labels(
 
 static LABELS: Labels = Labels {
     lines: &[
-        // It is repeated every so many rows.
+        // It is repeated after some rows.
         begins("^_elapsed_{*}_ops/sec{|(inst)}_{*}_pMax(ms)", |found, report, _| {
             report.quote_alone(found.line())
         })
         .like(&["_elapsed____ops/sec___mb/sec__p50(ms)__p95(ms)__p99(ms)_pMax(ms)"]),
-        // What kind of operation it was may stand after the numbers.
+        // The kind of operation may follow the numbers.
         says("^{at:n}s {*}", row)
             .like(&["1s     2041.3      0.7      0.3      2.5      2.8      3.3"]),
     ],
@@ -52,7 +52,7 @@ static LABELS: Labels = Labels {
 };
 
 fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
-    // Underscores stand for the blanks between the names of the columns.
+    // Underscores replace the blanks between the names of the columns.
     let names: Vec<&str> =
         report.quoted().last()?.split('_').filter(|name| !name.is_empty()).collect();
     let words: Vec<&str> = found.line().split_whitespace().collect();

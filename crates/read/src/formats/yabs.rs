@@ -38,7 +38,7 @@ static LABELS: Labels = Labels {
             report.name(named.split(')').next()?)
         })
         .like(&["fio Disk Speed Tests (Mixed R/W 50/50) (Partition /dev/vda1):"]),
-        // The sizes that stand side by side.
+        // The sizes in adjacent columns.
         begins("^Block Size |{sizes:text}$", |found, report, _| {
             report.keep("sizes", found.text("sizes")?.split('|').count() as f64);
             report.forget_quoted();
@@ -66,7 +66,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// What stands in the cells of a row, one for each size.
+/// The cells of a row, one for each size.
 fn cells(text: &str, report: &mut Report) -> Option<Vec<Rates>> {
     let known: Option<Vec<Rates>> = text.split('|').map(rates).collect();
     let known = known.filter(|known| report.kept("sizes") == Some(known.len() as f64));

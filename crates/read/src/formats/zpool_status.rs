@@ -104,7 +104,7 @@ struct ZpoolStatus {
     pool: String,
     /// Its work was stated.
     scan: bool,
-    /// The label whose text goes on.
+    /// The label whose text continues.
     label: &'static str,
     members: Vec<String>,
     /// Of the event being read: its class, its state, its member.
@@ -152,7 +152,7 @@ impl Reader for ZpoolStatus {
                 let known = self.progress(text, sink);
                 if known { Step::Consumed } else { Step::NotMine }
             }
-            // Sentences that go on, and names of damaged files.
+            // Sentences that continue, and names of damaged files.
             "status" | "action" if line.starts_with(['\t', ' ']) => Step::Consumed,
             "errors" if text.starts_with('/') || text.contains(":<0x") || text.contains(":/") => {
                 Step::Consumed

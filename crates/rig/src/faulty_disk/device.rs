@@ -122,8 +122,8 @@ impl FaultyDisk {
             let _ = kernel::remove_loop(control, number);
         }
         let free = { NUMBERS }.find(|number| !taken(number));
-        let number = free.ok_or_else(|| io::Error::other("all loop device numbers of rig are in \
-             use"))?;
+        let number =
+            free.ok_or_else(|| io::Error::other("all loop device numbers of rig are in use"))?;
         kernel::add_loop(control, number)?;
         self.number = Some(number);
         Ok(number)

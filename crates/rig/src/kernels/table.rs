@@ -135,9 +135,7 @@ pub fn tables(all: &[Results]) -> String {
         let word = if one.right() { "right" } else { "**wrong**" };
         let _ = writeln!(out, "| {} | {} | {word} |", one.kernel, cells.join(" | "));
     }
-    out.push_str(
-        "\n| kernel | layer above, or fault | program waits | D2C p50 | verdict | |\n",
-    );
+    out.push_str("\n| kernel | layer above, or fault | program waits | D2C p50 | verdict | |\n");
     out.push_str("| --- | --- | --- | --- | --- | --- |\n");
     for one in all {
         for line in one.lines.iter().filter(|line| SAID.iter().any(|case| line["case"] == *case)) {

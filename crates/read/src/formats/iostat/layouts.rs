@@ -143,7 +143,7 @@ fn is_consistent(columns: &[&str], values: &[f64], unit: f64) -> bool {
     if !flushing && !near(waits, queue, 0.02 + (reads + writes) * HALF_DIGIT / 1000.0) {
         return false;
     }
-    // A common wait lies between the two.
+    // A common wait is between the two.
     if let (Some(all), Some(read), Some(write)) = (of("await"), of("r_await"), of("w_await")) {
         let (low, high) = match (reads > 0.0, writes > 0.0) {
             (true, true) => (read.min(write), read.max(write)),

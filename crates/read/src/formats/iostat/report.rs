@@ -180,7 +180,7 @@ impl Reports {
             return;
         }
         // Whole requests over the interval from the second report on, and no such in the first: the
-        // first is the one since boot, and somebody cut the banner off.
+        // first is the one since boot, and the banner was cut off.
         self.release(whole, sink);
         self.emit(report, since_boot, sink);
     }
