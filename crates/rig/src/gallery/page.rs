@@ -140,7 +140,7 @@ pub fn beginning(seed: u64) -> String {
          Every picture is a model of a disk with a known fault in virtual time; `rig gallery` (seed {seed})\n\
          writes this page and gives the same result each time. Its scenario runs behind a real block layer\n\
          with `sudo rig scenarios --only NAME --keep here` ([results](results/scenarios.md)). After the\n\
-         pictures: published measurements that contain more than their authors saw.\n"
+         pictures: published measurements, read again.\n"
     )
 }
 
