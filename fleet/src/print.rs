@@ -111,7 +111,7 @@ impl Rows {
     }
 
     /// Comma-separated values, all rows in the order of their bytes, so that two engines can be
-    /// compared. Nothing stands for null, `""` for an empty text.
+    /// compared. Nothing means null, `""` an empty text.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -9,8 +9,8 @@
 //!    The logarithm of what a disk had over that is its excess.
 //! 3. [`groups`]: what all disks of a model, a firmware, a rack or a host have in common is theirs,
 //!    and is taken off.
-//! 4. [`stretches`]: of what is left, the stretch of hours in which a disk stands out most, in
-//!    units of how far the disks of its model stand apart in stretches of that length.
+//! 4. [`stretches`]: of what is left, the period in which a disk is the largest outlier, in
+//!    units of the spread of the disks of its model in periods of that length.
 //! 5. [`accusations`]: those that remain at a false discovery rate of 1 % over all disks (Benjamini
 //!    and Hochberg, 1995).
 

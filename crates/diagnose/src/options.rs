@@ -32,7 +32,7 @@ pub struct StatedMedium {
 impl Options {
     /// The medium of this disk as stated by the user; by its name before all of them together.
     pub fn medium_of(&self, disk: &str) -> Option<Medium> {
-        // A partition stands for its disk.
+        // A partition is counted as its disk.
         let of = |name: Option<&str>| {
             let is =
                 |known: &Option<String>| known.as_deref().map(disk_names::disk).as_deref() == name;

@@ -364,7 +364,7 @@ fn carries(analysis: &Analysis, finding: &Finding) -> (&'static str, f64) {
         // A source that sees requests from their issue knows as little of earlier waits as averages
         // do.
         _ if unseen => ("the time before the issue was not seen", AVERAGES),
-        // A sampled stretch is histograms, whatever was recorded whole beside it (0073).
+        // A sampled interval is histograms, even next to fully recorded ones (0073).
         _ if listings.iter().any(|known| known.is_thinned()) => ("a sampled interval", AVERAGES),
         _ => (NO_SURER, SUREST),
     };
@@ -422,7 +422,7 @@ fn join(known: &mut Finding, other: Finding) {
     if other.confidence() < AGREES * known.confidence() {
         return;
     }
-    // What one of them tells apart is distinguished.
+    // What one of them distinguishes is distinguished.
     known.blame = known.blame.filter(|blame| Some(*blame) == other.blame);
     known.raise("another listing of the same disk", other.confidence());
     for listing in other.subject.listings {

@@ -18,7 +18,7 @@ pub struct Shape {
     folder: bool,
     /// Whether it contains what `convert` carries.
     carried: bool,
-    /// What stands before all, and of each place.
+    /// The text before all, and of each place.
     head: &'static str,
     each: fn(usize) -> String,
 }

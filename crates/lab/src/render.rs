@@ -36,7 +36,7 @@ pub fn level(letter: &str) -> Option<Level> {
 pub struct Input {
     /// The file's name.
     pub name: &'static str,
-    /// What stands in it.
+    /// Its content.
     pub text: String,
 }
 

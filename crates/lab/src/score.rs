@@ -45,7 +45,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// Judges so many scenarios per verdict, and a quarter as many of each misleading recipe.
+    /// Judges this many scenarios per verdict, and a quarter as many of each misleading recipe.
     ///
     /// # Errors
     /// If a recipe is written wrong, or a rendering is not read.

@@ -2,7 +2,7 @@
 
 use crate::{Unit, Verdict};
 
-/// Two captures, devices or stretches of time, compared.
+/// Two captures, devices or intervals, compared.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
     /// What was compared.

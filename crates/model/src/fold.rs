@@ -111,7 +111,7 @@ pub fn whole(listing: &Listing, edges: &Edges) -> Vec<Distribution> {
 }
 
 /// The latencies of a listing over time, one series per device and stage, a device at a time: its
-/// own timed histograms, or its events counted into `columns` equal stretches of the time that all
+/// own timed histograms, or its events counted into `columns` equal parts of the time that all
 /// events cover. The requested stage of an event is counted, or its longest. Histograms that cannot
 /// be filtered are left out.
 pub fn series<'a>(

@@ -41,7 +41,7 @@ const QUICKER: f64 = 2.0;
 /// Size of the picture, in characters: it fits beside its axis into 80 columns, and on a screen.
 const COLUMNS: usize = 68;
 const ROWS: usize = 24;
-/// Of a long run only the end is drawn: so many times the number in flight.
+/// Of a long run only the end is drawn: this many times the number in flight.
 const SHOWN: usize = 4;
 
 impl Phases {

@@ -47,7 +47,7 @@ impl Logbook {
     /// Replaces the progress of the current step.
     pub fn under_way(&mut self, line: &str) {
         let text = format!("{}{line}\n", self.finished);
-        // Without a place to write there is nothing to recover, and no harm to the measurement.
+        // Without a place to write there is nothing to recover, and the measurement is unaffected.
         let _ = self.file.write_all_at(text.as_bytes(), 0);
         let _ = self.file.set_len(text.len() as u64);
     }

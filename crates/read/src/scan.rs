@@ -766,7 +766,7 @@ impl Scanner<'_> {
         answer
     }
 
-    /// A line and so many after it, as far as they are known.
+    /// A line and this many after it, as far as they are known.
     fn head<'t>(&'t self, first: &'t str, ahead: usize, wrapping: &Wrapping) -> Vec<Cow<'t, str>> {
         let behind = self.lines.ahead().take(ahead).map(|text| wrapping.off(text));
         std::iter::once(Cow::Borrowed(first)).chain(behind).collect()

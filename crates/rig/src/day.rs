@@ -208,7 +208,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Ends it as a terminal would; what it told.
+    /// Ends it as a terminal would; its output.
     fn end(&mut self) -> io::Result<Lines> {
         rustix::process::kill_process(
             rustix::process::Pid::from_child(&self.child),
@@ -293,13 +293,13 @@ fn is_of(finding: &Value, stretch: &Stretch) -> bool {
     finding["device"] == stretch.device.as_str()
 }
 
-/// Whether a line of the recorder names the disk of a stretch.
+/// Whether a line of the recorder names the disk of a period.
 fn names(line: &Value, stretch: &Stretch) -> bool {
     let others = line["others"].as_array().into_iter().flatten();
     others.chain([line]).any(|of| is_of(of, stretch))
 }
 
-/// Whether an incident and a stretch have a moment in common.
+/// Whether an incident and a period overlap.
 fn touches(row: &Value, stretch: &Stretch) -> bool {
     let begun = row["began_ns"].as_f64().unwrap_or(0.0) / 1e9;
     let ended = begun + row["length_s"].as_f64().unwrap_or(0.0);

@@ -44,7 +44,7 @@ impl Gallery {
             let scenario = named(picture.scenario).map_err(io::Error::other)?;
             page.push_str(&self.hang(picture, scenario, &folder)?);
         }
-        // The stories behind the pictures are written by hand and stay.
+        // The stories after the pictures are written by hand and stay.
         let file = self.out.join("GALLERY.md");
         let before = fs::read_to_string(&file).unwrap_or_default();
         if let Some(place) = before.find(STORIES) {

@@ -26,7 +26,7 @@ pub struct Map {
     pub columns: Vec<Column>,
 }
 
-/// One stretch of time.
+/// One interval.
 pub struct Column {
     /// When it began.
     pub start: Time,

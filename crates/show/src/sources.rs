@@ -77,7 +77,7 @@ fn table(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
         }
         canvas.line(line)?;
     }
-    // The line that names what is hidden stands below the rows.
+    // The line that names what is hidden follows the rows.
     canvas.lines(lines.get(1 + recording.listings.len().min(shown)..).unwrap_or_default())?;
     let rest = recording.listings.len().saturating_sub(shown);
     if rest > 0 {

@@ -31,7 +31,7 @@ pub use crate::parquet::Kind;
 /// Records kept back until the input shows when its clock began.
 const EVENTS_KEPT_BACK: usize = 1 << 17;
 const HISTOGRAMS_KEPT_BACK: usize = 1 << 13;
-/// Records that tell an input from another one that began in the same second.
+/// Records that distinguish an input from another one that began in the same second.
 const MARKED: u32 = 16;
 /// What has a date and does not reach back before it has no time zone of its own either.
 const DAY_NS: i64 = 86_400_000_000_000;
@@ -60,7 +60,7 @@ pub struct Unwritten {
     pub untimed: u64,
     /// The input has no date.
     pub undated: u64,
-    /// Before 1970, after 9999, or beyond so many days in one input.
+    /// Before 1970, after 9999, or beyond this many days in one input.
     pub out_of_range: u64,
 }
 
@@ -160,7 +160,7 @@ impl<'a> TableSink<'a> {
         }
     }
 
-    /// What tells this input from others is a sum over its first records.
+    /// A sum over its first records distinguishes this input from others.
     fn mark(&mut self, device: DeviceId, numbers: [i64; 3]) {
         if self.marked < MARKED {
             self.marked += 1;

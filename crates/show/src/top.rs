@@ -51,7 +51,7 @@ pub enum Popup {
 
 /// Everything that is drawn.
 pub struct Screen<'a> {
-    /// The stretches of time known, oldest first.
+    /// The known intervals, oldest first.
     pub ticks: &'a [Tick],
     /// The tick whose numbers are shown.
     pub cursor: usize,

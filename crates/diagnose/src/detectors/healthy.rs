@@ -116,7 +116,7 @@ const ALL_BUT: f64 = 0.95;
 /// which memory answers, ns.
 const FEWEST: u64 = 3;
 const MEMORY_NS: f64 = 20_000.0;
-/// Below so many ns a write whose program did not pass the page cache by ended there: a copy, a
+/// Below this many ns a write whose program did not bypass the page cache ended there: a copy, a
 /// lock, and now and then a page that must be found (a choice; a flush after each, which fio lists
 /// apart, then has the device's time).
 const COPIED_NS: f64 = 100_000.0;

@@ -58,7 +58,7 @@ pub const DETECTOR: Detector = Detector {
 };
 
 /// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence), and less of it
-/// where averages cannot tell who was in flight.
+/// where averages do not show what was in flight.
 const PRIOR: f64 = 0.55;
 const PRIOR_OF_ROWS: f64 = 0.35;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).

@@ -15,7 +15,7 @@
 //! One of the following is true:
 //!
 //! - queue length and rate times latency differ by more than 10 % and more than rounding allows,
-//!   unless for every two completions one more request was in flight than their waits tell: those
+//!   unless for every two completions one more request was in flight than their waits imply: those
 //!   did not complete in the interval;
 //! - a printed size is not throughput divided by rate, allowing half a digit in each;
 //! - all waits of a run add up to more than its duration times its maximum number in flight (one at

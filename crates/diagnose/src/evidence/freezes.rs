@@ -31,7 +31,7 @@ const AT_THE_EDGES: f64 = 2.0;
 const STEAL: f64 = 0.05;
 
 /// The freezes of a device whose other requests are fast; `None` if there is none, the host
-/// stood still, or too many events were lost to tell.
+/// stood still, or too many events were lost to decide it.
 pub fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
     let lost = analysis.source(trace.listing).lost() as f64;
     let seen = trace.spans.len();

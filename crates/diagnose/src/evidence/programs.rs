@@ -451,7 +451,7 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
         let mut means: BTreeMap<DeviceId, Vec<f64>> = BTreeMap::new();
         for row in listing.intervals.iter().filter(|row| row.layer == Layer::Application) {
-            // Rates would tell runs of one program after the other; here only waits are known.
+            // Rates would separate runs of one program; here only waits are known.
             let waits = row.rates.iter().filter(|(_, rates)| rates.ios_per_s <= 0.0);
             let ms = waits.filter_map(|(_, rates)| rates.await_ns).map(|ns| ns / 1e6);
             let ms: Vec<f64> = ms.chain(row.await_ns.map(|ns| ns / 1e6)).collect();

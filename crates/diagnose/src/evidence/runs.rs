@@ -1,9 +1,9 @@
 //! What a load generator reports of its own requests: how many at once, how fast, how long each
 //! took.
 //!
-//! A generator makes its own queue: it keeps so many requests in flight, and by Little's law each
-//! then waits for that number over the rate. What it reports is the program's view, so it shows a
-//! limit or the generator's depth, and never that a disk is faulty.
+//! A generator makes its own queue: it keeps a fixed number of requests in flight, and by Little's
+//! law each then waits for that number over the rate. What it reports is the program's view, so it
+//! shows a limit or the generator's depth, and never that a disk is faulty.
 
 use iowhy_model::{
     Bound, Clause, DeviceId, Fact, FactKey, Finding, Histogram, Layer, Listing, Op, Rates, Stage,
@@ -64,8 +64,8 @@ const PINNED: f64 = 3.4;
 /// A mean below this many ns is taken as that of memory: a request to a drive needs a PCIe round
 /// trip, an interrupt and a context switch. The bound is a choice, not a measurement.
 const MEMORY_NS: f64 = 5_000.0;
-/// Below so many ns nothing was waited for at all: not even an interrupt takes so little. And
-/// handing a request over takes up to so many, copying it included (choices).
+/// Below this many ns nothing was waited for at all: not even an interrupt takes so little. And
+/// handing over a request takes up to this many, copying included (choices).
 const AT_ONCE_NS: f64 = 1_000.0;
 const HANDED_OVER_NS: f64 = 50_000.0;
 /// What the depth of a generator explains: it is known, and so are rate and latency.

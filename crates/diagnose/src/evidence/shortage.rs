@@ -57,7 +57,7 @@ pub fn is_stated(analysis: &Analysis, input: &str, symptoms: &[Symptom]) -> bool
 
 /// A finding of each input in which any symptom exceeds its bound. Symptoms of one shortage say the
 /// same thing: the strongest counts. Where disks were measured and lost no time worth reporting,
-/// nobody complains.
+/// no trouble is reported.
 pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> Vec<Finding> {
     let mut inputs: Vec<&str> = Vec::new();
     let mut found = Vec::new();

@@ -159,7 +159,7 @@ mod tests {
         sort(&mut spans);
         let found = idle_wake(&spans).unwrap();
         assert_eq!(found.woken, 7);
-        // But for those behind the one that opened the trace.
+        // Except for those after the one that opened the trace.
         assert!(found.of_slow > 0.5 && found.lost_ns > 6.0 * 7.0 * 49e6, "{found:?}");
     }
 

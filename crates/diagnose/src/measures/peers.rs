@@ -102,7 +102,7 @@ fn median_of(histogram: &Histogram) -> Option<f64> {
     None
 }
 
-/// The quantity in which a disk stands out.
+/// The quantity in which a disk is an outlier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum View {
     /// The median.
@@ -114,7 +114,7 @@ pub enum View {
 /// One disk compared with its peers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PeerRank {
-    /// The view in which it stands out most.
+    /// The view in which it is the largest outlier.
     pub view: View,
     /// Its value over the median of the others' values.
     pub ratio: f64,

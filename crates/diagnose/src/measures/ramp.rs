@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn quick_ones_beside_a_stuck_one_are_no_batch() {
-        // One request of 100 ms, every second, and fifty behind each other beside it.
+        // One request of 100 ms, every second, and fifty one after the other meanwhile.
         let beside = |second: i64| {
             let start = second * 1_000_000_000;
             let quick = move |k: i64| span(start + k * 200_000, start + k * 200_000 + 170_000);

@@ -74,7 +74,7 @@ impl Sums {
     /// Where the level changes: where the t-test is largest, if it is sure and the step is large. A
     /// state that comes and goes hides each of its steps behind the others, so if the whole
     /// interval shows none, its halves are tested, its quarters, and so on, each also shifted by
-    /// half its length; with so many tests the threshold is higher.
+    /// half its length; with this many tests the threshold is higher.
     fn best_split(&self, stretch: &Range<usize>) -> Option<usize> {
         let whole = self.split(stretch).filter(|(_, t)| *t > SURE);
         let length = |part: u32| stretch.len() >> part;

@@ -81,7 +81,7 @@ pub fn replay(spans: &[ServiceSpan], s0_ns: f64) -> Option<Replay> {
 }
 
 /// A load is taken as closed if this share of its requests finds all others in flight: a program
-/// that keeps so many of them up. Random arrivals find as many in flight as they happen to.
+/// that sustains so many of them. Random arrivals find as many in flight as they happen to.
 const STEADY: f64 = 0.9;
 /// Share of the median time between completions by which an answer may be noted too late, and then
 /// shows after the request that followed it: the 10 us that biosnoop rounds latencies to, on a

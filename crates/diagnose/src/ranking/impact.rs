@@ -59,8 +59,7 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
     for ms in rows.filter(|row| !audit::is_wrapped(row.interval)).filter_map(|row| row.await_ms()) {
         most(&mut mean_ns, ms * 1e6);
     }
-    // Of a stretch that was kept for the verdict all of the disk's I/Os are reported, not that
-    // stretch.
+    // For an interval kept for the verdict all of the disk's I/Os are reported, not that interval.
     let whole = analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
     let whole = whole.filter_map(|trace| whole_of(analysis, trace.listing, disk)).next();
     if let Some((histogram, per_s)) = &whole {

@@ -205,7 +205,7 @@ pub fn names(in_short: bool) -> AttackRow {
 }
 
 impl Field<'_> {
-    /// Gives `why` all of these logs: it blames nobody.
+    /// Gives `why` all of these logs: it blames no device.
     pub fn names(&self) -> io::Result<AttackRow> {
         let mut row = AttackRow::of(JUDGED);
         let examples = iowhy_read::log_examples();

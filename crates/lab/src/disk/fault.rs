@@ -18,7 +18,7 @@ const RECOVERY_NS: u64 = 7_000_000_000;
 /// one of ten million requests gets there.
 const TICKS: u64 = 24;
 
-/// A stretch of the disk, in bytes.
+/// A range of the disk, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Zone {
     start: u64,
@@ -56,7 +56,7 @@ pub enum Fault {
         /// How long, ns.
         length: u64,
     },
-    /// A stretch that cannot be read or written.
+    /// A range that cannot be read or written.
     Unreadable {
         /// Where.
         zone: Zone,
@@ -156,8 +156,8 @@ impl FaultsAtWork<'_> {
         (revolutions, false)
     }
 
-    /// The drive tries to rescue what it cannot read: in vain on an unreadable stretch, with
-    /// success elsewhere.
+    /// The drive tries to rescue what it cannot read: in vain on an unreadable range, with success
+    /// elsewhere.
     pub(super) fn rescue(&self, request: &Request, random: &mut Random, served: &mut Service) {
         for fault in self.of {
             match fault {

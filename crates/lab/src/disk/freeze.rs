@@ -12,7 +12,7 @@ pub struct Freeze {
 }
 
 impl Freeze {
-    /// The disk's own time at a time of the scenario: it stands still during a freeze.
+    /// The disk's own time at a time of the scenario: it stops during a freeze.
     pub fn inside(&self, scenario: u64) -> u64 {
         let awake = self.awake();
         let Some(since) = scenario.checked_sub(self.start) else { return scenario };

@@ -31,7 +31,7 @@ pub(super) struct Kernel {
     pub(super) tick: u64,
 }
 
-/// The counters at the end of each interval of that length, for so many intervals.
+/// The counters at the end of each interval of that length, for this many intervals.
 pub(super) fn at_ends(done: &[Done], kernel: Kernel, every: u64, count: u64) -> Vec<Counters> {
     // Starts and ends in the order of time.
     let mut steps: Vec<(u64, Option<&Done>)> = Vec::with_capacity(2 * done.len());

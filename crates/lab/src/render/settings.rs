@@ -167,7 +167,7 @@ pub(super) fn partition(name: &str) -> String {
     }
 }
 
-/// States what stands in such an input as the live reader would, if this is one and no format of
+/// States the content of such an input as the live reader would, if this is one and no format of
 /// ours reads it.
 pub(super) fn states(name: &str, text: &str, recording: &mut Recording) -> bool {
     if name != NAME {

@@ -1,4 +1,4 @@
-//! What a scenario leaves behind beside its requests: log lines, health records, settings.
+//! What a scenario leaves besides its requests: log lines, health records, settings.
 //!
 //! A recipe reports what differs from a quiet, well-kept machine; the renderer prints it as each
 //! tool does. Disks are named by their index.

@@ -57,7 +57,7 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
 ];
 
-/// Some stretches of the part that is read are worn.
+/// Some parts of the range that is read are worn.
 fn media(disk: Setup, fails: bool, chance: &mut Chance) -> Plan {
     let room = chance.pick(&[128u64, 192, 256]) << 20;
     let places = (0..chance.whole(3, 6)).map(|_| {

@@ -22,7 +22,8 @@ pub(super) fn accepted(verdict: &str, level: Level) -> &'static [&'static str] {
         ("device.retry" | "device.stall", Level::A) => &["device.slow", "healthy", "insufficient"],
         ("device.retry", Level::B) => &["device.slow", "device.stall", "insufficient"],
         ("device.stall", Level::B) => &["device.slow", "insufficient"],
-        // A histogram alone does not tell a queue in the disk from a slow disk, nor sizes.
+        // A histogram alone does not distinguish a queue in the disk from a slow disk, and has no
+        // sizes.
         (
             "device.slow" | "load.saturated" | "load.burst" | "load.large-io" | "cap.volume",
             Level::B,

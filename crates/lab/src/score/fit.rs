@@ -21,14 +21,14 @@ pub enum FitTarget {
 const POINT: usize = 25;
 /// Opinions without which a verdict has the curve of all verdicts of its level.
 const FEWEST: usize = 30;
-/// Opinions that the curve of all verdicts counts for in a point of one: so many more, right as
+/// Weight of the curve of all verdicts in a point of one, in answers: this many more, right as
 /// often as theirs (Laplace counts one right and one wrong). Certainty is not for sale.
 const BESIDE: f64 = 2.0;
 
 /// Confidences that differ by less are one.
 const EQUAL: f64 = 1e-6;
-/// What a confidence is printed to. A curve that rises by less would part answers that nobody can
-/// tell apart.
+/// What a confidence is printed to. A curve that rises by less would separate answers that look the
+/// same.
 const PRINTED: f64 = 0.01;
 
 /// Points of a curve: weighed confidence, share that was right.

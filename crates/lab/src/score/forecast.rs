@@ -92,7 +92,7 @@ impl Forecast {
     }
 }
 
-/// Forecasts of the fault that is the case, over so many scenarios of each recipe that has a cure;
+/// Forecasts for the true fault, over this many scenarios of each recipe that has a remedy;
 /// of one fault only, if it is named.
 ///
 /// # Errors

@@ -164,7 +164,7 @@ impl PublishedCase {
         }
     }
 
-    /// What the first finding is worth, of so many listings that were read.
+    /// The grade of the first finding, with this many listings read.
     pub fn graded(&self, findings: &[Finding], recording: &Recording, read: usize) -> Grade {
         let first = findings.first();
         let about = first.map(|first| name_of(recording, first)).unwrap_or_default();

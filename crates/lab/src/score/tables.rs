@@ -43,7 +43,7 @@ pub(super) fn totals(score: &Score) -> String {
 }
 
 /// How far confidences are from what was right, before they are bounded by what their input can
-/// carry in the field and after it, beside what so many answers would show of a judge whose
+/// carry in the field and after it, next to what this many answers would show of a judge whose
 /// confidences are all true.
 pub(super) fn reliability(score: &Score) -> String {
     let mut out = format!(

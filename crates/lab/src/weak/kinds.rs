@@ -13,7 +13,7 @@ pub struct Weak {
     pub inputs: Vec<(&'static str, String)>,
     /// The disk.
     pub disk: &'static str,
-    /// What somebody stated that it is made of.
+    /// The stated medium.
     pub reported: Option<Medium>,
     /// First answers that are right.
     pub right: &'static [&'static str],

@@ -106,7 +106,7 @@ impl Rounds {
         let depth = job.load.depth().min(1024) as usize;
         // Completions are handed over when this thread asks for them (since 6.1): else each one
         // interrupts it, which costs the one who completes a signal to another CPU per I/O. The
-        // flag tells whoever looks at the queue without a system call that one is due
+        // flag shows without a system call that one is due
         // (io_uring_setup(2)).
         let entries = depth.next_power_of_two() as u32;
         let ring = IoUring::builder()

@@ -54,7 +54,7 @@ const TIME: Duration = Duration::from_secs(30);
 const DEPTH: u32 = 4;
 /// In flight at most if I/Os are due by a rate.
 const OPEN: u32 = 256;
-/// A read that takes so many times longer beside writes is reported.
+/// A read that takes this many times longer during writes is reported.
 const SUFFERS: f64 = 1.5;
 
 fn sizes(ask: &Ask) -> Vec<u32> {

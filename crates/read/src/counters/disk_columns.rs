@@ -209,7 +209,7 @@ impl Part {
 }
 
 /// Intervals in seconds that leave a step in rates printed to hundredths, and rates needed before
-/// that says anything: by chance all of so many are multiples of the step less than once in 8,000
+/// that says anything: by chance all of this many are multiples of the step less than once in 8,000
 /// times.
 const STEPPED: [(f64, usize); 4] = [(1.0, 2), (2.0, 3), (5.0, 3), (10.0, 4)];
 /// Rates needed after a banner, which is usually followed by a report since boot.

@@ -544,7 +544,7 @@ fn ends(kind: Kind, text: &str, is_last: bool) -> Box<dyn Iterator<Item = usize>
             let end = run(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | ',' | 'µ' | 'μ'));
             let known = text.get(..end).unwrap_or_default();
             let end = known.trim_end_matches(['.', ',']).len();
-            // `7 us`: the unit stands apart.
+            // `7 us`: the unit is separate.
             let rest = text.get(end..).unwrap_or_default();
             let gap = blanks(rest);
             let unit = rest.get(gap..).unwrap_or_default();

@@ -477,7 +477,7 @@ fn table(fields: &Fields) -> Wrong<Format> {
     Ok(format)
 }
 
-/// On which side of the values the name stands, as the example shows it.
+/// The side of the values on which the name is, by the example.
 fn side(fields: &Fields, like: &Text, name: &'static str) -> Wrong<Subject> {
     let sign = fields.text("sign")?.map_or("", |sign| sign.text);
     let blanks = fields.text("blanks")?.map_or("", |blanks| blanks.text);

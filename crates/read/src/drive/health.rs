@@ -197,7 +197,7 @@ fn is_hidden(serial: &str) -> bool {
 }
 
 impl Drive {
-    /// The name somebody gave it, with or without `/dev/`.
+    /// Its given name, with or without `/dev/`.
     pub(crate) fn named(&mut self, name: &str) {
         let name = name.strip_prefix("/dev/").unwrap_or(name);
         if !name.is_empty() {
@@ -205,7 +205,7 @@ impl Drive {
         }
     }
 
-    /// The name that somebody gave it.
+    /// Its given name.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }

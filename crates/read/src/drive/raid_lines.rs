@@ -343,7 +343,7 @@ impl Controller {
         if self.table == Table::Detail && PARTS.iter().any(|part| text.starts_with(part)) {
             (self.about, self.table) = (None, Table::None);
         }
-        // Of `show detail`: its state stands below, as `Status`.
+        // Of `show detail`: its state follows below, as `Status`.
         if let Some(place) =
             text.strip_prefix("physicaldrive ").filter(|place| !place.contains(' '))
         {

@@ -463,7 +463,7 @@ impl Columns {
         let mut bytes = right()?;
         let mut sector = right()?;
         let kind = if sector.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            // BYTES ran into the column after it, so everything stands one place to the right.
+            // BYTES ran into the column after it, so everything is one place to the right.
             let kind = sector;
             sector = bytes;
             let glued = pattern.as_mut().or(queue.as_mut()).unwrap_or(&mut latency);

@@ -150,7 +150,7 @@ fn awaited(rest: &str) -> Vec<u64> {
 }
 
 /// `24 ops are blocked > 32.768 sec on osd.15`, or `150 requests are blocked > 32 sec; 11 osds have
-/// slow requests` behind the state of the cluster.
+/// slow requests` after the state of the cluster.
 fn blocked(line: &str) -> Option<Entry<'_>> {
     let (before, rest) = line.split_once(" blocked > ")?;
     let (seconds, rest) = rest.split_once(" sec")?;

@@ -224,7 +224,7 @@ impl Status {
             },
             None => None,
         };
-        // Those that are up are told beside those that are in: neither is more than all.
+        // Those that are up are given with those that are in: neither is more than all.
         let not_up = numbers.and_then(|(all, up)| all.checked_sub(up));
         self.not_up = not_up.or(self.not_up);
         not_up.is_some()

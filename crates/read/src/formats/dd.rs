@@ -61,7 +61,7 @@ fn sniff(lines: &[&str]) -> Detect {
         Some(last) if result(last).is_some() || is_harmed(last) || timed(last).is_some() => {
             Detect::Yes
         }
-        // What stands between: the other line of records, a prompt, a warning.
+        // Between them: the other line of records, a prompt, a warning.
         Some(last) if lines.len() > 1 && Command::of(last).is_some() => Detect::No,
         _ if lines.len() < BANNER_LINES => Detect::NeedLine,
         _ => Detect::No,

@@ -270,7 +270,7 @@ impl DiskspdText {
     /// Gives out a time span.
     fn emit(&mut self, sink: &mut dyn Sink) {
         let files = &mut self.spans.targets;
-        // Of a total without the heading above it the percentiles tell which operation it is of.
+        // For a total without the heading above it the percentiles show its operation.
         let of_one = match self.spans.latencies.each_ref().map(|of| of.percentiles.is_empty()) {
             [true, false] => Some(1),
             [false, true] => Some(0),

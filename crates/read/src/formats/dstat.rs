@@ -98,7 +98,7 @@ fn is_titles(line: &str) -> bool {
         && known.iter().any(|name| line.contains(name))
 }
 
-/// Words of dashes and names, as a heading has that went on behind the edge of the terminal.
+/// Words of dashes and names, as in a heading that continued beyond the edge of the terminal.
 fn is_dashed(line: &str) -> bool {
     let mut words = line.split_whitespace().peekable();
     words.peek().is_some() && words.all(|word| word.contains('-'))
@@ -119,7 +119,7 @@ enum Group {
     Processor(Vec<String>),
     /// The time of the row.
     When,
-    /// Something else, of so many columns.
+    /// Something else, of this many columns.
     Other,
 }
 
@@ -250,8 +250,8 @@ struct Dstat {
     titles: String,
     /// The file of `--output`.
     is_csv: bool,
-    /// The heading goes on behind the edge of the terminal: the first part of its lower line, once
-    /// seen.
+    /// The heading continues beyond the edge of the terminal: the first part of its lower line,
+    /// once seen.
     broken: Option<String>,
     groups: Vec<(Group, usize)>,
     rows: u64,

@@ -90,7 +90,7 @@ const STORAGE: [&str; 52] = [
     "nmp", "nvme", "ql", "smartpqi", "vmhba", "vmw_",
 ];
 
-/// What a message of the storage stack says, without what stands in quotes and brackets: names of
+/// What a message of the storage stack says, without quoted and bracketed text: names of
 /// volumes and devices.
 fn said_of_storage(message: &str) -> Option<String> {
     let plain = message

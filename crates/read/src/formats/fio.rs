@@ -57,7 +57,7 @@ const PASSED_OVER: [&str; 17] = [
     "MIXED:", "fio: ",
 ];
 
-/// A line without the host that a server's output bears in front, `<db1> `, and that host.
+/// A line without the leading host of a server's output, `<db1> `, and that host.
 fn spoken(line: &str) -> (Option<&str>, &str) {
     let parts = line.strip_prefix('<').and_then(|rest| rest.split_once("> "));
     let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
@@ -67,7 +67,7 @@ fn spoken(line: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// The last column of the distribution of depths: so many or more.
+/// The last column of the distribution of depths: this many or more.
 const DEEPEST: u64 = 64;
 
 fn sniff(lines: &[&str]) -> Detect {

@@ -125,7 +125,7 @@ impl Reader for FioJson {
 }
 
 impl FioJson {
-    /// What stands beside the jobs.
+    /// What comes next to the jobs.
     fn rest(&mut self, rest: &Value, sink: &mut dyn Sink) {
         let list = |key: &str| rest.get(key).and_then(Value::as_array).into_iter().flatten();
         // A piece that was cut out of a document is one job of it, or a part of one.
@@ -274,7 +274,7 @@ fn direction(part: &Value, op: Option<Op>, run_ms: Option<u64>) -> Option<(Direc
 /// What [`below_zero`] counts.
 const BELOW_ZERO: &str = "negative values";
 
-/// Negative values in a part of a document, which stands for something that fio did not know.
+/// Negative values in a part of a document, which mean something that fio did not know.
 fn below_zero(value: &Value) -> u64 {
     match value {
         Value::Number(number) => u64::from(number.as_f64().is_some_and(|number| number < 0.0)),

@@ -250,7 +250,7 @@ impl FioLog {
     }
 }
 
-/// Bins that were added up into one, and the unit in ns, for so many counts in a line.
+/// Bins that were added up into one, and the unit in ns, for this many counts in a line.
 fn bins(counts: usize) -> Option<(u64, u64)> {
     GROUPS.into_iter().find_map(|(groups, unit)| {
         let all = groups * bins::PER_OCTAVE;

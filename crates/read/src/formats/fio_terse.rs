@@ -120,7 +120,7 @@ struct FioTerse {
 }
 
 impl FioTerse {
-    /// Takes the totals behind one line of a run.
+    /// Takes the totals after one line of a run.
     fn totals(&mut self, totals: &[&str], group: &str, runtime: Nanos, sink: &mut dyn Sink) {
         if self.totals != totals {
             self.emit_totals(sink);

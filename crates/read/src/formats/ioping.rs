@@ -180,7 +180,7 @@ fn counted(text: &str) -> Option<u64> {
     decimal(digits).filter(|count| *count >= 0.0).map(|count| (count * times) as u64)
 }
 
-/// `min/avg/max/mdev = 71.6 us / 144.3 us / 295.7 us / 91.5 us`; before 0.6 one unit behind all.
+/// `min/avg/max/mdev = 71.6 us / 144.3 us / 295.7 us / 91.5 us`; before 0.6 one unit after all.
 fn extremes(line: &str) -> Option<[u64; 3]> {
     let rest = line.trim().strip_prefix("min/avg/max/mdev = ")?;
     let unit = rest.rsplit_once(' ').map_or("", |(_, unit)| unit);

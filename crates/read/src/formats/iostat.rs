@@ -178,7 +178,7 @@ struct Iostat {
     begun: bool,
     /// A heading of its own has been read, so that rows below a cut one are damaged.
     headed: bool,
-    /// Idle rows above the one that told the columns.
+    /// Idle rows above the one that showed the columns.
     pending: Vec<Vec<String>>,
 }
 
@@ -263,7 +263,7 @@ impl Iostat {
         }
     }
 
-    /// The columns of a row whose heading is missing or cut: told by their number and by what fits
+    /// The columns of a row whose heading is missing or cut: found by their number and by what fits
     /// together, and said.
     fn infer(&mut self, words: &[&str], sink: &mut dyn Sink) -> bool {
         let cut = words.len() > self.columns.len() + 1;
@@ -435,8 +435,8 @@ impl Iostat {
     }
 }
 
-/// Whether the words behind `Device` are column names to the end of the line, even if some are of
-/// no shape we know (`rrqm` for `rrqm/s`, where somebody shortened them).
+/// Whether the words after `Device` are column names to the end of the line, even if some are of
+/// no known shape (`rrqm` for `rrqm/s`, where they were shortened).
 fn is_bare_header(words: &[&str]) -> bool {
     words.len() > 2
         && words.last().is_some_and(|word| is_column(word))

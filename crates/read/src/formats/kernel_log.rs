@@ -534,7 +534,7 @@ fn within_a_second(one: Option<f64>, other: Option<f64>) -> bool {
 /// How messages are distinguished.
 #[derive(Default)]
 enum Form {
-    /// The first line tells.
+    /// The first line shows it.
     #[default]
     Unknown,
     /// A time and a message on each line.

@@ -125,7 +125,7 @@ struct Mdstat {
     array: String,
     /// Its work was stated.
     busy: bool,
-    /// It stands in `mdadm --detail`.
+    /// It is in `mdadm --detail`.
     detailed: bool,
     raid_devices: Option<u64>,
     active: Option<u64>,

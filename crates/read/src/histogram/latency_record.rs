@@ -12,7 +12,7 @@ const ORACLE_REST: u64 = 4_294_967_295;
 /// Where the bucket before it ends, ms.
 const ORACLE_LAST: u64 = 1 << 22;
 
-/// One record as it stands.
+/// One record as read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LatencyRecord {
     /// Its timestamp in microseconds, from its source's zero.

@@ -206,7 +206,7 @@ fn odd_at(text: &str, at: usize) -> usize {
     }
 }
 
-/// Bytes of a sign that begin a rest: with the number it stands before, or alone.
+/// Bytes of a sign that begin a rest: with the number that follows, or alone.
 fn sign(rest: &[u8]) -> usize {
     let signs = rest.iter().take_while(|byte| matches!(byte, b'-' | b'?')).count();
     let number = rest[signs..].iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();

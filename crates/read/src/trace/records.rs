@@ -36,7 +36,7 @@ pub(crate) struct Record {
     pub(crate) what: u8,
 }
 
-/// What stands next in a file.
+/// The next item of a file.
 pub(crate) enum Next {
     Record(Record),
     /// The name of a process.

@@ -207,7 +207,7 @@ fn block_of(number: u32) -> String {
     format!("/sys/block/loop{number}")
 }
 
-/// Removes a loop device, if nobody else has done so.
+/// Removes a loop device, unless it was removed already.
 pub(super) fn remove(number: u32) -> io::Result<()> {
     let removed = kernel::remove_loop(&kernel::loop_control()?, number);
     if Path::new(&block_of(number)).exists() { removed } else { Ok(()) }

@@ -128,7 +128,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Units that are not parted from their number.
+/// Units that are not separated from their number.
 const UNITS: [&str; 19] = [
     "ns", "us", "µs", "ms", "s", "min", "h", "%", "B", "KiB", "MiB", "GiB", "IOPS", "KiB/s",
     "MiB/s", "GiB/s", "rpm", "rev", "I/Os",

@@ -27,7 +27,7 @@ pub struct CumulativeRecord {
 
 /// Units in the order they are tried, ns.
 const UNITS: [(&str, u64); 3] = [("microsec", 1_000), ("millisec", 1_000_000), ("nanosec", 1)];
-/// How long the stretches are into which single requests are counted, us.
+/// Length of the intervals into which single requests are counted, us.
 const STRETCH_US: i64 = 1_000_000;
 
 /// How many latencies are at or above a value, by the start and end of their interval, us.

@@ -13,7 +13,7 @@ pub const TABLE_KEY: &str = "iowhy.table";
 /// A table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Table {
-    /// Counts per stretch of time, device, operation, stage and bucket of latency.
+    /// Counts per interval, device, operation, stage and bucket of latency.
     Cells,
     /// Single I/Os.
     Events,

@@ -183,7 +183,7 @@ fn histogram(screen: &Screen, range: (f64, f64), rows: usize, intensity: bool) -
     counts
 }
 
-/// Times under the map, of so many columns for each tick, and what the histogram is of.
+/// Times under the map, of this many columns for each tick, and the subject of the histogram.
 fn axis(
     screen: &Screen,
     ticks: &[Tick],

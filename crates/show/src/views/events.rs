@@ -44,7 +44,7 @@ pub const VIEW: View = View {
     write,
 };
 
-/// The mark that tells a reader that the rows are complete.
+/// The mark of complete rows.
 const UNFILTERED: &str = "# unfiltered: every I/O is listed";
 /// Slow enough to be red without a threshold of the user's: the default of the outlier script of
 /// LucaCanali/Linux_tracing_scripts.

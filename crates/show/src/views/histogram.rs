@@ -191,7 +191,7 @@ fn device(recording: &Recording, known: &Distribution) -> String {
     recording.devices().get(known.device.index()).map(|d| d.name.clone()).unwrap_or_default()
 }
 
-/// The operation and size, with a comma behind, if they are known.
+/// The operation and size, followed by a comma, if they are known.
 fn op(known: &Distribution) -> String {
     let size = known.bytes.map(|bytes| format!(" {}", crate::words::bytes(f64::from(bytes))));
     known.op.map(|op| format!("{}{}, ", op.name(), size.unwrap_or_default())).unwrap_or_default()

@@ -55,7 +55,7 @@ pub struct TableStream {
 }
 
 impl TableStream {
-    /// Draws the next report; what stands below the rows is reported once.
+    /// Draws the next report; what follows the rows is reported once.
     ///
     /// # Errors
     /// If the writer fails.

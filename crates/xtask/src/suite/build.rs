@@ -64,9 +64,9 @@ impl Program {
 
 /// Cargo in this workspace.
 ///
-/// `cargo run` tells a program of its package (`CARGO_MANIFEST_DIR`, `CARGO_PKG_NAME` ...). The
-/// build script of `ring` runs again when these change: with them each clone would build whatever
-/// needs `ring` anew.
+/// `cargo run` passes a program the variables of its package (`CARGO_MANIFEST_DIR`,
+/// `CARGO_PKG_NAME` ...). The build script of `ring` runs again when these change: with them each
+/// clone would build whatever needs `ring` anew.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments).stdin(Stdio::null());

@@ -14,7 +14,7 @@ use super::{Program, build};
 
 /// Programs at a time that load or watch devices. With more of them a watch gets no CPU.
 const WATCHING: usize = 3;
-/// Programs at a time that sleep: what they start is paced, or ends after so many seconds.
+/// Programs at a time that sleep: what they start is paced, or ends after some seconds.
 const SLEEPING: usize = 2;
 /// Programs at a time that compute, one for each of the two CPUs that the suite is measured on.
 /// They run with lower priority (`nice`), because the others watch devices and must not be slowed

@@ -32,7 +32,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
 }
 
 /// Every sample lies in the folder of a format, shows which tool wrote it, and has its golden;
-/// every format has a sample; every case tells its story.
+/// every format has a sample; every case has its story.
 pub fn samples(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let formats: Vec<&str> = tree.folder(FORMATS).map(Source::stem).collect();

@@ -48,7 +48,7 @@ const FULL: f64 = 110.0;
 pub(super) enum Layout {
     /// These.
     Columns(Vec<String>),
-    /// The row is idle: any row of so many values fits.
+    /// The row is idle: any row of this many values fits.
     Idle,
     /// None.
     No,

@@ -251,7 +251,7 @@ pub(super) fn messages(line: &str) -> Vec<&str> {
     pieces.map(str::trim_end).collect()
 }
 
-/// The text after `<3>`, as /dev/kmsg and `dmesg -r` write facility and level, or behind `kern
+/// The text after `<3>`, as /dev/kmsg and `dmesg -r` write facility and level, or after `kern
 /// :err   : `, as `dmesg -x` does; `None` if the facility is another than the kernel's.
 fn without_level(text: &str) -> Option<&str> {
     const OTHERS: [&str; 20] = [
@@ -340,7 +340,7 @@ fn is_date(stamp: &str) -> bool {
     }
 }
 
-/// The message behind `[ T1234]` or `[    C0]`: the task or processor that logged it.
+/// The message after `[ T1234]` or `[    C0]`: the task or processor that logged it.
 fn without_caller(message: &str) -> &str {
     let caller = message.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     match caller {

@@ -177,7 +177,7 @@ fn host_of_plug(message: &str) -> Option<(&str, &str)> {
     host.bytes().all(|byte| byte.is_ascii_digit()).then_some((host, plug))
 }
 
-/// Whether the second moment follows soon on the first; `None` where the log does not tell one of
+/// Whether the second moment follows soon on the first; `None` where the log does not have one of
 /// them.
 fn is_soon(first: Option<f64>, second: Option<f64>) -> Option<bool> {
     let (first, second) = first.zip(second)?;

@@ -53,7 +53,7 @@ pub const COLUMNS: [(&str, u8); 32] = [
 /// of 30 is a fifth of the spread).
 const FEW: f64 = 30.0;
 
-/// A stretch of time, or a listing: rows under one title.
+/// An interval, or a listing: rows under one title.
 pub struct Stretch {
     /// Where and when.
     pub title: String,
@@ -61,7 +61,7 @@ pub struct Stretch {
     pub rows: Vec<Row>,
 }
 
-/// A device in a stretch of time.
+/// A device in an interval.
 pub struct Row {
     device: String,
     /// Whether it did nothing.
@@ -107,7 +107,7 @@ impl Row {
     }
 }
 
-/// All stretches of a report, in the order they were read.
+/// All intervals of a report, in the order they were read.
 pub fn stretches(report: &Report, style: &Style) -> Vec<Stretch> {
     let recording = &report.recording;
     // Folded once: a trace has millions of events, and every row asks.
