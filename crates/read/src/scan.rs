@@ -179,7 +179,7 @@ impl Scanner<'_> {
                         self.rows.end(self.input, sink);
                         self.begin(begins, line, sink)?;
                     }
-                    None => match self.begins_harmed(line)? {
+                    None => match self.begins_damaged(line)? {
                         Some(begins) => {
                             self.rows.end(self.input, sink);
                             self.begin(begins, line, sink)?;
@@ -292,7 +292,7 @@ impl Scanner<'_> {
         {
             lost = Some(note);
         }
-        if lost.is_none() && self.takes_mended(&text) {
+        if lost.is_none() && self.takes_repaired(&text) {
             let odd = repair::repaired(&text).first().map(|(odd, _)| repair::reason(odd));
             lost = Some(self.whole_note(line, odd.unwrap_or_default()));
             self.shapes.forget(line.number);
@@ -305,7 +305,7 @@ impl Scanner<'_> {
 
     /// Whether a reader that was shown the first lines of the listing would take a line if it had
     /// numbers where it has something else, and does not take it as it is.
-    fn takes_mended(&mut self, text: &str) -> bool {
+    fn takes_repaired(&mut self, text: &str) -> bool {
         let Some(open) = &self.open else { return false };
         let repaired = repair::all_repaired(text);
         let bytes = self.head.iter().map(String::len).sum::<usize>() + text.len() + ASKING;
@@ -326,7 +326,7 @@ impl Scanner<'_> {
 
     /// The listing that would begin at a line if the lines after it, of which some were read, had
     /// numbers in place of something else: their reader reports of them that they are lost.
-    fn begins_harmed(&mut self, line: Line) -> std::io::Result<Option<ListingStart>> {
+    fn begins_damaged(&mut self, line: Line) -> std::io::Result<Option<ListingStart>> {
         if line.cut || self.only.is_some() || self.asked > repair::ASKED {
             return Ok(None);
         }

@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    fn crowd(devices: usize) -> Recording {
+    fn many(devices: usize) -> Recording {
         let mut recording = Recording::new();
         recording.begin(Source::new("iostat", "-", Level::A));
         for k in 0..devices {
@@ -162,9 +162,9 @@ mod tests {
 
     #[test]
     fn of_many_devices_the_worst_are_judged_and_the_rest_is_reported() {
-        let few = crowd(DEVICES);
+        let few = many(DEVICES);
         assert!(matches!(bounded(&few), Cow::Borrowed(_)) && JudgedShare::of(&few).is_none());
-        let many = crowd(5000);
+        let many = many(5000);
         let part = bounded(&many);
         let kept = &part.listings[0].intervals;
         let worst = many.find_device("sd4993").unwrap();

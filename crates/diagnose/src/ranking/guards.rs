@@ -71,7 +71,7 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
         .filter(|f| f.confidence() >= DOUBTS && f.explained_share >= EXPLAINS)
         .cloned()
         .collect();
-    let crowd = crowd(analysis, findings);
+    let peer_group = peer_group(analysis, findings);
     spare_load_if_control_is_fast(analysis, findings);
     for finding in findings.iter_mut().filter(|f| f.confidence() >= STANDS) {
         if LATE.contains(&finding.verdict)
@@ -86,7 +86,7 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
         let rival = harmless.iter().find(|rival| explains(analysis, detectors, rival, finding));
         if let Some(rival) = rival {
             finding.doubt(format!("`{}` also explains it", rival.verdict), SHAPE_ALONE);
-        } else if finding.verdict == Verdict::DeviceSlow && is_of(analysis, finding, &crowd) {
+        } else if finding.verdict == Verdict::DeviceSlow && is_of(analysis, finding, &peer_group) {
             let why = "most other disks are as slow: check what they share, or their model";
             finding.doubt(why, SHAPE_ALONE);
         }
@@ -165,7 +165,7 @@ fn explains(
 }
 
 /// The inputs in which most disks are reported as slow, or are as slow as the one that is.
-fn crowd<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<&'a str> {
+fn peer_group<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<&'a str> {
     let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
     let slow = || findings.iter().filter(|f| f.verdict == Verdict::DeviceSlow);
     let accused = slow().filter(|f| f.confidence() >= STANDS);

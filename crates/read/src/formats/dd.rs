@@ -58,7 +58,7 @@ fn sniff(lines: &[&str]) -> Detect {
         return Detect::No;
     }
     match lines.last() {
-        Some(last) if result(last).is_some() || is_harmed(last) || timed(last).is_some() => {
+        Some(last) if result(last).is_some() || is_damaged(last) || timed(last).is_some() => {
             Detect::Yes
         }
         // Between them: the other line of records, a prompt, a warning.
@@ -123,7 +123,7 @@ fn timed(line: &str) -> Option<f64> {
 }
 
 /// Whether a line is a result with something else where a number is due.
-fn is_harmed(line: &str) -> bool {
+fn is_damaged(line: &str) -> bool {
     let rated = line.split_whitespace().next_back().is_some_and(|unit| scale(unit).is_some());
     let numbers = line.split_whitespace().filter(|word| decimal(word).is_some()).count();
     rated && numbers > 1 && line.contains([',', '，']) && has_odd(line)
@@ -278,7 +278,7 @@ impl Reader for Dd {
                 self.emit_pending(sink);
             }
             self.pending = Some(done);
-        } else if is_harmed(line) && (self.records.is_some() || self.command.is_some()) {
+        } else if is_damaged(line) && (self.records.is_some() || self.command.is_some()) {
             return Step::skipped("no bytes, time and rate that agree");
         } else {
             return Step::NotMine;

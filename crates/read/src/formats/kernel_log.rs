@@ -142,7 +142,7 @@ fn sniff(lines: &[&str]) -> Detect {
     let complains = || {
         let printed = as_printed(first);
         let by_kernel = printed.len() < first.len() && kind(&printed).is_some();
-        by_kernel || is_bare_complaint(&printed)
+        by_kernel || is_bare_message(&printed)
     };
     if is_for_people(first) && (split(first).is_some() || complains()) {
         return Detect::Yes;
@@ -163,7 +163,7 @@ fn ends_a_process(message: &str) -> bool {
     })
 }
 
-fn is_bare_complaint(line: &str) -> bool {
+fn is_bare_message(line: &str) -> bool {
     let complains = |part: &&str| kind(split(part).map_or(part, |(_, message)| message)).is_some();
     is_bare(line) && messages(line).iter().any(complains)
 }
@@ -740,7 +740,7 @@ impl KernelLog {
             );
         }
         for log_event in self.commands.finish() {
-            self.state_complaint(log_event, sink);
+            self.add_log_event(log_event, sink);
         }
         for (disk, bus) in self.buses.of_disks(&self.names) {
             sink.add_fact_at(&disk, typed::DEVICE_TRANSPORT, bus, &place);
@@ -1026,7 +1026,7 @@ impl KernelLog {
         }
         let Some(known) = kind.filter(|_| self.is_of_storage(message)) else {
             for log_event in self.commands.take(&whose, &reset_message, None) {
-                self.state_complaint(log_event, sink);
+                self.add_log_event(log_event, sink);
             }
             if kind.is_none()
                 && let Some(kind) = forms::kind_by_words(message)
@@ -1106,7 +1106,7 @@ impl KernelLog {
         let name = named.or(port).or(at).unwrap_or_default();
         let log_event = LogEvent { kind, name, message: reset_message.clone(), place };
         for log_event in self.commands.take(&whose, &reset_message, Some(log_event)) {
-            self.state_complaint(log_event, sink);
+            self.add_log_event(log_event, sink);
         }
     }
 
@@ -1174,7 +1174,7 @@ impl KernelLog {
     }
 
     /// Adds a log event, unless it is the result of a command whose abort was added.
-    fn state_complaint(&mut self, log_event: LogEvent, sink: &mut dyn Sink) {
+    fn add_log_event(&mut self, log_event: LogEvent, sink: &mut dyn Sink) {
         let text = &log_event.message.text;
         if log_event.kind == MessageKind::Timeout
             && !is_abort(text)

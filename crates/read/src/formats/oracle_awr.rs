@@ -38,7 +38,7 @@ pub const FORMAT: Format = Format::program::<OracleAwr>(
         "free buffer waits",
     ],
     |lines| {
-        let begins = |line: &&str| is_for_people(line) && (row(line).is_some() || is_harmed(line));
+        let begins = |line: &&str| is_for_people(line) && (row(line).is_some() || is_damaged(line));
         lines.first().is_some_and(begins).into()
     },
 )
@@ -118,7 +118,7 @@ fn mean(word: &str) -> Option<(f64, f64)> {
 }
 
 /// Whether a row has something else where its numbers are: waits, time and mean are not known.
-fn is_harmed(line: &str) -> bool {
+fn is_damaged(line: &str) -> bool {
     let line = line.trim();
     let named = EVENTS.iter().find_map(|(name, _)| line.strip_prefix(name));
     let Some(rest) = named.filter(|rest| rest.starts_with(char::is_whitespace)) else {
@@ -139,7 +139,7 @@ impl Reader for OracleAwr {
             let named = EVENTS.iter().any(|(name, _)| line.trim().starts_with(name));
             let numbers = line.split_whitespace().filter(|word| decimal(word).is_some()).count();
             return Step::skipped_if(
-                named && numbers > 2 || is_harmed(line),
+                named && numbers > 2 || is_damaged(line),
                 "waits, time and mean of the row disagree",
             );
         };

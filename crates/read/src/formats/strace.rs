@@ -44,11 +44,11 @@ fn sniff(lines: &[&str]) -> Detect {
     if !is_for_people(first) {
         return Detect::No;
     }
-    (Call::of(first).is_some() || is_summary(first) || is_harmed(first)).into()
+    (Call::of(first).is_some() || is_summary(first) || is_damaged(first)).into()
 }
 
 /// Whether a line is a call whose result or time is not a number.
-fn is_harmed(line: &str) -> bool {
+fn is_damaged(line: &str) -> bool {
     let text = line.trim();
     if !text.ends_with('>') {
         return false;
