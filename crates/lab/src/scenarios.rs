@@ -176,7 +176,7 @@ pub struct Recipe {
     pub confounds: bool,
     /// Whether a second fault may come to it.
     pub compounds: bool,
-    /// The levels at which an expert could decide, or decide that the input does not suffice.
+    /// The levels at which an expert could decide, or decide that the input is too poor.
     pub levels: &'static [Level],
     /// Makes a plan.
     pub plan: fn(&mut Chance) -> Plan,

@@ -1,4 +1,4 @@
-//! The manual of an entry of a list: the header of its own file, extracted when the program is built.
+//! The manual of an entry of a list: the header of its own file, extracted at build time.
 //!
 //! `include_str!` alone would embed the whole file in the program: 2.1 MB of sources for 0.3 MB
 //! of manuals.
