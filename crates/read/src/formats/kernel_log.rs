@@ -420,8 +420,8 @@ struct KernelLog {
     port_at: Option<f64>,
     /// A `res` line whose port was not named in its second: the next message may name it.
     unported: Option<(MessageKind, Said)>,
-    /// The disk of the last message, if it was one of the SCSI layer, which says more in lines of
-    /// their own.
+    /// The disk of the last message, if that was one of the SCSI layer, which adds lines of its
+    /// own.
     reported: String,
     /// The port that the last message reported as recovered: the failed command is reported next.
     recovered: Option<String>,
@@ -483,7 +483,7 @@ struct KernelLog {
     /// Allocations that a file system tried again and again, and where the first is.
     retried: u64,
     first_retried: String,
-    /// Processes that were ended because memory ran out, and where the first stands.
+    /// Processes that were killed because memory ran out, and the place of the first.
     out_of_memory: u64,
     first_ended: String,
     /// The form of the log.
@@ -1043,8 +1043,8 @@ impl KernelLog {
             self.unported = Some((kind, Said { message: reset_message, place }));
             return;
         }
-        // The kernel has said so itself, `connection4:0: detected conn error`, and the daemon
-        // repeats it.
+        // The kernel's own message came before, `connection4:0: detected conn error`, and the
+        // daemon repeats it.
         if message.starts_with("connection") {
             let number = named.and_then(|name| name.strip_prefix("connection"));
             let number = number.filter(|_| self.connections.len() < REMEMBERED);

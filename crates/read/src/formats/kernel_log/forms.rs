@@ -803,8 +803,8 @@ fn is_noise(body: &str) -> bool {
     matches!(register, "7f" | "ff") || sector.is_some_and(|sector| sector >= SECTORS)
 }
 
-/// What a message that is of no known kind is about, by its words alone: of a driver of storage
-/// that prints no names but its own, and only if it reports trouble.
+/// The subject of a message of no known kind, by its words alone: of a storage driver that prints
+/// no names but its own, and only if it reports trouble.
 pub(super) fn kind_by_words(message: &str) -> Option<MessageKind> {
     let message = message.trim_start();
     if !is_of_a_driver(message) || begins_with_a_task(message) || kind(message).is_some() {
