@@ -223,7 +223,7 @@ impl<'a> TableSink<'a> {
         self.flush_cells(false);
     }
 
-    /// Uses what the listings report about their clocks; without that, they began when the user
+    /// Takes over what the listings say of their clocks; without that, they began when the user
     /// says.
     fn draw_clocks(&mut self) {
         let known = Clock::of_each(self.inner.known());

@@ -30,7 +30,7 @@ struct Package {
 pub fn licences(target: &str) -> io::Result<String> {
     let packages = packages(target)?;
     let mut text = String::from(
-        "iowhy is licensed under Apache-2.0. The binary also contains these packages, each under \
+        "iowhy is licensed under Apache-2.0. The binary also holds these packages, each under \
          its own licence.\n",
     );
     // Many packages carry the same text word by word: it is printed once, with their names.

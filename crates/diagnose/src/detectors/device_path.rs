@@ -178,7 +178,7 @@ const MEMBER_GONE: f64 = 1.6;
 /// Why a controller that the kernel gave up is not proof against its slot.
 const GIVEN_UP: &str = "the controller did not recover from its reset: the drive, its power states \
                         and its slot cannot be distinguished until one is excluded";
-/// Lines older than this, relative to the log's last line, show little about the present, s.
+/// Lines older than this, relative to the log's last line, say little about the present, s.
 const STALE_S: f64 = 86_400.0;
 const STALE: f64 = -2.0;
 /// A medium error within this many seconds makes a reset its consequence: libata resets the link

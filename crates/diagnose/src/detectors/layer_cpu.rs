@@ -17,9 +17,9 @@
 //! Suspected: cached reads, which use no disk, run below 100 MB/s (`hdparm -T`). Or every thread of
 //! a test (fio) is on a CPU for 90 % of its time or more, and its engine does not poll. Or a thread
 //! of the kernel that serves the disks (write-back, parity, encryption, completions) takes 90 % of
-//! a CPU or more: it can use only one, so the disks get no more work than it can issue. Or `vmstat`
-//! shows at most 10 % of the CPUs' time idle or waiting for I/O and three tasks runnable, in four
-//! intervals or in three that move 10 MB/s.
+//! a CPU or more: it can use one, so the disks get no more than it gets done. Or `vmstat` shows at
+//! most 10 % of the CPUs' time idle or waiting for I/O and three tasks runnable, in four intervals
+//! or in three that move 10 MB/s.
 //!
 //! ## Wrong if
 //! The tasks that wait for a CPU are not the ones with the problem.
@@ -132,7 +132,7 @@ fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
         cited(analysis.recording, &reading, &what, (left, Unit::Share)).held(Bound::Below(LEFT)),
         cited(analysis.recording, &reading, "CPU time in the kernel (sy)", (kernel, Unit::Share)),
     ];
-    finding.assume(USED_UP, "no CPU time is left, and no CPU waits for I/O");
+    finding.assume(USED_UP, "no CPU time is left, and none of it waits for I/O");
     let suspect = shortage::has_suspect(analysis, input);
     finding.doubt_if(suspect, "a disk of the same input is slow by itself", SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);

@@ -19,11 +19,11 @@
 //! device (at most 2.5 healthy service times). Between batches the device is idle: its overall rate
 //! is less than 0.8 of the rate in batches, and for a fifth of the time less than half a batch is
 //! in flight. A device whose queue is refilled as it drains has no pause over which the requests
-//! could be spread, and is saturated. With averages: reads are not known to be the majority, at
-//! least five requests wait on average though the device is busy for less than half of the time,
-//! and it serves each in at most 2.5 healthy service times: writes that arrive one at a time would
-//! not queue behind so many others. Programs wait for their reads, so if reads queue at a device
-//! that is idle most of the time, its busy time may be wrong.
+//! could be spread, and is saturated. With averages: reads are not known to be most, at least five
+//! requests wait on average though the device is busy for less than half of the time, and it serves
+//! each in at most 2.5 healthy service times: writes that came one by one would not meet so many
+//! others. Readers wait for what they asked for: where reads queue before a device that rests, its
+//! busy time may be wrong.
 //!
 //! ## Wrong if
 //! The spacing itself is slow: then a slow disk is the cause.

@@ -32,7 +32,7 @@ pub const SLOW_MEMORY: f64 = 1e8;
 /// Times as fast as this one another disk is in the same test, so that the difference is not a
 /// chance (a choice).
 const FAR: f64 = 10.0;
-/// Weight of such a slow stream.
+/// What so slow a stream is worth.
 const SLOW: f64 = 0.75;
 
 /// Runs of one stream of large requests on disks, beside whom nothing else was measured.
@@ -52,7 +52,7 @@ fn memory<'a>(analysis: &Analysis<'a>, place: usize) -> Option<(f64, FactReading
     about.readings_of_machine(key::MEMORY_THROUGHPUT).min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// Whether the host is too slow to judge its disks.
+/// Whether the host is too slow to say anything of its disks.
 fn is_host_slow(analysis: &Analysis, place: usize) -> bool {
     memory(analysis, place).is_some_and(|(per_s, _)| per_s < SLOW_MEMORY)
 }
@@ -74,8 +74,8 @@ pub fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// A finding only where something shows that the host is fast: its memory, another disk, or direct
-/// requests to the disk.
+/// A finding only where something shows that the host is fast: its memory, another disk, or
+/// requests that nothing stood between and the disk.
 fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Option<Finding> {
     let (source, disk) = (analysis.source(run.place()), phrase::disk(run.name()));
     let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);

@@ -108,7 +108,7 @@ pub struct Tier {
 }
 
 /// Limits in the open: AWS's EBS volume types page (gp2 burst and gp3 base 3000 IOPS, gp2 and gp3
-/// most 16 000 IOPS as in document cloud_volume, gp3 base 125 MiB/s, gp2 most 250 MiB/s, gp3
+/// most 16 000 IOPS as document cloud_volume met it, gp3 base 125 MiB/s, gp2 most 250 MiB/s, gp3
 /// most 1000 MiB/s).
 pub const TIERS: [Tier; 5] = [
     Tier { limit: Limit::Iops, value: 3000.0, known_from: "EBS gp3 baseline, gp2 burst" },

@@ -30,7 +30,7 @@
 //! `iowhy hist 5 --cumulative --timestamp`: since the start, every five seconds, with the time.
 //! `iowhy hist --by device,flags`: one histogram per set of request flags, like `biolatency -F`.
 //! `iowhy hist --preset read-8k --by process`: 8 KiB reads per process.
-//! `iowhy hist 1 --clock kernel`: at the lowest cost.
+//! `iowhy hist 1 --clock kernel`: at the least cost.
 //! `iowhy hist --by mount,op`: by file system; `--by pod`: by pod.
 //! `iowhy hist 1 --records | latencymap`: records for PyLatencyMap.
 //! `iowhy hist capture.txt --json`: the histograms in a capture.

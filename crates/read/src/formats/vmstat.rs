@@ -66,7 +66,7 @@ const MOVING: [(&str, &str); 5] = [
     ("wa", "moving wa"),
 ];
 
-/// The longest title before the banner.
+/// The longest title that stands before the banner.
 const LONGEST_TITLE: usize = 24;
 
 static LABELS: Labels = Labels {

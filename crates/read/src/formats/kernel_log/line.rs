@@ -26,7 +26,7 @@ fn split_bare(line: &str) -> Option<(&str, &str)> {
             return Some((date, without_caller(second)));
         }
         let message = without_caller(rest.strip_prefix(' ').unwrap_or(rest));
-        // For a shortened time, only the message shows whose it is.
+        // Of a time that was shortened only the message says whose it is.
         let short = || Some(stamp.trim()).filter(|stamp| is_short(stamp) && is_bare(message));
         let stamp = bracketed(stamp.trim()).or_else(short)?;
         // Web servers print the same time, and then what kind of message it is.
