@@ -78,7 +78,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "pure crates use no clock, file or network", check: pure::check },
     Rule { name: "samples, goldens and cases belong together", check: names::samples },
     Rule { name: "text is parsed in one module of diagnose", check: grammar::check },
-    Rule { name: "the functions named in ARCHITECTURE exist", check: ways::check },
     Rule { name: "the field's terms", check: wording::check },
+    Rule { name: "the functions named in ARCHITECTURE exist", check: ways::check },
     Rule { name: "unsafe only where it is allowed", check: unsafety::check },
 ];
