@@ -207,7 +207,7 @@ impl Line {
         self.spans.last().is_some_and(|(text, _)| text.ends_with(end))
     }
 
-    /// The same, with a mark in the last of this many columns if it is longer.
+    /// The same, with a mark in the last of so many columns if it is longer than that.
     pub fn marked(self, width: usize, mark: &str) -> Line {
         let used = |spans: &[(String, TextStyle)]| {
             spans.iter().map(|(text, _)| text.width()).sum::<usize>()
