@@ -275,7 +275,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     Some(finding)
 }
 
-/// Why a drive's counters are not what a log of hung tasks is about.
+/// Why a drive's counters do not explain a log of hung tasks.
 const HANGS: &str = "tasks hang while no read or write fails: these sectors may be old, and the \
                      tasks may wait for an array, a lock or memory";
 

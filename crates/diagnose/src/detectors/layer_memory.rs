@@ -67,7 +67,7 @@ const ENDED: f64 = 0.6;
 /// Tasks that free memory at one moment: one alone may be passing through (a choice).
 const RECLAIM_AT_ONCE: f64 = 2.0;
 
-/// What a log says of allocations that do not succeed.
+/// A log's report of allocations that fail.
 const RETRIED: &str = "allocations tried a hundred times without success";
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
@@ -115,9 +115,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         let Some(first) = finding.evidence.first() else { continue };
         if first.quantity == RETRIED {
             finding.sentence =
-                "the kernel finds no free memory in one piece, though it tries again \
-                                and again: free memory is short or in small pieces, and programs \
-                                wait for that, not for a disk"
+                "the kernel repeatedly finds no contiguous free memory: memory is short or \
+                 fragmented, and programs wait for that, not for a disk"
                     .to_string();
             continue;
         }

@@ -105,8 +105,8 @@ fn of_members(
         .then(|| (share.min(1.0), cited(analysis.recording, &reading, what, number).held(bound)))
 }
 
-/// Why work that hangs is no load.
-const HANGS: &str = "the thread of this work hangs in the kernel's log: it waits itself";
+/// Why hung work is not a load.
+const HANGS: &str = "the kernel's log reports the thread of this work as hung: it waits itself";
 
 /// Whether the kernel reports that the thread of an array's work hangs: `INFO: task
 /// md0_reshape:2927 blocked for more than 120 seconds` (drivers/md/md.c, md_do_sync).

@@ -25,11 +25,11 @@ const IN_BULK: f64 = 3e7;
 const ASKED: f64 = 0.68;
 const NAMED: usize = 2;
 
-/// How many times more programs write than the disks do where the rest is in memory, and bytes per
-/// second that are no small matter (choices).
+/// How many times more programs write than the disks do where the rest is in memory, and the least
+/// bytes per second that count (choices).
 const AHEAD: f64 = 10.0;
 const MUCH: f64 = 1e8;
-/// What two rates of one screen are worth.
+/// Weight of two rates of one screen.
 const TWO_RATES: f64 = 0.85;
 
 /// Programs that write far more than the disks do in the same seconds.
@@ -50,7 +50,7 @@ fn ahead_of_disks(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<
     let mut finding = new_finding(verdict, None, vec![by_program.listing]);
     finding.sentence = format!(
         "{} writes {} into the page cache, and the disks write {}: the rest is in memory and is \
-         written later, so the rate of the program is not one of a disk",
+         written later, so the program's rate is not that of a disk",
         kernel_threads::without_arguments(who),
         phrase::rate(sum),
         phrase::rate(written)
@@ -67,7 +67,7 @@ fn ahead_of_disks(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<
     ]);
     finding.next_step = lines(&[
         "`grep -E 'Dirty|Writeback' /proc/meminfo`: how much is still to be written?",
-        "`iostat -x 1` until that is written: what the disk does then is its own rate",
+        "`iostat -x 1` until that is written: the disk's rate then is its own",
     ]);
     Some(finding)
 }

@@ -15,12 +15,12 @@ const APART: f64 = 3.0;
 /// own block of 512 bytes, twice; a write to the page cache takes some microseconds).
 const SMALL: f64 = 1024.0;
 const A_CALL_NS: f64 = 50_000.0;
-/// How many times faster a read is that memory answered, and its least rate, bytes per second
+/// How many times faster a read from memory is, and its least rate, bytes per second
 /// (choices: zones of a disk and its other load differ by less, and a disk that reads so fast
 /// answers the first time as well).
 const AGAIN: f64 = 6.0;
 const OF_MEMORY: f64 = 5e8;
-/// What the test with and without a flush is worth, and what the arithmetic of calls is.
+/// Weight of the test with and without a flush, and of the arithmetic of calls.
 const BESIDE: f64 = 0.85;
 const BY_CALLS: f64 = 0.8;
 
@@ -51,7 +51,7 @@ pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// Reads of one device that ended far apart: the fast one was answered by memory.
+/// Reads of one device at very different rates: memory served the fast one.
 pub fn read_again(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut all = runs::runs(analysis);
     all.retain(|run| run.op() == Op::Read && run.await_ms().is_none() && run.throughput() > 0.0);

@@ -46,7 +46,7 @@ fn streams(analysis: &Analysis) -> Vec<Run> {
     all
 }
 
-/// The least that memory gave, if the input shows it: the host was as slow in one of the tests.
+/// The least rate of memory, if the input shows it: the host was that slow in one of the tests.
 fn memory<'a>(analysis: &Analysis<'a>, place: usize) -> Option<(f64, FactReading<'a>)> {
     let about = analysis.about(place, "");
     about.readings_of_machine(key::MEMORY_THROUGHPUT).min_by(|a, b| a.0.total_cmp(&b.0))

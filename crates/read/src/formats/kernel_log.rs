@@ -523,7 +523,7 @@ struct Said {
     place: String,
 }
 
-/// What XFS says of memory that it asked for a hundred times in vain.
+/// XFS's message about an allocation that failed a hundred times.
 const RETRIES: &str = " possible memory allocation deadlock ";
 
 /// Whether two times are of one second, or one of them is not known.

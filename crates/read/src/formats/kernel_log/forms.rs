@@ -790,8 +790,8 @@ pub(super) fn kind(message: &str) -> Option<MessageKind> {
     if only_woke { by_port } else { by_words.or(by_port) }
 }
 
-/// Whether the registers of an error are none that a drive shows: all lines of the bus high, or a
-/// sector beyond 2^40, half a pebibyte. What was read is the bus, or a controller out of step.
+/// Whether the registers of an error cannot be a drive's: all lines of the bus high, or a
+/// sector beyond 2^40, half a pebibyte. The bus was read, or a controller is out of step.
 fn is_noise(body: &str) -> bool {
     /// The highest number of a sector that a drive of parallel ATA may have.
     const SECTORS: u64 = 1 << 40;
