@@ -1,13 +1,13 @@
 #!/bin/sh
-# Installs the static binary of iowhy with its man pages and completions into /usr/local, or PREFIX. What was downloaded is
-# unpacked only after the signature of the list of checksums was verified and the list holds its checksum.
+# Installs the static binary of iowhy with its man pages and completions into /usr/local, or PREFIX. The download is
+# unpacked only after the signature of the list of checksums is verified and the list has its checksum.
 #   sh install.sh              the version that this script came with
 #   sh install.sh --uninstall  removes those files again
 set -eu
 version=@VERSION@
 url=${IOWHY_URL:-@URL@}/$version
 prefix=${PREFIX:-/usr/local}
-# The public keys of who made this release: OpenPGP (base64 of `gpg --export`) and minisign.
+# The public keys of the signer of this release: OpenPGP (base64 of `gpg --export`) and minisign.
 openpgp=@OPENPGP@
 minisign=@MINISIGN@
 

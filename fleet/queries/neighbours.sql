@@ -1,4 +1,4 @@
--- Noisy neighbours: disks that do four fifths of their host's I/O in an hour, and the mean of the others in that hour beside their own usual one.
+-- Noisy neighbours: disks that do four fifths of their host's I/O in an hour, and the mean of the others in that hour compared with their own usual mean.
 -- key: host, hour, device
 -- rows: cells where stage = 'D2C'
 -- limit: 20

@@ -1,4 +1,4 @@
--- Percentiles of D2C per disk and operation, the upper edge of the bucket they lie in.
+-- Percentiles of D2C per disk and operation, the upper edge of their bucket.
 -- key: host, device, op
 -- rows: cells where stage = 'D2C'
 -- limit: 40

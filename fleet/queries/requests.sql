@@ -1,4 +1,4 @@
--- Single I/Os by second and latency: a heat map of what `events` holds.
+-- Single I/Os by second and latency: a heat map of `events`.
 -- key: second, low_ns
 -- rows: events where bucket IS NOT NULL
 SELECT e.second, b.low_ns, e.ios, e.ios AS rows_read

@@ -1,4 +1,4 @@
--- What the tail costs: seconds waited beyond twice the median of the model and operation, and their share of all seconds waited.
+-- Cost of the tail latency: seconds waited beyond twice the median of the model and operation, and their share of all seconds waited.
 -- key: model, op
 -- rows: cells where stage = 'D2C'
 WITH disks AS (

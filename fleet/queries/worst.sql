@@ -1,4 +1,4 @@
--- Disks by their mean D2C beside the median disk of their model and operation, in percent. Load is not reckoned with: `iowhy-fleet why` does.
+-- Disks by their mean D2C compared with the median disk of their model and operation, in percent. Load is ignored; `iowhy-fleet why` accounts for it.
 -- key: host, device, op
 -- rows: cells where stage = 'D2C'
 -- limit: 20

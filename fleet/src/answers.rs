@@ -54,7 +54,7 @@ pub async fn expected(fleet: &Fleet, table: Table, condition: Option<&str>) -> a
     ensure!(
         all == footers,
         "`{name}` has {footers} rows by its footers, and {all} were read: no result\n\
-         hint: run it again; if that happens twice, a file is broken: export it anew"
+         hint: run it again; if that happens twice, a file is broken: export it again"
     );
     let those = whole(first, 0)?;
     Ok(those.iter().flatten().sum())

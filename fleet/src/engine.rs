@@ -52,7 +52,7 @@ impl Fleet {
             }
             anyhow::ensure!(
                 !is_empty,
-                "`{place}` holds no tables\nhint: `iowhy export --parquet DIR` writes them, \
+                "`{place}` contains no tables\nhint: `iowhy export --parquet DIR` writes them, \
                  `iowhy-fleet make DIR` generates some"
             );
         }

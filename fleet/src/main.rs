@@ -39,17 +39,17 @@ struct Line {
 
 #[derive(Subcommand, Debug)]
 enum Commands {
-    /// Accuses disks, hosts, racks and firmwares that are slower than their peers under the same
-    /// load
+    /// Lists disks, hosts, racks and firmware versions that are slower than their peers under the
+    /// same load
     Why(why::Why),
-    /// Writes what `why` finds into one HTML file: a map, who is accused, what they share, since
-    /// when
+    /// Writes the findings of `why` into one HTML file: a map, the accused disks, what they share,
+    /// since when
     Report(report::Report),
-    /// Answers a query: one of its own by name, a file, or a statement
+    /// Runs a query: a named one, a file, or a statement
     Sql(sql::Sql),
     /// Generates a fleet of any size, with faulty disks among them
     Make(make::Make),
-    /// Compares what `why` accuses with what is true of a generated fleet
+    /// Compares the findings of `why` with the truth of a generated fleet
     Score(score::Score),
 }
 

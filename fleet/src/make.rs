@@ -25,7 +25,7 @@ use crate::command::Status;
 /// What to generate.
 #[derive(Args, Clone, Debug)]
 pub struct Make {
-    /// The folder of the tables; made if it is not there, and it must be empty
+    /// The folder of the tables; created if missing, and it must be empty
     pub folder: PathBuf,
     /// Disks
     #[arg(long, default_value_t = 200)]
@@ -39,19 +39,19 @@ pub struct Make {
     /// Seconds of a cell
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub span: u32,
-    /// Add the cells of so many seconds up to one, as the recorder does with what is old
+    /// Merge the cells of this many seconds into one, as the recorder does with old data
     #[arg(long, value_name = "SECONDS")]
     pub thin: Option<u32>,
     /// Faulty disks, of a thousand
     #[arg(long, default_value_t = 2.0)]
     pub faulty: f64,
-    /// Firmwares that make all their disks slower
+    /// Firmware versions that make all their disks slower
     #[arg(long, default_value_t = 3)]
     pub bad_firmwares: usize,
     /// The first day, UTC, as days since 1970 [default: 2026-11-16]
     #[arg(long, default_value_t = 20_773)]
     pub first_day: i64,
-    /// Seed of all that is chance
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
@@ -73,7 +73,7 @@ impl Make {
         let rows = files::write(self, &fleet)?;
         fleet.write_truth(&self.folder.join("truth.csv"))?;
         crate::say(&format!(
-            "{} disks on {} hosts, {} days, {rows} cells in `{}`; what is true is in `truth.csv`",
+            "{} disks on {} hosts, {} days, {rows} cells in `{}`; the truth is in `truth.csv`",
             fleet.disks.len(),
             fleet.hosts,
             self.days,

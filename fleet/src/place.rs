@@ -20,8 +20,9 @@ const S3: &str = "s3://";
 const RETRIES: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The error if a store cannot be reached.
-const HINT: &str = "hint: credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or what the machine is \
-                    given), the region from AWS_REGION, a server other than Amazon's from AWS_ENDPOINT_URL";
+const HINT: &str = "hint: credentials are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY \
+     (or the machine's own role), the region from AWS_REGION, a server other than Amazon's from \
+     AWS_ENDPOINT_URL";
 
 /// A folder, or `s3://bucket/prefix`; as it was given.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,7 +82,7 @@ impl Place {
     /// If the environment does not show how to reach it.
     pub fn store(&self) -> anyhow::Result<Option<Arc<dyn ObjectStore>>> {
         let Some((bucket, _)) = self.bucket() else { return Ok(None) };
-        anyhow::ensure!(!bucket.is_empty(), "`{self}` names no bucket\nhint: `s3://bucket/prefix`");
+        anyhow::ensure!(!bucket.is_empty(), "`{self}` has no bucket\nhint: `s3://bucket/prefix`");
         let retry =
             RetryConfig { max_retries: RETRIES, retry_timeout: PATIENCE, ..RetryConfig::default() };
         let builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);

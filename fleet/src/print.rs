@@ -111,7 +111,7 @@ impl Rows {
     }
 
     /// Comma-separated values, all rows in the order of their bytes, so that two engines can be
-    /// compared. Nothing stands for null, `""` for an empty text.
+    /// compared. Nothing means null, `""` an empty text.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -133,7 +133,7 @@ impl Rows {
         Ok(())
     }
 
-    /// An object a line.
+    /// One object per line.
     ///
     /// # Errors
     /// If it cannot be written.

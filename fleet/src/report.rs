@@ -40,7 +40,7 @@ impl Report {
     pub async fn run(&self) -> anyhow::Result<Status> {
         let to_stdout = self.output == Path::new("-");
         let taken =
-            || format!("`{}` is there already\nhint: `--force` replaces it", self.output.display());
+            || format!("`{}` already exists\nhint: `--force` replaces it", self.output.display());
         // What takes minutes does not end in a refusal.
         let is_free = to_stdout || self.force || std::fs::symlink_metadata(&self.output).is_err();
         anyhow::ensure!(is_free, taken());

@@ -62,10 +62,10 @@ fn read(result: &Path) -> anyhow::Result<Answer> {
     let mut columns: Vec<StringBuilder> = names.iter().map(|_| StringBuilder::new()).collect();
     for line in lines {
         let row: Vec<Option<String>> = serde_json::from_str(&line?)?;
-        ensure!(row.len() == names.len(), "a row of Spark's result is cut");
+        ensure!(row.len() == names.len(), "a row of Spark's result is truncated");
         columns.iter_mut().zip(row).for_each(|(column, value)| column.append_option(value));
     }
-    ensure!(numbers.len() == names.len(), "the heading of Spark's result is cut");
+    ensure!(numbers.len() == names.len(), "the heading of Spark's result is truncated");
     let columns = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
     Ok(Answer { names, numbers, columns })
 }

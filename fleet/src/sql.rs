@@ -27,23 +27,23 @@ pub struct Sql {
     /// Rows to print; 0 for all
     #[arg(long)]
     pub limit: Option<usize>,
-    /// All rows as comma-separated values, in the order of their bytes
+    /// All rows as comma-separated values, in byte order
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
-    /// An object a line
+    /// One object per line
     #[arg(long)]
     pub json: bool,
-    /// Who computes: this program, or a Spark that is there already
+    /// The engine: this program, or an existing Spark
     #[arg(long, value_enum, default_value_t = Engine::Embedded)]
     pub engine: Engine,
-    /// Where Spark is: `spark://host:7077`; `spark-submit` must be on the path, or in
+    /// Address of Spark: `spark://host:7077`; `spark-submit` must be on the path, or in
     /// $SPARK_HOME/bin
     #[arg(long, value_name = "URL")]
     pub master: Option<String>,
-    /// What Spark is to be reported, as `spark-submit --conf` takes it
+    /// Setting for Spark, as for `spark-submit --conf`
     #[arg(long, value_name = "KEY=VALUE")]
     pub conf: Vec<String>,
-    /// Ask so many times, and say on standard error how long each took
+    /// Run the query this many times, and print the duration of each to standard error
     #[arg(long, value_name = "TIMES", default_value_t = 1)]
     pub repeat: u32,
     /// Print the text of the query instead

@@ -67,7 +67,7 @@ pub async fn rows(context: &SessionContext, url: &ListingTableUrl) -> anyhow::Re
             if version.as_deref() != Some(VERSION) {
                 let found = version.unwrap_or_else(|| "none".to_string());
                 return Err(reported(format!(
-                    "columns of version {found}, and this program reads {VERSION}: export it anew"
+                    "columns of version {found}, and this program reads {VERSION}: export it again"
                 )));
             }
             Ok(Some(u64::try_from(about.num_rows()).unwrap_or(0)))

@@ -9,8 +9,8 @@
 //!    The logarithm of what a disk had over that is its excess.
 //! 3. [`groups`]: what all disks of a model, a firmware, a rack or a host have in common is theirs,
 //!    and is taken off.
-//! 4. [`stretches`]: of what is left, the stretch of hours in which a disk stands out most, in
-//!    units of how far the disks of its model stand apart in stretches of that length.
+//! 4. [`stretches`]: of what is left, the period in which a disk is the largest outlier, in
+//!    units of the spread of the disks of its model in periods of that length.
 //! 5. [`accusations`]: those that remain at a false discovery rate of 1 % over all disks (Benjamini
 //!    and Hochberg, 1995).
 
@@ -43,10 +43,10 @@ pub struct Why {
     /// One JSON object
     #[arg(long)]
     pub json: bool,
-    /// All that are accused, and how each was found
+    /// All accused disks and groups, and how each was found
     #[arg(short, long)]
     pub verbose: bool,
-    /// Write what healthy disks need into this new folder, a file for each model, for `iowhy why
+    /// Write the healthy service times into this new folder, a file for each model, for `iowhy why
     /// --baseline`
     #[arg(long, value_name = "DIR")]
     pub baseline_out: Option<PathBuf>,

@@ -108,7 +108,7 @@ impl Cluster {
     }
 
     fn begin(&self, query: &str, folder: &Path, more: impl FnOnce(&mut Command)) -> QueryGuard {
-        // Files, for a pipe that nobody reads is full soon.
+        // Files, because an unread pipe is full soon.
         let name = |what: &str| self.folder.path().join(what);
         let (out, err) = (name("out"), name("err"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_iowhy-fleet"));
@@ -203,7 +203,7 @@ fn spark_gives_the_same_bytes_and_a_lost_worker_no_wrong_ones() {
     }
 }
 
-/// Hadoop's client of S3 and what it needs, where somebody put it; else a line that shows how.
+/// Hadoop's client of S3 and its dependencies, if installed; else a line that shows how.
 fn client_of_stores() -> Option<String> {
     let folder = PathBuf::from(std::env::var_os("HOME")?).join(".cache/iowhy/spark-jars");
     let jars: Vec<PathBuf> =

@@ -1,5 +1,5 @@
-//! How far the times that the kernel keeps in a request are off, by the number of requests that are
-//! sent at once: D2C of `hist --clock kernel` beside that of `hist`, over the same requests.
+//! Error of the times that the kernel keeps in a request, by the number of requests sent at once:
+//! D2C of `hist --clock kernel` compared with that of `hist`, over the same requests.
 //!
 //! `cargo run --release -p iowhy-bench --bin batches -- [RUNS]`, as root; `bench/batches` is that.
 //! fio reads 65,536 blocks of 4 KiB at random by io_uring, depth 32, from holes of a private loop
@@ -16,12 +16,12 @@ use rig::{Loop, can_run, trace};
 
 /// Requests that are sent at once.
 const BATCHES: [u32; 6] = [1, 2, 4, 8, 16, 32];
-/// Runs if no number is asked for.
+/// Default number of runs.
 const RUNS: usize = 5;
 
-/// What one run gave.
+/// The result of one run.
 struct Run {
-    /// I/Os that one of both measured and the other did not.
+    /// I/Os that only one of the two measured.
     apart: u64,
     /// Mean Q2D and D2C of the exact tracer, µs.
     queue: f64,

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     };
     match made {
         Some(Ok(())) => ExitCode::SUCCESS,
-        // Whoever reads may have seen enough.
+        // The reader may have closed the pipe.
         Some(Err(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Some(Err(error)) => {
             eprintln!("captures: {error}");

@@ -1,9 +1,9 @@
-//! Loads, leaves and kills iowhy at random moments, and looks whether anything stays behind.
+//! Starts, ends and kills iowhy at random moments, and checks that nothing remains.
 //!
-//! `cargo run -p iowhy-bench --bin lifecycle -- [TIMES]`, as root; `bench/lifecycle` is that.
-//! 200 times a command of iowhy starts beside a load and, after a random time of up to 1.5 s, is
+//! `cargo run -p iowhy-bench --bin lifecycle -- [TIMES]`, as root; `bench/lifecycle` is that. 200
+//! times a command of iowhy starts during a load and, after a random time of up to 1.5 s, is
 //! killed, interrupted, terminated or left to end. After each the kernel must hold no BPF program,
-//! map or link it did not hold before, but for those other processes have open. Then a tracer
+//! map or link it did not hold before, except those that other processes have open. Then a tracer
 //! begins and ends as many times in this process, whose descriptors must stay as many as they were.
 //! The load reads back what it wrote.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
@@ -22,9 +22,9 @@ use iowhy_live::{BlockTrace, Collector, TraceMode};
 use iowhy_model::Recording;
 use rig::{Loop, can_run};
 
-/// Times unless told.
+/// Default number of times.
 const TIMES: u64 = 200;
-/// The longest life of a command, ms: through loading (some 100 ms) and well into the watch.
+/// The longest run of a command, ms: through loading (some 100 ms) and well into the watch.
 const LIFE_MS: u64 = 1500;
 /// Programs and maps are freed a moment after their last user is gone, by a worker of the kernel.
 const PATIENCE: u32 = 100;
@@ -128,7 +128,7 @@ fn load(disk: &Loop) -> Child {
         .expect("fio")
 }
 
-/// What the kernel holds for nobody, or for this process: ids of programs, maps and links.
+/// Ids of programs, maps and links that the kernel holds for this process or for none.
 fn held() -> BTreeSet<(&'static str, u32)> {
     let theirs = held_by_others();
     let programs = loaded_programs().flatten().map(|one| ("program", one.id()));
@@ -167,7 +167,7 @@ fn held_by_others() -> BTreeSet<(&'static str, u32)> {
     theirs
 }
 
-/// Whether the kernel contains nothing that it did not hold before, after a moment.
+/// Whether the kernel holds nothing that it did not hold before, after a moment.
 fn settled(before: &BTreeSet<(&'static str, u32)>) -> bool {
     (0..PATIENCE).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
@@ -175,7 +175,7 @@ fn settled(before: &BTreeSet<(&'static str, u32)>) -> bool {
     })
 }
 
-/// The command, built beside this program.
+/// The command, built next to this program.
 fn binary() -> Option<PathBuf> {
     let here = std::env::current_exe().ok()?;
     let found = here.parent()?.join("iowhy");

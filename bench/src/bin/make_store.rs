@@ -1,4 +1,4 @@
-//! Writes a recorder's store of so many hours, second by second, for measurements: `make_store
+//! Writes a recorder's store of this many hours, second by second, for measurements: `make_store
 //! FOLDER HOURS DEVICES`. Each device reads in each second, its latencies in two stages. The same
 //! words give the same bytes on any machine.
 

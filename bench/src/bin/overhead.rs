@@ -1,4 +1,4 @@
-//! What tracing costs, in one run: nanoseconds per I/O in BPF, and fio's rate beside nothing
+//! Cost of tracing, in one run: nanoseconds per I/O in BPF, and fio's rate compared with nothing
 //! attached, for histograms and for every event, each with our clock and with the kernel's, for the
 //! flight recorder, for a program of one probe (`one_probe.bpf.c`), for Debian's biolatency and for
 //! bpftrace.
@@ -8,20 +8,20 @@
 //!
 //! One fio reads 4 KiB blocks at random from holes of a private loop device, io_uring, depth 32,
 //! for the whole time: on the first CPU, the device's workers, which complete, and this program on
-//! the second, so that a rate does not hang on where the scheduler put whom. `together` puts the
-//! workers beside fio, as a disk with a queue per CPU completes; `free` leaves all of it to the
-//! scheduler; so does `crowded`, with four jobs for one, so that no CPU is ever without work and a
-//! rate follows from the time that an I/O takes: where CPUs fall asleep between I/Os, whoever keeps
-//! them awake raises the rate, a slow tracer, too. `batched` sends and reaps 16 in one system call.
-//! With `paced`, each job does so many I/Os a second: does that rate hold where CPU time is left?
-//! In each round every setup has its turn, in another order: some slices with it between as many
-//! with nothing attached before and behind, whose medians make one ratio; then slices in which the
-//! kernel counts the time in BPF programs (kernel.bpf_stats_enabled), apart because counting costs
-//! time itself. The result is the median of the ratios, with its 95 % interval and the quartiles.
-//! Context switches per I/O stand beside it: where fio and the device's worker share a CPU, who
-//! takes it from whom how often decides more about the rate than the programs do. The row "nothing"
-//! is a turn in which nothing is attached: how far to trust the rest; in "another device" every
-//! event of another one is asked for: what the kernel takes to call programs that return at once.
+//! the second, so that a rate does not depend on the scheduler's placement. `together` puts the
+//! workers on fio's CPU, as a disk with a queue per CPU completes; `free` leaves all of it to the
+//! scheduler; so does `crowded`, with four jobs for one, so that no CPU is ever idle and the rate
+//! follows from the time per I/O: where CPUs sleep between I/Os, anything that keeps them awake
+//! raises the rate, even a slow tracer. `batched` sends and reaps 16 in one system call. With
+//! `paced`, each job does this many I/Os a second: is that rate kept where CPU time is left? In
+//! each round every setup has its turn, in another order: some slices with it between as many with
+//! nothing attached before and after, whose medians give one ratio; then slices in which the kernel
+//! counts the time in BPF programs (kernel.bpf_stats_enabled), separate because counting costs
+//! time. The result is the median of the ratios, with its 95 % interval and the quartiles. Context
+//! switches per I/O are printed with it: where fio and the device's worker share a CPU, they matter
+//! more for the rate than the programs do. The row "nothing" is a turn in which nothing is
+//! attached: the accuracy of the rest; in "another device" every event of another device is traced:
+//! the kernel's cost of calling programs that return at once.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 #[path = "../../../crates/live/tests/rig/mod.rs"]
@@ -36,52 +36,51 @@ use iowhy_live::{BlockTrace, Collector, TraceClock, TraceMode, TraceOptions};
 use iowhy_model::Recording;
 use rig::{Loop, can_run};
 
-/// Rounds if none are asked for.
+/// Default number of rounds.
 const ROUNDS: u64 = 40;
-/// Length of a slice in ms if none is asked for (docs/METHOD.md, 15 Tracer).
+/// Default length of a slice in ms (docs/METHOD.md, 15 Tracer).
 const SLICE_MS: u64 = 40;
 /// Slices of a setup in its turn, and with nothing attached before and after it.
 const SLICES: usize = 6;
 /// Slices of a turn in which the time in BPF is counted.
 const COUNTED: usize = 3;
-/// Peers, which take long to load, have a turn in one of so many rounds, if there are more of
-/// these.
+/// Peers, which take long to load, have a turn in one of this many rounds, if there are more.
 const PEERS_EVERY: usize = 5;
 const FEW_ROUNDS: u64 = 12;
 /// How often events are taken out of the ring, as iowhy does.
 const DRAIN: Duration = Duration::from_millis(20);
 /// Clock reading of bpf_stats itself, per run of a probe, ns (measured on empty probes).
 const STATS_FLOOR_NS: f64 = 52.0;
-/// After attaching or ending, nothing is measured for so long: the kernel frees the maps of the one
-/// before, and the peers have as long and more.
+/// After attaching or ending, nothing is measured for this long: the kernel frees the maps of the
+/// previous one, and the peers have at least as long.
 const SETTLE: Duration = Duration::from_millis(500);
-/// biolatency and bpftrace need so long to load; the recorder one second more, to see what is too
-/// much.
+/// biolatency and bpftrace need this long to load; the recorder one second more, to find its
+/// limits.
 const PEER_LOADS: Duration = Duration::from_millis(1500);
 const RECORDER_LOADS: Duration = Duration::from_millis(3500);
 
-/// What biolatency does, in bpftrace's words: the same three tracepoints' ends, the same sums.
+/// biolatency as a bpftrace program: the same three tracepoints' ends, the same sums.
 const SCRIPT: &str = "tracepoint:block:block_rq_issue { @at[args->dev, args->sector] = nsecs; } \
     tracepoint:block:block_rq_complete /@at[args->dev, args->sector]/ { \
     @us[args->dev] = hist((nsecs - @at[args->dev, args->sector]) / 1000); \
     delete(@at[args->dev, args->sector]); }";
 
-/// What is demanded of a setup.
+/// The bars of a setup.
 #[derive(Clone, Copy)]
 enum Bar {
     None,
-    /// This share of biolatency's time at most, and a rate by so much above its.
+    /// This share of biolatency's time at most, and a rate higher by this much.
     Beside(f64, f64),
     /// This share of the rate without it.
     Kept(f64),
 }
 
-/// A setup: its name, what the issue demands of it, how it runs.
+/// A setup: its name, its bars, how it runs.
 struct Setup {
     name: &'static str,
     bar: Bar,
     how: TracerKind,
-    /// Rates, by slice, and with nothing attached beside them.
+    /// Rates, by slice, and with nothing attached around them.
     rates: Vec<f64>,
     /// Rate with it to rate without, by turn.
     ratios: Vec<f64>,
@@ -228,12 +227,12 @@ fn asked_for(word: &str) -> bool {
     std::env::args().skip(1).any(|argument| argument == word)
 }
 
-/// I/Os per second that each job is held to, if any.
+/// Limit of I/Os per second for each job, if any.
 fn paced() -> Option<u64> {
     std::env::args().find_map(|word| word.strip_prefix("paced=")?.parse().ok())
 }
 
-/// Who runs where.
+/// Placement of fio and the workers.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Apart,
@@ -266,7 +265,7 @@ impl Place {
 }
 
 /// Keeps this program on the second CPU, away from fio on the first, and the device's workers there
-/// too or beside fio. The workers may run where they did before when this goes.
+/// too or on fio's CPU. Dropping it restores the workers' placement.
 struct CpuPlacement(Option<String>);
 
 impl CpuPlacement {
@@ -299,13 +298,13 @@ impl Drop for CpuPlacement {
     }
 }
 
-/// The recorder that is measured: `IOWHY`, else the one built beside this program.
+/// The recorder that is measured: `IOWHY`, else the one built next to this program.
 fn recorder() -> std::path::PathBuf {
     let named = std::env::var_os("IOWHY").map(std::path::PathBuf::from);
     named.unwrap_or_else(|| std::env::current_exe().expect("a path").with_file_name("iowhy"))
 }
 
-/// A command that the kernel ends when this program ends, however it does (setpriv(1)).
+/// A command that the kernel ends when this program ends in any way (setpriv(1)).
 fn bound(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL"]).arg(program);
@@ -402,7 +401,7 @@ impl AttachedTracer {
         AttachedTracer::Peer(peer)
     }
 
-    /// Events are kept as the recording keeps them; histograms rest in the kernel until shown.
+    /// Events are stored as the recording stores them; histograms stay in the kernel until shown.
     fn drain(&mut self) {
         if let AttachedTracer::Traced(TraceMode::Events, tracer, recording) = self {
             tracer.poll(&mut **recording).expect("a poll");
@@ -444,7 +443,7 @@ fn one_probe(disk: &Loop) -> Ebpf {
     ebpf
 }
 
-/// The kernel's switch for counting time in probes, put back when this goes.
+/// The kernel's switch for counting time in probes, restored on drop.
 struct Statistics(String);
 
 impl Statistics {
@@ -530,7 +529,7 @@ fn row(setup: &mut Setup, peer_ns: Option<f64>, peer_ratio: f64) {
     line([name, ns, of_its, cost_bar, iops, ratio, above, rate_bar, sure, spread, switches, turns]);
 }
 
-/// A line of the table, heads or numbers.
+/// A line of the table, headings or numbers.
 fn line(cells: [String; 12]) {
     println!("| {} |", cells.join(" | "));
 }

@@ -1,10 +1,10 @@
 //! Ten million I/Os, and every one accounted for: measured + lost = what the kernel counts.
 //!
-//! `cargo run --release -p iowhy-bench --bin ten_million -- [PERCENT]`, as root;
-//! `bench/exactness` is that. Over schedulers, depths 1 to 256, batches of io_uring, writeback with
-//! fsync, and discards, each request is taken as an event and in the histograms of the kernel at
-//! once: the sums of D2C must be the same to the nanosecond, and no latency negative or longer
-//! than the run. PERCENT makes it shorter. Status 1 if anything does not hold.
+//! `cargo run --release -p iowhy-bench --bin ten_million -- [PERCENT]`, as root; `bench/exactness`
+//! is that. Over schedulers, depths 1 to 256, batches of io_uring, writeback with fsync, and
+//! discards, each request is counted as an event and in the histograms of the kernel at once: the
+//! sums of D2C must be the same to the nanosecond, and no latency negative or longer than the run.
+//! PERCENT makes it shorter. Status 1 if any of this fails.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 #[path = "../../../crates/live/tests/rig/mod.rs"]
@@ -17,7 +17,7 @@ use iowhy_live::TraceMode;
 use iowhy_model::{Listing, Nanos, Op, Stage};
 use rig::{Loop, can_run, trace};
 
-/// Events kept per run: more than any has.
+/// Events kept per run: more than any run has.
 const BUDGET: usize = 4_000_000;
 /// Operations in the order of [`Loop::counters`].
 const COUNTED: [Op; 4] = [Op::Read, Op::Write, Op::Discard, Op::Flush];
@@ -29,7 +29,7 @@ const BATCHED: u64 = 350_000;
 /// Buffered writes, with an fsync after each 64.
 const WRITES: u64 = 60_000;
 
-/// What became of all runs.
+/// The result of all runs.
 #[derive(Default)]
 struct Sum {
     measured: u64,
@@ -136,7 +136,7 @@ fn one(disk: &Loop, scheduler: &str, name: &str, load: impl FnOnce() + Send, sum
     }
 }
 
-/// Losses of one operation, from the sources' own words.
+/// Losses of one operation, as the sources report them.
 fn lost(listings: &[Listing], op: Op) -> u64 {
     let all = listings.iter().flat_map(|listing| &listing.source.losses);
     let of_op = |what: &str| what.contains(&format!(" {} requests ", op.name()));

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p iowhy-bench --bin throughput [MB [FORMAT]]`; or with a file, or the
 //! files of one binary trace, which are merged, as arguments. Time is the thread's own on the CPU,
-//! so that a busy machine does less harm.
+//! so that a busy machine matters less.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used)]
 
@@ -72,7 +72,7 @@ fn on_cpu() -> f64 {
     text.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1e9
 }
 
-/// Reads a file, or merges those of a trace, and shows how much memory that took.
+/// Reads a file, or merges those of a trace, and prints the memory used.
 fn measure(names: &[String]) {
     let mut sink = CountingSink::new();
     let begun = on_cpu();

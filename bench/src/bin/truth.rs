@@ -27,7 +27,7 @@ const RUNS: usize = 3;
 /// Seconds iostat watches: longer than each load takes.
 const IOSTAT_S: &str = "12";
 
-/// A load: its name, the operation that is judged, scheduler, what fio is told.
+/// A load: its name, the operation that is judged, scheduler, fio's options.
 type Load = (&'static str, Op, &'static str, &'static [&'static str]);
 
 const LOADS: [Load; 7] = [

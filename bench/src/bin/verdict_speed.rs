@@ -1,5 +1,5 @@
-//! What a verdict takes: `verdict_speed 1000000` times the judge over so many events, and over what
-//! it watches live at 10,000 IOPS; `verdict_speed 1000000 --print` writes them as biosnoop lines
+//! Time of a verdict: `verdict_speed 1000000` times the judge over this many events, and over a
+//! live watch at 10,000 IOPS; `verdict_speed 1000000 --print` writes them as biosnoop lines
 //! instead, for a pipe.
 #![allow(clippy::print_stdout, clippy::disallowed_methods)]
 
@@ -12,7 +12,7 @@ use iowhy_model::{Event, Flags, Layer, Level, Nanos, Op, Random, Recording, Sink
 /// Disks of the machine, and how many of their requests are in flight.
 const DISKS: [&str; 4] = ["sda", "sdb", "nvme0n1", "nvme1n1"];
 const DEPTH: u64 = 4;
-/// The load of the live judge's bar, and for how long it watches.
+/// The load of the live judge's bar, and the length of its watch.
 const PER_S: u64 = 10_000;
 const SECONDS: u64 = 10;
 
@@ -74,7 +74,7 @@ impl std::fmt::Display for Seconds {
     }
 }
 
-/// What a verdict takes, by the clock and of the processor.
+/// Time of a verdict, by the clock and of the CPU.
 fn timed(recording: &Recording) -> [Seconds; 2] {
     let mut times: Vec<[f64; 2]> = (0..5)
         .map(|_| {
@@ -90,7 +90,7 @@ fn timed(recording: &Recording) -> [Seconds; 2] {
     })
 }
 
-/// Processor time of this process so far, s.
+/// CPU time of this process so far, s.
 fn cpu_s() -> f64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9

@@ -30,7 +30,7 @@ pub fn pack(values: &[u64], out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a column of so many numbers.
+/// Reads a column of this many numbers.
 pub fn unpack(count: usize, from: &mut Bytes) -> Option<Vec<u64>> {
     if count == 0 {
         return Some(Vec::new());

@@ -131,7 +131,7 @@ fn plain(version: u16) -> impl Iterator<Item = &'static Field<Event>> {
     there.filter_map(|(name, ..)| Field::named(&EVENT_FIELDS, name))
 }
 
-/// Reads those of a version back; devices and names still carry the numbers of the block's own
+/// Reads those of a version back; devices and names still have the indexes of the block's own
 /// lists.
 pub fn read(version: u16, limit: usize, from: &mut Bytes) -> Option<Vec<Event>> {
     let count = from.small::<usize>()?;

@@ -65,7 +65,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Keeps only records that pass. Averages know neither operations nor single I/Os.
+    /// Keeps only records that pass. Averages have neither operations nor single I/Os.
     pub fn only(&mut self, filter: Filter) {
         self.filter = filter;
     }
@@ -98,7 +98,7 @@ impl<W: Write> Writer<W> {
     /// Writes the records since the last block, if there are any.
     ///
     /// # Errors
-    /// The first that the output had.
+    /// The first error of the output.
     pub fn flush(&mut self) -> io::Result<()> {
         if self.pending + self.others > 0 {
             self.block(End::More);
@@ -109,7 +109,7 @@ impl<W: Write> Writer<W> {
     /// Ends this file; the recording continues in `out`, and the previous output is returned.
     ///
     /// # Errors
-    /// The first that the output had.
+    /// The first error of the output.
     pub fn go_on_in(&mut self, out: W) -> io::Result<W> {
         self.block(End::Elsewhere);
         self.answer()?;
@@ -127,7 +127,7 @@ impl<W: Write> Writer<W> {
     /// Ends the recording.
     ///
     /// # Errors
-    /// The first that the output had.
+    /// The first error of the output.
     pub fn finish(&mut self) -> io::Result<()> {
         self.block(End::Over);
         self.answer()
@@ -162,7 +162,7 @@ impl<W: Write> Writer<W> {
 
     fn open(&mut self) -> &mut Section {
         if self.sections.is_empty() {
-            // A reader that emits before `begin` is a bug of ours; nothing is thrown away.
+            // A reader that emits before `begin` is a bug in iowhy; nothing is thrown away.
             self.begin(Source::new("unknown", "-", Level::A));
         }
         &mut self.sections[self.current]
@@ -292,7 +292,7 @@ impl Places {
     }
 
     fn place(&mut self, old: usize) -> u32 {
-        // An unknown number is a bug of ours: it becomes one that the reader refuses.
+        // An unknown number is a bug in iowhy: it becomes one that the reader refuses.
         let Some(place) = self.places.get_mut(old) else { return u32::MAX - 1 };
         if *place == u32::MAX {
             *place = self.used.len() as u32;

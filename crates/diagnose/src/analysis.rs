@@ -89,7 +89,7 @@ fn by_device(intervals: &[IntervalSample]) -> (Vec<Vec<usize>>, HashMap<usize, V
     (all, in_listing)
 }
 
-/// Whether a histogram is known to be of a disk: the user said so, or it names one.
+/// Whether a histogram is known to be of a disk: the user stated it, or it names one.
 fn is_of_a_disk(recording: &Recording, listing: &Listing, known: &Distribution) -> bool {
     !listing.source.inferred.contains(&Inference::Subject)
         || !recording.device_of(known.device).name.is_empty()

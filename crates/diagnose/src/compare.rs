@@ -222,7 +222,7 @@ fn compared(name: &str, recording: &Recording, options: &Options) -> ComparedSid
     ComparedSide { name: name.to_string(), records: recording.records(), verdicts }
 }
 
-/// A verdict that stands on one side only; the one with the highest confidence.
+/// A verdict found on one side only; the one with the highest confidence.
 fn explained(sides: &[ComparedSide; 2], differences: &[Difference]) -> Explanation {
     if !differences.iter().any(|one| one.differs) {
         return Explanation::Nothing;

@@ -128,7 +128,7 @@ impl<'a> Facts<'a> {
         self.log.iter().filter(|line| line.disk.is_none() && line.reading.fact.device.is_some())
     }
 
-    /// All log events of an input, whomever they name.
+    /// All log events of an input, whatever they name.
     pub fn log_events<'s>(&'s self, input: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
         self.log.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
     }
@@ -201,7 +201,7 @@ pub struct Mount<'a> {
     pub reading: FactReading<'a>,
 }
 
-/// What a control group may do to a disk.
+/// Limits of a control group on a disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit<'a> {
     /// The group, if a path was printed.

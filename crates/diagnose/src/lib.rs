@@ -29,7 +29,7 @@
 //! ```
 //!
 //! **Must never know:** read, live, show; a clock, a file, a format's name beyond what a
-//! [`Source`](iowhy_model::Source) says.
+//! [`Source`](iowhy_model::Source) contains.
 
 #![forbid(unsafe_code)]
 

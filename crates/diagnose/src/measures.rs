@@ -1,4 +1,4 @@
-//! Measures: each reports a number about a device, and accuses nobody.
+//! Measures: each computes a number about a device, and accuses nothing.
 //!
 //! Pure functions over plain slices and small structs. Times are in nanoseconds unless a name says
 //! `ms`. A measure that the input does not support is `None`.

@@ -20,7 +20,7 @@ pub struct Options {
     pub calibration: Calibration,
 }
 
-/// What the user says a disk is made of.
+/// The medium of a disk as stated by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatedMedium {
     /// The disk; all of them where none is named.
@@ -30,9 +30,9 @@ pub struct StatedMedium {
 }
 
 impl Options {
-    /// What the user says this disk is made of; by its name before all of them together.
+    /// The medium of this disk as stated by the user; by its name before all of them together.
     pub fn medium_of(&self, disk: &str) -> Option<Medium> {
-        // A partition stands for its disk.
+        // A partition is counted as its disk.
         let of = |name: Option<&str>| {
             let is =
                 |known: &Option<String>| known.as_deref().map(disk_names::disk).as_deref() == name;
@@ -45,14 +45,14 @@ impl Options {
 /// How far confidences are calibrated: completely, except for fitting and measuring the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calibration {
-    /// They stay as they were weighed.
+    /// They keep their weights.
     No,
     /// Each finding for itself.
     Each,
     /// And the first finding once more, as the first: the value of a confidence in the lab.
     First,
-    /// And bounded by what an input can carry in the field, which the laboratory does not show
-    /// (docs/METHOD.md, 11 Confidence).
+    /// And capped by the level of detail of the input in the field, which the laboratory does not
+    /// show (docs/METHOD.md, 11 Confidence).
     #[default]
     Field,
 }

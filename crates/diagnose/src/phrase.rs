@@ -49,8 +49,8 @@ pub fn plural(op: Op) -> &'static str {
     }
 }
 
-/// So many of them. `what` has `(s)` or `(es)` where the plural has these letters: `2 media errors`
-/// and `1 media error` are `media error(s)`.
+/// This many of them. `what` has `(s)` or `(es)` where the plural has these letters: `2 media
+/// errors` and `1 media error` are `media error(s)`.
 pub fn count(n: f64, what: &str) -> String {
     let what = if n == 1.0 { what.replace("(s)", "").replace("(es)", "") } else { several(what) };
     format!("{} {what}", thousands(n))
@@ -104,7 +104,7 @@ pub fn clause(sentence: &str) -> String {
     }
 }
 
-/// The command that captures every I/O of a device for so many seconds and judges it; of all
+/// The command that captures every I/O of a device for this many seconds and judges it; of all
 /// devices, if the input does not use the kernel's name.
 pub fn capture(disk: &str, seconds: u32) -> String {
     let device = match is_kernel_name(disk) {

@@ -25,8 +25,8 @@ use crate::facts::disk_names;
 use crate::options::Calibration;
 
 /// Clean verdicts that are right less often than this are withdrawn, and those that lead less often
-/// than any headline must be right. Below one half, for the lab shows twelve ill worlds for each
-/// that is well, and the field does not.
+/// than any headline must be right. Below one half, because the lab has twelve faulty worlds for
+/// each healthy one, unlike the field.
 const CLEARS: f64 = 0.4;
 /// No verdict is surer than this.
 const SUREST: f64 = 0.99;
@@ -41,8 +41,8 @@ const ONE_ROW: f64 = 0.80;
 const INFERRED: f64 = 0.70;
 /// Requests that are few.
 const FEW: u64 = 30;
-/// Families whose cost does not stand in the latencies of the device (and `cap.cgroup`): programs
-/// wait above it, or nobody waits and a number is wrong.
+/// Families whose cost is not in the latencies of the device (and `cap.cgroup`): programs wait
+/// above it, or no program waits and a number is wrong.
 const ABOVE: [Family; 3] = [Family::Cfg, Family::Layer, Family::Report];
 /// Maximum confidence of an unnoticed finding: below the bar of a verdict.
 const REMARK: f64 = 0.25;
@@ -54,13 +54,13 @@ const AGREES: f64 = 0.5;
 const OUTRANKS: f64 = 1.0;
 /// A device that lost less than a tenth of what another lost is not the reported problem.
 const MATTERS_LITTLE: f64 = 0.1;
-/// Share of the time with something in flight below which a disk is not what is waited for (a
+/// Share of the time with a request in flight below which a disk is not the cause of waits (a
 /// choice).
 const IDLE: f64 = 0.1;
 /// Confidence of a HEALTHY verdict for disks beside the one that lost time: less than any answer
 /// about that one.
 const BESIDE: f64 = 100.0;
-/// What an opinion on the other side of a vote is worth keeping for.
+/// The margin within which the other side of a vote is kept.
 const MENTION: f64 = 0.02;
 
 /// The verdict that clears all disks and is about none: a reason for waits above one of them
@@ -74,8 +74,8 @@ fn is_fault(finding: &Finding) -> bool {
 }
 
 /// Ranks the findings: limits by the input, merging, explanations, doubts, order; then concludes
-/// about the remaining disks. `poorer` judges the averages of what was traced, and is asked only
-/// where what was traced gives no answer.
+/// about the remaining disks. `poorer` judges the averages of what was traced, and is used only if
+/// the trace gives no answer.
 pub fn rank(
     analysis: &Analysis,
     detectors: &[Detector],
@@ -197,8 +197,8 @@ fn is_of_what_is_shared(analysis: &Analysis, finding: &Finding) -> bool {
     finding.subject.devices.len() > 1 || finding.subject.device.is_some_and(named)
 }
 
-/// Whether a HEALTHY verdict leaves out a disk of its input that waits or is full: it then answers
-/// nobody, and leads no page.
+/// Whether a HEALTHY verdict leaves out a disk of its input that waits or is full: it is then not
+/// shown first.
 fn clears_others(analysis: &Analysis, finding: &Finding) -> bool {
     let Some(place) =
         finding.subject.listings.first().filter(|_| finding.verdict == Verdict::Healthy)
@@ -252,7 +252,7 @@ fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
         && (as_first >= STANDS || medium_readings::is_open(analysis, closing))
 }
 
-/// Multiplies by what the richest listing after it can carry (docs/METHOD.md, 11 Confidence). A
+/// Multiplies by the factor of its most detailed listing (docs/METHOD.md, 11 Confidence). A
 /// contradiction in a report is in the report itself and needs no richer input.
 fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
     let level = analysis.level(&finding.subject.listings);
@@ -283,7 +283,7 @@ fn is_counted(finding: &Finding) -> bool {
     finding.verdict != Verdict::Healthy || !finding.share_is_assumed
 }
 
-/// What the richest input can carry, and its name.
+/// The factor of the most detailed input, and its name.
 fn carried_by(level: Level) -> (&'static str, f64) {
     match level {
         Level::A => ("level A: averages", 0.70),
@@ -294,8 +294,8 @@ fn carried_by(level: Level) -> (&'static str, f64) {
     }
 }
 
-/// What a HEALTHY verdict so sure would be worth from a poorer input: whoever saw each request saw
-/// its averages too, and clears a disk no less surely by them.
+/// Confidence of the same HEALTHY verdict from a less detailed input: a trace contains its
+/// averages, so it clears a disk with at least their confidence.
 fn cleared_by_less(level: Level, believed: f64) -> f64 {
     let poorer = [Level::A, Level::B, Level::C, Level::D].into_iter().filter(|of| *of < level);
     let worth = poorer.filter(|of| calibration::has_curve(Verdict::Healthy, *of));
@@ -303,7 +303,7 @@ fn cleared_by_less(level: Level, believed: f64) -> f64 {
     worth.fold(0.0, f64::max)
 }
 
-/// What is reported first is worth what the first is worth in the laboratory. The order stays.
+/// The first finding gets the confidence of first findings in the laboratory. The order stays.
 fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
     let Some(first) = findings.first_mut().filter(|first| is_counted(first)) else { return };
     if matches!(analysis.options.calibration, Calibration::First | Calibration::Field) {
@@ -332,7 +332,7 @@ fn bound(analysis: &Analysis, findings: &mut [Finding]) {
     }
 }
 
-/// What an input can carry at best (docs/METHOD.md, 11 Confidence).
+/// Maximum confidence of an input (docs/METHOD.md, 11 Confidence).
 fn carries(analysis: &Analysis, finding: &Finding) -> (&'static str, f64) {
     let level = analysis.level(&finding.subject.listings);
     let rests_on = |listing: &usize| finding.subject.listings.contains(listing);
@@ -364,7 +364,7 @@ fn carries(analysis: &Analysis, finding: &Finding) -> (&'static str, f64) {
         // A source that sees requests from their issue knows as little of earlier waits as averages
         // do.
         _ if unseen => ("the time before the issue was not seen", AVERAGES),
-        // A sampled stretch is histograms, whatever was recorded whole beside it (0073).
+        // A sampled interval is histograms, even next to fully recorded ones (0073).
         _ if listings.iter().any(|known| known.is_thinned()) => ("a sampled interval", AVERAGES),
         _ => (NO_SURER, SUREST),
     };
@@ -393,8 +393,8 @@ fn is_copied(a: &Interval, b: &Interval) -> bool {
         == (&b.rates, &b.mixed, b.await_ns, b.queue_len, b.busy)
 }
 
-/// Whether control groups limit a disk that a finding clears: what a throttle holds back waits
-/// before any request that was seen.
+/// Whether control groups limit a disk that a finding clears: throttled I/Os wait before any traced
+/// request.
 fn may_be_held_back(analysis: &Analysis, finding: &Finding) -> bool {
     let Some(place) = finding.subject.listings.first() else { return false };
     let named = finding.evidence.iter().filter_map(|known| known.disk.clone());
@@ -402,9 +402,8 @@ fn may_be_held_back(analysis: &Analysis, finding: &Finding) -> bool {
     named.chain(one).any(|disk| !analysis.about(*place, &disk).limits().is_empty())
 }
 
-/// However often the like was right: what something else explains as well stays doubted, and what
-/// was too light to blame a device stays so, for a disk blamed in vain costs more than one not
-/// named.
+/// However often such findings were right: a doubted finding stays doubted, and one too weak to
+/// blame a device stays so, because a false accusation costs more than a missed one.
 fn not_lifted(finding: &Finding, known: f64) -> f64 {
     let known = known.min(finding.belief().doubted_to());
     let too_light = finding.blames_a_disk() && finding.confidence() < STANDS;
@@ -418,12 +417,12 @@ fn is_same(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
         && subjects::same_input(analysis, a, b)
 }
 
-/// The weaker finding's evidence joins the stronger one's, unless it speaks against it.
+/// The weaker finding's evidence joins the stronger one's, unless it contradicts it.
 fn join(known: &mut Finding, other: Finding) {
     if other.confidence() < AGREES * known.confidence() {
         return;
     }
-    // What one of them tells apart is distinguished.
+    // What one of them distinguishes is distinguished.
     known.blame = known.blame.filter(|blame| Some(*blame) == other.blame);
     known.raise("another listing of the same disk", other.confidence());
     for listing in other.subject.listings {

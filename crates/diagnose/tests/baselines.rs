@@ -87,5 +87,5 @@ fn a_disk_is_held_against_its_own_best_stretch() {
     }
     let findings = capture.judge_with(&with(HealthyOrigin::Own));
     assert!(accuses(&findings, "device.slow"), "{}", brief(&findings));
-    assert!(says_where_from(&findings, "its own best"), "{findings:#?}");
+    assert!(says_where_from(&findings, "its own fastest"), "{findings:#?}");
 }

@@ -161,7 +161,7 @@ impl ReadAs {
         ))
     }
 
-    /// The formats that are looked for.
+    /// The formats that are tried.
     ///
     /// # Errors If there is no format with the given name.
     pub fn known(&self) -> anyhow::Result<Formats> {

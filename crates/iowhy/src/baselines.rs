@@ -1,4 +1,4 @@
-//! The source of the healthy service time: `--baseline`, and what `--learn` keeps for next time.
+//! The source of the healthy service time: `--baseline`, and what `--learn` saves for the next run.
 
 use std::fs::File;
 use std::io::Read;
@@ -63,7 +63,10 @@ impl Baselines {
         }
         let but = match accused.as_slice() {
             [] => String::new(),
-            names => format!("; nothing for {}, accused in this capture", names.join(", ")),
+            names => format!(
+                "; nothing learned for {}, which is accused in this capture",
+                names.join(", ")
+            ),
         };
         let added = iowhy_model::numbers::several(kinds as u64, "kind");
         let text = format!("`{file}`: {added} of requests added{but}");

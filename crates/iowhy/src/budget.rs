@@ -1,8 +1,8 @@
-//! One budget for reading captures: unpacked bytes and CPU time, over all inputs, packings and
-//! members together.
+//! One budget for reading captures: unpacked bytes and CPU time, over all inputs, compression
+//! layers and members together.
 //!
 //! A bound for each part would not help: many parts can each stay below it. Both bounds grow with
-//! the bytes from outside, so large captures are read, and small ones cannot cost much.
+//! the size of the input, so large captures are read, and small ones cannot cost much.
 
 use std::io::{self, ErrorKind, Read};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

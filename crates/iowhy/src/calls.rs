@@ -1,5 +1,5 @@
-//! Shared by `syscalls` and `uprobe`: whose calls are counted and how long, and their latencies as
-//! JSON.
+//! Shared by `syscalls` and `uprobe`: which calls are counted and for how long, and their latencies
+//! as JSON.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Running collectors: begun as a plan requires, and each polled at its own interval into any sink
-//! by the loop of a watch. A new collector that runs beside the I/O needs no line elsewhere.
+//! Running collectors: started as a plan requires, and each polled at its own interval into any
+//! sink by the loop of a watch. A new collector that runs beside the I/O needs no line elsewhere.
 
 use std::any::Any;
 use std::time::{Duration, Instant};

@@ -77,14 +77,14 @@ mod tests {
         use std::collections::BTreeMap;
         let mut known: BTreeMap<String, (String, String, String)> = BTreeMap::new();
         let mut differ = std::collections::BTreeSet::new();
-        let mut complaints = Vec::new();
+        let mut problems = Vec::new();
         for command in line().get_subcommands() {
             let name = command.get_name();
             for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
                 let id = arg.get_id().as_str();
                 let help = arg.get_help().map(|help| help.to_string()).unwrap_or_default();
                 if help.is_empty() {
-                    complaints.push(format!("{name}: `{id}` has no help"));
+                    problems.push(format!("{name}: `{id}` has no help"));
                 }
                 let Some(long) = arg.get_long() else { continue };
                 let values: Vec<String> = match arg.get_action().takes_values() {
@@ -97,7 +97,7 @@ mod tests {
                     false => Vec::new(),
                 };
                 if arg.get_action().takes_values() && values.is_empty() {
-                    complaints.push(format!("{name}: the value of `--{long}` has no name"));
+                    problems.push(format!("{name}: the value of `--{long}` has no name"));
                 }
                 let short = arg.get_short().map_or(String::new(), |short| short.to_string());
                 let shape = format!("-{short} {}", values.join(" "));
@@ -107,22 +107,22 @@ mod tests {
                     name.to_string(),
                 ));
                 if *seen != shape {
-                    complaints
+                    problems
                         .push(format!("`--{long}` is `{seen}` in {whose} and `{shape}` in {name}"));
                 }
                 if *reported != help {
                     differ.insert(long.to_string());
                     if !DIFFER.iter().any(|(known, _)| *known == long) {
-                        complaints
+                        problems
                             .push(format!("`--{long}` of {whose}: {reported}; of {name}: {help}"));
                     }
                 }
             }
         }
         for (name, _) in DIFFER.iter().filter(|(name, _)| !differ.contains(*name)) {
-            complaints.push(format!("`--{name}` says the same everywhere: no exception is needed"));
+            problems.push(format!("`--{name}` says the same everywhere: no exception is needed"));
         }
-        assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `iowhy`: why is my I/O slow, and who is to blame, the workload or the disk?
 //!
-//! The rim: arguments, files, terminal, rights and exit status live here and nowhere else. A
-//! command gathers a recording (from files or from this machine), has it judged if it wants to,
-//! and hands a report to one view.
+//! The CLI: arguments, files, terminal, rights and exit status are handled here and nowhere else. A
+//! command collects a recording (from files or from this machine), has it judged if needed, and
+//! passes a report to one view.
 
 #![forbid(unsafe_code)]
 

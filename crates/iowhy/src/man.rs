@@ -1,8 +1,8 @@
 //! Man pages: `iowhy(1)`, one of section 1 for each command, `iowhy-formats(7)` and
 //! `iowhy-verdicts(7)`.
 //!
-//! A page is made of the same two sources as `--help` and `iowhy explain`: the definition of the
-//! command line and the headers of the source files. So they cannot disagree.
+//! A page comes from the same two sources as `--help` and `iowhy explain`: the definition of the
+//! command line and the headers of the source files, so they cannot disagree.
 
 use clap_mangen::Man;
 use roff::{Inline, Roff, bold, roman};

@@ -1,4 +1,4 @@
-//! A command that was mistyped: it would be taken for the name of a capture.
+//! A mistyped command, which would otherwise be taken as the name of a capture.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -33,7 +33,7 @@ pub struct Force {
     pub force: bool,
 }
 
-/// A file being written, or standard output.
+/// A file that is written, or standard output.
 pub struct Output {
     shown: PathBuf,
     place: Option<Place>,
@@ -44,7 +44,7 @@ struct Place {
     folder: OwnedFd,
     name: OsString,
     file: File,
-    /// Its temporary name; `None` once it has its own.
+    /// Its temporary name; `None` once it has its final one.
     temporary: Option<OsString>,
     replaces: bool,
 }
@@ -99,7 +99,7 @@ impl Output {
     /// The same for text, CSV, JSON and pictures in words.
     ///
     /// # Errors
-    /// If it cannot be written; nothing stays under its name then but what was there before.
+    /// If it cannot be written; then only what existed before stays under its name.
     pub fn fill_text(
         self,
         fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -114,7 +114,7 @@ impl Output {
     /// Writes it with `fill` through a buffer, and keeps it.
     ///
     /// # Errors
-    /// If it cannot be written; nothing stays under its name then but what was there before.
+    /// If it cannot be written; then only what existed before stays under its name.
     pub fn fill(self, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
         let written = self.handle().and_then(|file| {
             let mut out = io::BufWriter::new(file);
@@ -152,7 +152,7 @@ impl Output {
         kept.map_err(|cause| self.cannot(cause))
     }
 
-    /// Why it could not be written. A reader that ended is not an error of ours.
+    /// Why it could not be written. A reader that ended is not an error.
     pub fn cannot(&self, cause: io::Error) -> anyhow::Error {
         cannot(&self.shown, cause)
     }
@@ -294,7 +294,7 @@ impl Drop for Place {
 /// Flags for opening a folder to read or sync it.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// A folder for folders and files with names of ours: created if missing, each file replaced when
+/// A folder for folders and files that iowhy names: created if missing, each file replaced when
 /// the new one is complete. No link below it is followed.
 pub struct Tree {
     shown: PathBuf,

@@ -1,4 +1,4 @@
-//! What to watch, and how closely: a command's request to
+//! What to watch, and in what detail: a command's request to
 //! [`LiveCollectors`](crate::collectors::LiveCollectors).
 
 use std::path::PathBuf;

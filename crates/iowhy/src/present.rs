@@ -201,7 +201,7 @@ pub fn counted(
 /// was lost; `None` if nothing was recognised, which has then been reported.
 ///
 /// # Errors
-/// If no I/O tells what the keys ask for.
+/// If no I/O has what the keys ask for.
 pub fn named(
     files: &Files,
     selection: &Selection,
@@ -304,7 +304,7 @@ pub fn repeated(
         incomplete |= recording.is_incomplete();
         let report = Report { recording, findings: Vec::new() };
         let mut out = sanitised::buffered();
-        // Rows of one interval are told from those of the next, and when they were.
+        // Rows of one interval are distinguished from those of the next, with their times.
         let several = table.is_some() && repeat.interval.is_some() && repeat.count != Some(1);
         if several && !style.heading {
             writeln!(out)?;

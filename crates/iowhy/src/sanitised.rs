@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 /// Maximum length of an incomplete character or control sequence.
 const LONGEST: usize = 32;
 
-/// A writer that lets only harmless text through.
+/// A writer that passes only harmless text.
 pub struct SanitisedWriter<W: Write> {
     out: W,
     /// Whether colours and screen redrawing pass.
@@ -136,11 +136,11 @@ impl<W: Write> SanitisedWriter<W> {
 
 /// The sequence after an escape character.
 enum EscapeKind {
-    /// A sequence of ours, with its length.
+    /// An escape sequence of iowhy, with its length.
     Own(usize),
     /// Incomplete.
     Partial,
-    /// Not one of ours.
+    /// Not one of iowhy's.
     None,
 }
 
@@ -222,7 +222,7 @@ mod tests {
         let own = "\x1b[38;2;255;0;0m \u{2588}\u{e9}\x1b[0m\x1b[H\x1b[K\x1b[J\n";
         assert_eq!(through(own.as_bytes(), true), own);
         assert!(!through(own.as_bytes(), false).contains('\x1b'));
-        // A title, a name, a cursor position: not sequences of ours.
+        // A title, a name, a cursor position: not sequences of iowhy.
         assert_eq!(through(b"\x1b]0;x\x07 \x1b[6n \x1bc", true), "?]0;x? ?[6n ?c");
         assert_eq!(
             through(format!("\x1b[{}", "1;".repeat(40)).as_bytes(), true).find('\x1b'),

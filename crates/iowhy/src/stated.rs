@@ -6,14 +6,14 @@ use iowhy_model::{Medium, NameTable, Recording};
 
 use crate::{device_lookup, messages};
 
-/// What the user states about the disks.
+/// What the user says about the disks.
 #[derive(Args, Clone, Debug, Default)]
 pub struct StatedDisks {
     /// Spindle speed of the disk in revolutions per minute, if known
     #[arg(long, value_name = "RPM", value_parser = spindle_speed)]
     rpm: Option<f64>,
-    /// Device class, if the capture does not tell: `hdd`, `ssd` (SATA, SAS or USB), `nvme`, `card`
-    /// or `network`; of one device as `sdb=hdd` (may be given several times)
+    /// Device class, if the capture does not show it: `hdd`, `ssd` (SATA, SAS or USB), `nvme`,
+    /// `card` or `network`; of one device as `sdb=hdd` (may be given several times)
     #[arg(long, value_name = "[DEVICE=]CLASS", value_parser = stated_medium)]
     class: Vec<StatedMedium>,
 }

@@ -1,9 +1,9 @@
 //! Unpacks inputs (gzip, xz, zstd, bzip2), and reads archives (tar, zip) member by member.
 //!
-//! One rule for all packings: every frame is read (`cat a.zst b.zst`, pigz, pbzip2, pzstd), every
-//! checksum verified, and bytes after the last frame are an error. Packed data is untrusted: it is
-//! bounded by the [`Budget`] of the run, in depth and in decoder memory. Exceeding a bound is an
-//! error of that input; everything before it has been read.
+//! One rule for all compression formats: every frame is read (`cat a.zst b.zst`, pigz, pbzip2,
+//! pzstd), every checksum verified, and bytes after the last frame are an error. Compressed data is
+//! untrusted: it is bounded by the [`Budget`] of the run, in depth and in decoder memory. Exceeding
+//! a bound is an error of that input; everything before it has been read.
 
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 

@@ -58,8 +58,9 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ),
     (
         "because",
-        "numbers that decide",
-        "//! The numbers that decide, each with its threshold; `-v` has all with their sources.",
+        "the numbers behind the verdict",
+        "//! The numbers that the verdict rests on, each with its threshold; `-v` has all with \
+         their sources.",
     ),
     (
         "began",
@@ -228,7 +229,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "mean",
         "the arithmetic mean",
-        "//! Sum over number. Exact where the kernel counted the sum, else estimated from buckets.",
+        "//! Sum divided by count. Exact where the kernel counted the sum, else estimated from \
+         buckets.",
     ),
     ("min", "the shortest latency", "//! Shortest latency; exact where the kernel counted it."),
     (
@@ -258,8 +260,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ),
     (
         "not seen",
-        "what no input shows",
-        "//! What no input shows and a verdict could rest on, such as drive health.",
+        "evidence that is missing",
+        "//! Evidence that no input contains and a verdict could rest on, such as drive health.",
     ),
     (
         "notable",
@@ -297,8 +299,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ),
     (
         "program",
-        "programs of one name",
-        "//! Programs of one name, with the number of their processes.",
+        "programs with the same name",
+        "//! Programs with the same name, with the number of their processes.",
     ),
     (
         "Q2C",

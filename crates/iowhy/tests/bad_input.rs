@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::folder::Folder;
 
-/// A biosnoop screen of one device, good as it stands.
+/// A valid biosnoop screen of one device.
 const GOOD: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
                     0.000000 dd 16014 sdb R 37144544 131072 77.96\n\
                     0.143268 dd 16014 sdb R 37144800 131072 143.20\n\

@@ -14,7 +14,7 @@ fn iowhy(folder: &Path, words: &[&str]) -> Output {
         .unwrap()
 }
 
-/// biosnoop of random reads of about so many ms.
+/// biosnoop of random reads of about this many ms.
 fn capture(folder: &Path, name: &str, ms: f64) {
     let mut text = String::from("TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n");
     let mut at = 0.0;
@@ -52,7 +52,10 @@ fn what_was_healthy_on_monday_is_the_baseline_on_tuesday() {
     // It still learns nothing of a disk that stands accused.
     let words = ["why", "--json", "--baseline", "sda.base", "--learn", "sda.base", "tuesday.txt"];
     let refused = iowhy(at, &words);
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("nothing for sda"), "{refused:?}");
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("nothing learned for sda"),
+        "{refused:?}"
+    );
     let kept = std::fs::read_to_string(at.join("sda.base")).unwrap();
     assert_eq!(kept.lines().filter(|line| !line.starts_with('#')).count(), 1, "{kept}");
 }

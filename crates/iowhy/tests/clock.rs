@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::folder::Folder;
 
-/// What a command prints in a zone, with what it says on stderr.
+/// What a command prints in a time zone, with its stderr.
 fn reported(zone: &str, words: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_iowhy"));
     let output = command.env("TZ", zone).args(words).output().unwrap();

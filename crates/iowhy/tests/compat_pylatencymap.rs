@@ -66,8 +66,8 @@ fn whole_runs_are_the_originals_to_the_byte() {
     assert!(deaths < 5, "the original ended {deaths} runs with an error");
 }
 
-/// The numbers that the original's last frame shows of its own sample files, and what they are
-/// where it takes Oracle's upper bounds for lower ones.
+/// The numbers in the original's last frame for its own sample files, and the right ones where it
+/// takes Oracle's upper bounds for lower ones.
 #[test]
 fn the_published_samples_give_the_published_figures() {
     let last_frame = |records: &str| {
@@ -215,8 +215,8 @@ fn samples() -> Vec<String> {
     texts.map(|path| std::fs::read_to_string(path).expect("text")).collect()
 }
 
-/// Records by a seed: tags in any case, buckets in any order, some missing, some twice, clocks
-/// that stand still or fall back, stamps left out.
+/// Records by a seed: tags in any case, buckets in any order, some missing, some twice, clocks that
+/// stop or go back, missing stamps.
 fn stream(seed: u64, unit: &str, source: &str, low: u32, buckets: u32) -> String {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     // Marsaglia's xorshift64 (Journal of Statistical Software 8, 2003).

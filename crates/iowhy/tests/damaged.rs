@@ -169,7 +169,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("vmstat", "dropped", 2, "the sample is so short that its heading is among the ten"),
 ];
 
-/// Cut within the line, or the record, that stands two thirds down.
+/// Cut within the line, or the record, two thirds down.
 fn cut(bytes: &[u8]) -> Vec<u8> {
     let (start, end) = line_at(bytes, bytes.len() * 2 / 3);
     bytes[..start + (end - start) / 2].to_vec()
@@ -203,8 +203,8 @@ fn magic(bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The line around a byte that is not blank; of a binary file two bytes, so that a cut between
-/// them is none between records.
+/// The line around a byte that is not blank; two bytes of a binary file, so that no cut between
+/// them is one between records.
 fn line_at(bytes: &[u8], place: usize) -> (usize, usize) {
     if str::from_utf8(bytes).is_err() {
         return (place, place + 2);

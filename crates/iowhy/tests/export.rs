@@ -71,7 +71,7 @@ fn capture(path: &str, ios: i64) {
     std::fs::write(path, writer.out()).unwrap();
 }
 
-/// So many seconds of a store's segment: 100 reads of 1 ms each.
+/// This many seconds of a store's segment: 100 reads of 1 ms each.
 fn seconds(from_s: i64, count: i64) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), from_s as u64);
     let mut source = Source::new("block-trace", "live", Level::B);

@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::rig::slow_mount::SlowMount;
 use crate::rig::{self, Running, can_run};
 
-/// iowhy where the numbers of FUSE requests can be read, whatever is mounted here, and where the
-/// mounts of other tests, which may hang as well, are not.
+/// iowhy in a namespace where the numbers of FUSE requests can be read, whatever is mounted here,
+/// without the mounts of other tests, which may hang as well.
 fn watching(words: &[&str]) -> Child {
     let mounts = "mount -t fusectl fusectl /sys/fs/fuse/connections 2>/dev/null
         awk '$5 ~ /iowhy-slow-/ { print $5 }' /proc/self/mountinfo |

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const SECOND: i64 = 1_000_000_000;
 
 /// A store of the last hour that is being written: one incident that began before it, two of one
-/// cause, and one that goes on.
+/// cause, and one that continues.
 struct Planted {
     folder: PathBuf,
     _store: Store,
@@ -80,7 +80,7 @@ pub fn stamp(at_s: i64) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_string()
 }
 
-/// So many seconds of reads of two disks.
+/// This many seconds of reads of two disks.
 pub fn seconds(from_s: i64, count: i64) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), 0);
     let source = Source::new("block-trace", "live", Level::B);

@@ -16,12 +16,12 @@ use crate::folder::Folder;
 /// More than are kept before parts are drawn (2^17), or counted instead of kept (100,000).
 const SHORT: u64 = 150_000;
 const LONG: u64 = 10_000_000;
-/// From so many I/Os on a part is judged one by one, and the rest counted.
+/// From this many I/Os on a part is judged singly, and the rest counted.
 const JUDGED: u64 = 1 << 19;
 /// Where drawn parts, kept and judged I/Os end.
 const BOUNDARIES: [u64; 6] =
     [(1 << 17) - 1, 1 << 17, (1 << 17) + 1, JUDGED - 1, JUDGED, JUDGED + 1];
-/// Every so many is a write.
+/// One in this many is a write.
 const WRITES: u64 = 5;
 
 fn length() -> u64 {

@@ -43,7 +43,7 @@ fn stop(child: &Child) {
     rig::run("kill", &["-INT", &child.id().to_string()]);
 }
 
-/// Reads of 4 KiB, so many at each of the depths 1 and 32.
+/// Reads of 4 KiB, this many at each of the depths 1 and 32.
 fn load(disk: &Loop, at_1: u32, at_32: u32) {
     for (depth, count) in [(1, at_1), (32, at_32)] {
         let (depth, count) = (format!("--iodepth={depth}"), format!("--number_ios={count}"));
@@ -638,7 +638,7 @@ fn a_limit_of_version_1_of_control_groups_is_found_live() {
     }
 }
 
-/// Watches a load that a group limits to so many reads a second.
+/// Watches a load that a group limits to this many reads a second.
 fn limited_to(group: &Group, iops: u32, seconds: &str) {
     let disk = paced();
     let (major, minor) = disk.number;
@@ -779,7 +779,7 @@ fn without_rights_nothing_is_measured_and_the_status_says_so() {
     assert!(message.contains("CAP_BPF") && message.contains("setcap"), "{message}");
 }
 
-/// The first verdict of each of ten watches of a device, one behind the other; `None`: nothing to
+/// The first verdict of each of ten watches of a device, one after the other; `None`: nothing to
 /// judge. Of 300 reads more may be slow by chance than of the 100 of one second (`tail_of_chance`
 /// of `diagnose`).
 fn ten_verdicts(disk: &Loop) -> Vec<Option<String>> {

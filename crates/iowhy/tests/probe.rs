@@ -113,7 +113,7 @@ fn an_interrupt_at_any_moment_keeps_the_result_and_leaves_no_file() {
         // Before it listens, the signal ends it; while it fills the file, there is no result.
         if !text.is_empty() {
             let object: Value = serde_json::from_str(&text).unwrap();
-            assert_eq!(object["ended_early"], "you ended it", "{text}");
+            assert_eq!(object["ended_early"], "interrupted by the user", "{text}");
             assert_eq!(output.status.code(), Some(1));
             // A step without an I/O has no row.
             let rows = object["tables"][0]["rows"].as_array().unwrap();

@@ -65,7 +65,7 @@ fn killed_or_interrupted_on_a_device_it_wrote_nowhere_else() {
         let (_, out, message) = finish(child);
         if signal == rustix::process::Signal::INT {
             let object: Value = serde_json::from_str(&out).expect(&message);
-            assert_eq!(object["ended_early"], "you ended it");
+            assert_eq!(object["ended_early"], "interrupted by the user");
         }
         shell("sync");
         let bytes = std::fs::read(&device.file).unwrap();

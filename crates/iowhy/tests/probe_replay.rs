@@ -149,7 +149,7 @@ fn writes_need_leave_and_a_place_of_their_own() {
     let folder = Folder::new("leave");
     let (capture, (target, bytes)) = (capture(&folder, 30), target(&folder));
     let (status, _, reported) = run(&["replay", &capture, &target, "--overwrite"]);
-    assert!(status == Some(2) && reported.contains("it exists already"), "{reported}");
+    assert!(status == Some(2) && reported.contains("it already exists"), "{reported}");
     let place = folder.file("place");
     std::fs::create_dir(&place).unwrap();
     let (status, stdout, reported) = run(&[
@@ -271,7 +271,7 @@ fn ctrl_c_ends_it_with_what_was_done() {
     let (status, stdout, reported) = finish(child);
     assert_eq!(status, Some(1), "{reported}");
     let object: Value = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(object["ended_early"], "you ended it");
+    assert_eq!(object["ended_early"], "interrupted by the user");
     let done = object["engine"]["ios"].as_u64().unwrap();
     assert!((1..19_000).contains(&done), "{done}");
     assert_eq!(ios(&out).len() as u64, done);

@@ -35,7 +35,7 @@ const fn answer(asked: &'static str, [why, top, lists, at]: [Option<&'static str
 const VERDICT: Option<&str> = Some("device.retry");
 const ANSWERS: [Answer; 10] = [
     answer("When did it begin?", [None, None, Some("BEGAN"), Some("BEGAN")]),
-    answer("Is it still going?", [None, None, Some("ongoing"), Some("ongoing")]),
+    answer("Is it still going on?", [None, None, Some("ongoing"), Some("ongoing")]),
     answer("Which disk?", [Some("sdb"), Some("sdb"), Some("sdb"), Some("sdb")]),
     answer("Which volume, which mount?", [Some("/var/lib/pg"); 4]),
     answer("Which container?", [Some("pod prod/db-0"); 4]),

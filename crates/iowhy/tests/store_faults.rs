@@ -156,7 +156,7 @@ fn ios(store: &Path) -> u64 {
     all.filter(|one| one.stage == Stage::Total).map(|one| one.histogram.count()).sum()
 }
 
-/// The names of what was recorded, however coarse it is by now.
+/// The names of what was recorded, at any resolution.
 fn names(store: &Path) -> BTreeSet<String> {
     let of = |folder: &str| {
         let entries = std::fs::read_dir(store.join(folder)).unwrap();

@@ -1,10 +1,10 @@
 //! Hostile captures, archives, folders and outputs against every command that reads and every
 //! target of `convert`.
 //!
-//! Every sample of every format is harmed in each way in turn, by a seed, and given to commands
-//! with bounds of time and memory. A run fails if the program is ended by a signal, panics, ends
-//! with a status that is none of its own, takes too long or too much, prints what a terminal would
-//! obey, shows what no input named, or touches what it was not told to.
+//! Every sample of every format is damaged in each way in turn, by a seed, and given to commands
+//! with limits of time and memory. A run fails if the program is ended by a signal, panics, exits
+//! with an undocumented status, exceeds the limits, prints control sequences, shows data of a file
+//! that was not named, or changes one that it may not.
 
 #[path = "attack/folders.rs"]
 mod folders;
@@ -43,12 +43,13 @@ const HANGS: Duration = Duration::from_secs(300);
 const MEMORY_KIB: u64 = 512 << 10;
 /// Bytes of an input at most: samples are far shorter.
 const MOST: usize = 1 << 20;
-/// Commands that each harmed input is given to: all of them in turn.
+/// Commands that each damaged input is given to: all of them in turn.
 const EACH: usize = 2;
-/// Numbers of a sample that are made none in turn, at most: in the long form and the short.
+/// Most numbers of a sample that are replaced by something else in turn: in the long form and the
+/// short.
 const PLACES: usize = 60;
 const PLACES_SHORT: usize = 12;
-/// Attacks that are no harmed texts.
+/// Attacks other than damaged texts.
 const ARCHIVES: &str = "archives with devices, FIFOs, links, sparse and endless members";
 const FOLDERS: &str = "folders with devices, FIFOs, links out, sparse files, loops";
 const OUTPUTS: &str = "links, FIFOs, folders and the input itself as output";
@@ -122,8 +123,8 @@ struct Field<'a> {
     failures: usize,
 }
 
-/// Attacks until the time is over or every sample met every way `rounds` times; `stride` takes only
-/// every so many of the samples.
+/// Attacks until the time is over or every sample was damaged in every way `rounds` times; `stride`
+/// takes only one of that many samples.
 ///
 /// # Errors
 /// If the samples cannot be read or a folder for the inputs not be made.
@@ -186,7 +187,7 @@ pub fn attack(
     Ok(rows)
 }
 
-/// Makes each number of each sample none in turn, all of them.
+/// Replaces each number of each sample in turn, all of them.
 ///
 /// # Errors
 /// If a sample cannot be read.
@@ -273,7 +274,7 @@ impl Field<'_> {
         Ok(row)
     }
 
-    /// Outputs that are occupied stay as they are, and that is reported by status 2.
+    /// Occupied outputs stay as they are, and status 2 reports it.
     fn outputs(&mut self, count: u64, random: &mut Random) -> io::Result<AttackRow> {
         let mut row = AttackRow::of(OUTPUTS);
         let writing = COMMANDS.iter().filter(|command| command.contains("{out}"));
@@ -435,7 +436,7 @@ impl Field<'_> {
             return Ok(Some(format!("it wrote U+{:04X}", u32::from(c))));
         }
         if text.contains(folders::SECRET) {
-            return Ok(Some("it shows what no input named".to_string()));
+            return Ok(Some("it shows data of a file that was not named".to_string()));
         }
         let own = matches!(status.code(), Some(0..=2));
         Ok((!own || !well).then(|| format!("status {:?}", status.code())))

@@ -1,8 +1,8 @@
 //! Judges a folder of foreign files: what is recognised in each, what is lost, which verdicts, how
 //! long it took.
 //!
-//! Nothing is fetched and nothing is known of the files. Whoever has a folder of fixtures or of
-//! documents sees what iowhy makes of it: fixtures of healthy disks should accuse nobody, documents
+//! Nothing is fetched and nothing is known about the files. A folder of fixtures or documents shows
+//! what iowhy reports on it: fixtures of healthy disks should lead to no accusation, documents
 //! should not be recognised.
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ const SLOWEST: usize = 10;
 
 /// Rows of the table of what was lost.
 const MOST_LOST: usize = 20;
-/// Formats whose numbers `report.inconsistent` holds against one another.
+/// Formats whose numbers `report.inconsistent` compares with one another.
 const HELD: [&str; 4] = ["fio", "fio-json", "fio-terse", "iostat"];
 /// Verdicts that accuse nothing.
 const PEACEFUL: [&str; 3] = ["-", "healthy", "insufficient"];

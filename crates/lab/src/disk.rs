@@ -1,9 +1,9 @@
-//! Disks that exist only as arithmetic: arrival times in, completion times out.
+//! Disks as arithmetic: arrival times in, completion times out.
 //!
 //! A [`Disk`] is a mechanism (platter, flash, network volume), its faults and a seed. It has no
-//! clock and does no I/O: the same requests at the same times always give the same answers, in a
-//! unit test as behind a real block device (`sickdisk`). Times are nanoseconds of whatever
-//! clock the caller uses.
+//! clock and does no I/O: the same requests at the same times always give the same completion
+//! times, in a unit test as behind a real block device (`rig disk`). Times are nanoseconds of
+//! whatever clock the caller uses.
 //!
 //! **Must never know:** a clock, a file, a thread, a detector.
 
@@ -47,7 +47,7 @@ pub struct Request {
 /// Why a part of the latency was spent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
-    /// Command overhead, or a network's way there and back.
+    /// Command overhead, or a network's round trip.
     Command,
     /// Other requests before it.
     Queue,
@@ -163,7 +163,7 @@ pub enum Mechanism {
     Rotational(Rotational),
     /// Turning platters whose tracks overlap.
     Shingled(Shingled),
-    /// Flash dies behind a controller.
+    /// Flash dies of a controller.
     Ssd(Ssd),
     /// A volume across a network, with limits.
     Network(Network),
@@ -199,7 +199,7 @@ impl Disk {
             self.awake = request.arrival + waking;
         }
         let awake = request.arrival.max(self.awake);
-        // The mechanism lives in the disk's own time, which stands still while it is frozen.
+        // The mechanism lives in the disk's own time, which stops while it is frozen.
         let own = self.freezes.iter().fold(awake, |time, freeze| freeze.inside(time));
         let ready = Request { arrival: own, ..*request };
         let mut served = match &mut self.mechanism {

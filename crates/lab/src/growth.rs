@@ -1,5 +1,5 @@
-//! How time and memory grow with listings, devices, files and names: the program on inputs of one
-//! shape and several sizes, and the exponent that fits.
+//! How time and memory grow with listings, devices, files and names: inputs of one kind in several
+//! sizes, and the fitted exponent.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,11 +14,11 @@ use nix::sys::time::TimeVal;
 pub struct Shape {
     /// Its name, for the table.
     pub name: &'static str,
-    /// Whether it is a folder of so many files, else one file.
+    /// Whether it is a folder of this many files, else one file.
     folder: bool,
     /// Whether it contains what `convert` carries.
     carried: bool,
-    /// What stands before all, and of each place.
+    /// The text before all, and of each place.
     head: &'static str,
     each: fn(usize) -> String,
 }
@@ -133,7 +133,7 @@ fn histogram(k: usize) -> String {
     )
 }
 
-/// What one command took of one shape.
+/// What one command took for one shape.
 pub struct GrowthRow {
     /// The shape.
     pub shape: &'static str,
@@ -157,7 +157,7 @@ pub struct Point {
 }
 
 impl GrowthRow {
-    /// Times it once more and keeps the shorter time of each size: what runs beside it on the same
+    /// Times it once more and keeps the shorter time of each size: other load on the same
     /// processors makes a run longer, never shorter.
     ///
     /// # Errors
@@ -264,7 +264,7 @@ fn made(shape: &Shape, n: usize, folder: &Path) -> io::Result<(PathBuf, usize)> 
 }
 
 /// CPU time of a run, s, as the kernel counts it for children that were waited for, and its memory
-/// at most, MiB. One run at a time: a child that ends beside it would be counted too.
+/// at most, MiB. One run at a time: another child that ends meanwhile would be counted too.
 ///
 /// # Errors
 /// If the program cannot be run, or ends with a status that is none of these.
@@ -315,7 +315,7 @@ pub fn table(rows: &[GrowthRow]) -> String {
         .map_or_else(Vec::new, |row| row.points.iter().map(|p| p.n.to_string()).collect());
     let _ = writeln!(
         text,
-        "| what there are many of | command | {} | MB at last | MiB at last | exponent |",
+        "| repeated item | command | {} | MB at last | MiB at last | exponent |",
         sizes.join(" | ")
     );
     let _ = writeln!(text, "| --- | --- | {}---: | ---: | ---: |", "---: | ".repeat(sizes.len()));

@@ -1,5 +1,5 @@
-//! Quality of the verdicts, in one page: blame on the worlds of another author, captures as they
-//! were met, and how often what is reported at 0.6 or more is right.
+//! Quality of the verdicts, in one page: blame on the worlds of another author, captures at first
+//! meeting, and how often answers at 0.6 or more are right.
 
 use std::fmt::Write;
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 use crate::score::{GIVEN, Grade, PublishedCase, published};
 use crate::weak::blame::{SHOWN, Shown, WORLDS, World, blame, cleared_wrongly, macro_f1};
 
-/// Collections of which the first meetings are shown: the last ones.
+/// Collections whose first answers are shown: the last ones.
 const LAST: usize = 6;
 /// Bounds of the bins of a confidence.
 const BINS: [f64; 5] = [STANDS, 0.7, 0.8, 0.9, 1.01];
 
-/// The tables; so many scenarios of each kind of worlds.
+/// The tables; this many scenarios of each kind of world.
 ///
 /// # Errors
 /// If a rendering or a capture is not read.
@@ -54,7 +54,7 @@ fn blamed(each: usize) -> Result<String, String> {
     Ok(out + "\n")
 }
 
-/// What collections were answered with when they were met.
+/// The answers to collections when they were first read.
 fn met(cases: &[PublishedCase]) -> String {
     let mut collections: Vec<&str> = Vec::new();
     for case in cases.iter().filter(|case| case.met.is_some()) {
@@ -90,10 +90,10 @@ fn met(cases: &[PublishedCase]) -> String {
 /// mended for these before.
 const FIRST_MEETINGS: &str = include_str!("../published/first_meetings.jsonl");
 /// The grades of a screen: right and useful, right but weak, rightly open, open though the listing
-/// tells, wrong, not read.
+/// decides it, wrong, not read.
 const SCREENS: [&str; 6] = ["right", "weak", "admitted", "open", "wrong", "unread"];
 
-/// The answers of first meetings, as they were kept.
+/// The first answers, as they were kept.
 pub(crate) fn answers() -> Result<Vec<Value>, String> {
     let answers: Result<Vec<Value>, _> = FIRST_MEETINGS.lines().map(serde_json::from_str).collect();
     answers.map_err(|error| error.to_string())

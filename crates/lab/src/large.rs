@@ -1,5 +1,5 @@
-//! What one large input costs: texts of every kind that a person may point the program at, captures
-//! and others, each repeated until it has the size.
+//! The cost of one large input: texts of every kind that a user may name, captures and others, each
+//! repeated to the size.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -181,7 +181,7 @@ impl LargeRow {
     }
 }
 
-/// Times the program on an input of each kind of so many MB, and on all `samples` one after the
+/// Times the program on an input of each kind of this many MB, and on all `samples` one after the
 /// other as often as they fit into it.
 ///
 /// # Errors

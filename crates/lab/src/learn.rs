@@ -1,11 +1,11 @@
 //! Fits the weights of clauses to known truths: one small regularised fit per verdict, in folds by
 //! collection (docs/METHOD.md, 11 Confidence).
 //!
-//! A rule adds the weights of its clauses to the log odds as if each were evidence of its own. Here
-//! each clause gets a factor on its stated weight and each verdict a shift of its prior, by
+//! A rule adds the weights of its clauses to the log odds as if each were independent evidence.
+//! Here each clause gets a factor on its stated weight and each verdict a shift of its prior, by
 //! logistic regression with a normal prior around "as stated" (factor 1, shift 0), fitted by
 //! Newton's method. A fold leaves out a whole collection, or all worlds of an author; what is
-//! fitted to the rest is tried on it. A factor below 0 would mean that the clause speaks for the
+//! fitted to the rest is tested on it. A factor below 0 would mean that the clause supports the
 //! opposite.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ struct Row {
     worth: f64,
 }
 
-/// The table: so many scenarios per verdict, and so many worlds of each kind.
+/// The table: this many scenarios per verdict, and this many worlds of each kind.
 ///
 /// # Errors
 /// If a recipe is written wrong, or a capture is not read.
@@ -118,7 +118,7 @@ fn tell(verdict: &str, rows: &[Row], out: &mut String, clauses: &mut String) {
 }
 
 /// What was learned, tried on answers that nothing was learned or mended from: those to captures
-/// when they were met first. Right is what names the right side.
+/// when they were first read. Right is what names the right side.
 fn at_first_meetings(rows: &[Row]) -> Result<String, String> {
     let met = first_meetings()?;
     let (mut count, mut stated, mut learned) = (0, 0.0, 0.0);
@@ -151,7 +151,7 @@ fn at_first_meetings(rows: &[Row]) -> Result<String, String> {
     ))
 }
 
-/// The log loss with the sum of all clauses bent as first meetings of other collections say.
+/// The log loss with the sum of all clauses calibrated on the first answers to other collections.
 fn bent(met: &[Row]) -> f64 {
     let summed: Vec<Row> = met
         .iter()
@@ -350,7 +350,7 @@ impl Fit {
         fit
     }
 
-    /// What is made least: the log loss, and how far the values are from those stated.
+    /// What is minimised: the log loss, and how far the values are from those stated.
     fn cost(&self, rows: &[&Row], names: &[&str], start: &[f64]) -> f64 {
         let losses = rows.iter().map(|row| row.worth * loss(row, self.odds(row, names)));
         let apart = self.values.iter().zip(start).enumerate();

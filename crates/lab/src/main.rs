@@ -32,33 +32,32 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Prints what biosnoop would have seen of a load on a disk, without a device and at once
+    /// Prints what biosnoop would have shown for a load on a disk, simulated without a device
     Simulate(Simulate),
-    /// Prints how often the forecast of the cure came true in scenarios that were really cured
+    /// Prints how often the forecast of a fix was right in scenarios with the fault removed
     Forecast(Forecast),
-    /// Judges scenarios of known fault at every level of input and prints what was right
+    /// Judges scenarios with a known fault at every level of input and prints the share of right
+    /// answers
     Score(ScoreArgs),
-    /// Judges published captures of known cause, case by case
+    /// Judges published captures with a known cause, case by case
     Published(Collections),
     /// Judges every file below a folder: recognised, lost, accused, slowest
     Corpus(Folder),
     /// Attacks every command that reads with hostile captures, folders and outputs, and prints what
     /// failed
     Attack(Attack),
-    /// Times the program on inputs of many listings, devices, files and names, and fits how it
-    /// grows
+    /// Times the program on inputs with many listings, devices, files and names, and fits the
+    /// growth
     Growth(Growth),
     /// Times the program on one large input of every kind; fails if one takes more than 20 s of CPU
     /// or 512 MiB
     Large(Large),
-    /// Fits the weights of clauses to captures and worlds of known truth, and prints what that
-    /// would change
+    /// Fits the weights of clauses to captures and worlds with known truth, and prints the effect
     Learn(Learn),
     /// Varies captures that earlier versions judged wrongly, and prints how often the answer is
     /// right
     Weak(Weak),
-    /// Prints what the judgement is worth: blame, first meetings, and how much of what is reported
-    /// is right
+    /// Prints the quality of the verdicts: blame, first meetings, and the share of right answers
     Judgement(Judgement),
 }
 
@@ -76,16 +75,16 @@ struct Simulate {
 
 #[derive(Args)]
 struct Collections {
-    /// Collections in Markdown, taken as pasted beside the captures of the tree
+    /// Collections in Markdown, read as pasted, besides the captures of the tree
     collections: Vec<PathBuf>,
-    /// Where the tables are kept, if not printed only
+    /// File for the tables; without it, they are only printed
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 #[derive(Args)]
 struct Judgement {
-    /// Scenarios of each kind of worlds
+    /// Scenarios of each kind of world
     #[arg(long, default_value_t = 200)]
     each: usize,
 }
@@ -148,26 +147,26 @@ struct ScoreArgs {
     /// Judges the written scenarios instead, each with `--cases` seeds
     #[arg(long)]
     written: bool,
-    /// Tells one case instead: `device.retry/mild:17`
+    /// Prints one case instead: `device.retry/mild:17`
     #[arg(long, value_name = "CASE")]
     case: Option<String>,
-    /// The level at which it is reported: A, B, C, D or E
+    /// The level of that case: A, B, C, D or E
     #[arg(long, default_value = "C")]
     level: String,
 }
 
 #[derive(Args)]
 struct Attack {
-    /// The program; without it, that beside this one
+    /// The program; by default the one next to this
     #[arg(long, value_name = "FILE")]
     iowhy: Option<PathBuf>,
-    /// Seed of all that is made up
+    /// Seed of all generated inputs
     #[arg(long, default_value_t = 2026)]
     seed: u64,
     /// Minutes at most
     #[arg(long, default_value_t = 10)]
     minutes: u64,
-    /// Times that every sample meets every way
+    /// How often each attack is tried on each sample
     #[arg(long, default_value_t = 3)]
     rounds: u64,
 }
@@ -187,10 +186,10 @@ impl Attack {
 
 #[derive(Args)]
 struct Growth {
-    /// The program; without it, that beside this one
+    /// The program; by default the one next to this
     #[arg(long, value_name = "FILE")]
     iowhy: Option<PathBuf>,
-    /// How many there are of each
+    /// Numbers of repeated items
     #[arg(long, value_delimiter = ',', default_value = "100,1000,10000,100000")]
     sizes: Vec<usize>,
 }
@@ -212,7 +211,7 @@ impl Growth {
 
 #[derive(Args)]
 struct Large {
-    /// The program; without it, that beside this one
+    /// The program; by default the one next to this
     #[arg(long, value_name = "FILE")]
     iowhy: Option<PathBuf>,
     /// Size of each input, MB
@@ -226,7 +225,7 @@ impl Large {
         let iowhy = self.iowhy.clone().unwrap_or(beside);
         let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../read/samples");
         let samples = read_samples(Path::new(samples))?.into_iter().map(|(_, text)| text);
-        // A binary one would take all that stands behind it.
+        // A binary one would take everything after it.
         let samples = samples.filter(|text| !text.contains(&0));
         let rows = large::large(&iowhy, &samples.collect::<Vec<_>>(), self.megabytes)?;
         write!(io::stdout(), "{}", large::table(&rows, self.megabytes))?;
@@ -243,10 +242,10 @@ struct Weak {
     /// Only this kind
     #[arg(long)]
     kind: Option<String>,
-    /// Scores instead whom it blames, over scenarios of another author
+    /// Scores the blamed party instead, on scenarios of another author
     #[arg(long)]
     blame: bool,
-    /// Prints every answer that is not right as well
+    /// Also prints every wrong answer
     #[arg(long)]
     answers: bool,
     /// Prints instead the inputs of one variation, `hang:17`, or of one scenario of `--blame`,

@@ -5,8 +5,7 @@
 //! -D`, or the per-device table of the outlier script. C: `biosnoop`, with the queue or without,
 //! in the decimals of bcc or of libbpf-tools. D: the JSON lines of `iowhy snoop`, written by
 //! the real view. E: the same beside `dmesg`, `smartctl -j` or `nvme smart-log`, the mounts, the
-//! files of control groups, of pressure and of the queues. Which of them, the scenario's own taste
-//! decides.
+//! files of control groups, of pressure and of the queues. The scenario decides which of them.
 //!
 //! **Must never know:** a detector.
 
@@ -37,7 +36,7 @@ pub fn level(letter: &str) -> Option<Level> {
 pub struct Input {
     /// The file's name.
     pub name: &'static str,
-    /// What stands in it.
+    /// Its content.
     pub text: String,
 }
 

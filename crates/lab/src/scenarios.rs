@@ -1,9 +1,9 @@
-//! Scenarios with a known fault: disks, loads, what a tracer would have seen of them, and the
+//! Scenarios with a known fault: disks, loads, what a tracer would have recorded of them, and the
 //! truth.
 //!
 //! A recipe turns chance into a [`Plan`]: disks, faults, load, and the expected verdict.
-//! [`Scenario::of`] lets the plan happen. The recipes were written from the taxonomy alone, by
-//! someone who had not read the detectors.
+//! [`Scenario::of`] plays the plan. The recipes were written from the taxonomy alone, by an author
+//! who had not read the detectors.
 //!
 //! **Must never know:** a detector, a measure, a threshold of theirs.
 
@@ -53,7 +53,7 @@ pub struct Truth {
     pub verdict: &'static str,
     /// Verdicts that are right too: a second fault, or the same thing seen from another side.
     pub also: Vec<&'static str>,
-    /// The device that is faulty, by its place, if one is.
+    /// The index of the faulty device, if one is faulty.
     pub device: Option<usize>,
     /// Whether a disk is faulty. If none is, accusing one is the costly error.
     pub faulty: bool,
@@ -69,7 +69,7 @@ impl Truth {
         Truth { verdict, also: Vec::new(), device: None, faulty: false, rpm: None, limit: None }
     }
 
-    /// The disk at that place is faulty.
+    /// The disk with this index is faulty.
     pub fn faulty(verdict: &'static str, device: usize) -> Truth {
         Truth { faulty: true, device: Some(device), ..Truth::sound(verdict) }
     }
@@ -82,7 +82,7 @@ impl Truth {
     }
 }
 
-/// What is wrong with the report, when it is the report that is wrong.
+/// What is wrong with the report, if the report is wrong.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Quirk {
     /// Nothing.
@@ -93,7 +93,7 @@ pub enum Quirk {
     Bytes(f64),
     /// Latencies of a second listing of the same time are off by this factor.
     Elsewhere(f64),
-    /// Completions are only noticed at ticks of so many ns, for that share of the requests.
+    /// Completions are only noticed at ticks of this many ns, for that share of the requests.
     Timer(u64, f64),
 }
 
@@ -136,7 +136,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// One disk, watched so long, that many of its requests listed one by one.
+    /// One disk, watched for this long, with this many of its requests listed singly.
     pub fn of(truth: Truth, disk: Setup, seconds: f64, listed: usize) -> Plan {
         Plan { listed, ..Plan::shelf(truth, vec![disk], seconds) }
     }
@@ -170,13 +170,13 @@ const MOST: usize = 12_000;
 pub struct Recipe {
     /// Its name.
     pub name: &'static str,
-    /// The verdict its scenarios owe.
+    /// The verdict expected of its scenarios.
     pub verdict: &'static str,
     /// Whether it is only there to mislead.
     pub confounds: bool,
     /// Whether a second fault may come to it.
     pub compounds: bool,
-    /// The levels at which an expert could tell, or could tell that he cannot.
+    /// The levels at which an expert could decide, or decide that the input is too poor.
     pub levels: &'static [Level],
     /// Makes a plan.
     pub plan: fn(&mut Chance) -> Plan,
@@ -205,7 +205,7 @@ const fn at_a(verdict: &'static str, name: &'static str, plan: fn(&mut Chance) -
     Recipe { levels: &[Level::A], ..recipe(verdict, name, plan) }
 }
 
-/// An entry that nobody understands who does not know what the disk is made of.
+/// An entry that cannot be interpreted without the disk's medium.
 const fn at_d(verdict: &'static str, name: &'static str, plan: fn(&mut Chance) -> Plan) -> Recipe {
     Recipe { levels: &[Level::D, Level::E], ..recipe(verdict, name, plan) }
 }
@@ -273,12 +273,12 @@ pub struct Scenario {
     pub lost: f64,
     /// What it left behind in logs, health records and settings.
     pub traces: Vec<Trace>,
-    /// Decides what a renderer is free to choose.
+    /// Chooses what a renderer is free to vary.
     pub taste: u64,
 }
 
-/// Share of the scenarios whose tracer lost events, and how many of them at most: a tenth is what
-/// the method still stands (docs/METHOD.md, 1 Replay).
+/// Share of the scenarios whose tracer lost events, and how many of them at most: the method
+/// tolerates a tenth (docs/METHOD.md, 1 Replay).
 const LOSSY: (f64, f64) = (0.2, 0.08);
 /// Share of the scenarios that may have a second fault and do.
 const TWICE: f64 = 0.15;
@@ -286,7 +286,7 @@ const TWICE: f64 = 0.15;
 const BYTES: u64 = 80 << 30;
 
 impl Scenario {
-    /// Lets a recipe happen.
+    /// Runs a recipe.
     ///
     /// # Errors
     /// If the recipe names a disk or a fault that does not exist.
@@ -294,8 +294,7 @@ impl Scenario {
         Scenario::lived(recipe, seed, |_| {})
     }
 
-    /// The same load after the cure of what the recipe owes, as its finding advises it. A second
-    /// fault stays, for nobody took it away.
+    /// The same load after the remedy that the expected finding advises. A second fault stays.
     ///
     /// # Errors
     /// If the recipe names a disk that does not exist.
@@ -338,7 +337,7 @@ impl Scenario {
         Ok(Scenario { recipe, truth, disks, span, quirk, listed, lost, traces, taste })
     }
 
-    /// The same scenario, watched until each disk had been asked for so much.
+    /// The same scenario, watched until each disk had this much requested of it.
     #[must_use]
     pub fn first(&self, requests: usize) -> Scenario {
         let mut scenario = self.clone();

@@ -2,7 +2,7 @@
 //! is compared with the expected one.
 //!
 //! [`Score::of`] runs the corpus; its tables are printed by `lab score` and kept in
-//! `docs/results/accuracy.md`. A test runs a small part and lets no level fall.
+//! `docs/results/accuracy.md`. A test runs a small part; it fails if a level gets worse.
 //!
 //! **Must never know:** how a detector decides.
 
@@ -45,7 +45,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// Judges so many scenarios per verdict, and a quarter as many of each misleading recipe.
+    /// Judges this many scenarios per verdict, and a quarter as many of each misleading recipe.
     ///
     /// # Errors
     /// If a recipe is written wrong, or a rendering is not read.

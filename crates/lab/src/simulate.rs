@@ -1,10 +1,11 @@
 //! A load on a disk model, without a device and without waiting: what a per-I/O tracer would have
-//! seen of it.
+//! recorded.
 //!
-//! A closed load keeps `depth` requests in flight and sends the next one `think` after an answer;
-//! an open one sends at its own rate, whatever the disk does; one in batches sends so many at once,
-//! so often. A load is written `read:128K,random,depth=4,count=500,think=50us`, `write:4K,rate=200`
-//! or `batch=20/500ms:write:4K,random`.
+//! A closed load keeps `depth` requests in flight and sends the next one `think` after a
+//! completion; an open one sends at its own rate, whatever the disk does; one in batches sends that
+//! many at once at that interval. A load is written
+//! `read:128K,random,depth=4,count=500,think=50us`, `write:4K,rate=200` or
+//! `batch=20/500ms:write:4K,random`.
 //!
 //! **Must never know:** a clock, a file, a detector.
 
@@ -21,7 +22,7 @@ pub struct Load {
     pub op: Op,
     /// Bytes of each request.
     pub bytes: u32,
-    /// Scattered over the disk, or one behind the other.
+    /// Scattered over the disk, or one after the other.
     pub random: bool,
     /// Requests kept in flight.
     pub depth: usize,
@@ -35,7 +36,7 @@ pub struct Load {
     pub count: usize,
 }
 
-/// Senders of a load that sends at its own rate: so many may be late at once.
+/// Senders of a load that sends at its own rate: this many may be late at once.
 const SENDERS: usize = 16;
 
 impl Load {
@@ -45,7 +46,7 @@ impl Load {
     /// If it is none; the text shows what would be.
     pub fn parse(text: &str) -> Result<Load, String> {
         let Some(rest) = text.strip_prefix("batch=") else { return Load::unbatched(text) };
-        let form = || format!("`{text}` is no load; write `batch=20/500ms:write:4K,random`");
+        let form = || format!("`{text}` is not a load; write `batch=20/500ms:write:4K,random`");
         let (batch, load) = rest.split_once(':').ok_or_else(form)?;
         let (many, every) = batch.split_once('/').ok_or_else(form)?;
         let depth = many.parse().ok().filter(|many| (1..=512).contains(many)).ok_or_else(form)?;
@@ -56,7 +57,7 @@ impl Load {
     fn unbatched(text: &str) -> Result<Load, String> {
         let wrong = |part: &str| {
             let form = "`read:128K` or `write:4K,random,depth=4,count=500,think=50us,rate=200`";
-            format!("`{part}` is no part of a load; write {form}")
+            format!("`{part}` is not a part of a load; write {form}")
         };
         let mut parts = text.split(',');
         let first = parts.next().unwrap_or_default();
@@ -112,7 +113,7 @@ impl Load {
     /// When a sender sends next that sent last at `sent` and was answered at `answered`, ns.
     pub fn after(&self, sent: u64, answered: u64, random: &mut Random) -> u64 {
         match (self.batch, self.rate) {
-            // Whoever is late joins the next batch that is still to come.
+            // A late sender joins the next batch to come.
             (Some(every), _) => (sent.max(answered) / every + 1) * every,
             // Gaps of a Poisson process: minus the logarithm of an even number.
             (None, Some(rate)) => {

@@ -1,5 +1,5 @@
 //! Captures that earlier versions judged wrongly, two hundred variations of each kind, and how
-//! often the first answer is right; and a score of blame over scenarios of another author.
+//! often the first answer is right; and a score of blame on scenarios of another author.
 //!
 //! `lab weak` prints the table kept in `docs/results/weak.md`, `lab weak --blame` that of
 //! `docs/results/blame.md`. A test runs a short form of both.
@@ -64,7 +64,7 @@ impl Weak {
                 && finding.explained_by.is_none()
                 && finding.verdict != "insufficient"
         };
-        // The border itself is no more than the border.
+        // The border value itself is not beyond it.
         let surer = |finding: &Finding| finding.confidence() > SAID_ALOUD + 0.005;
         let accuses = |finding: &&Finding| aloud(finding) && finding.verdict != "healthy";
         if findings.iter().filter(accuses).any(|finding| !right(finding)) {
@@ -77,7 +77,7 @@ impl Weak {
         match (aloud(first), right(first)) {
             (true, true) => Worth::Right,
             (true, false) => Worth::Cleared,
-            // Both readings at the border, neither said as a headline.
+            // Both readings at the border, neither as a headline.
             (false, _) if self.open && first.verdict != "insufficient" => Worth::Right,
             (false, _) => Worth::Silent,
         }
@@ -106,7 +106,7 @@ pub fn variation(kind: &Kind, number: usize) -> Weak {
     make(&mut Chance::new(seed))
 }
 
-/// Judges so many variations of each kind.
+/// Judges this many variations of each kind.
 ///
 /// # Errors
 /// Never: what is not read counts as silent.
@@ -146,7 +146,9 @@ pub fn reported(weak: &Weak) -> String {
 
 /// The table of a sweep, with the commonest wrong answers.
 pub fn table(tried: &[Variation]) -> String {
-    let mut out = "| kind | what is the case | right | wrong accusation | wrong clean verdict | no verdict | wrong verdicts |\n| --- | --- | --- | --- | --- | --- | --- |\n".to_string();
+    let mut out = "| kind | situation | right | wrong accusation | wrong clean verdict | no \
+         verdict | wrong verdicts |\n| --- | --- | --- | --- | --- | --- | --- |\n"
+        .to_string();
     for (name, what, _) in KINDS {
         let of: Vec<&Variation> = tried.iter().filter(|tried| tried.kind == *name).collect();
         if of.is_empty() {

@@ -1,11 +1,11 @@
 //! Written scenarios: a disk, its fault, a load, and the expected verdict, as data
 //! (`scenarios/cases.txt`).
 //!
-//! One corpus for all who need disks of known fault: the tests of detectors and the score let a
-//! scenario happen here, in virtual time ([`WrittenScenario::capture`]); the rig lets the same one
-//! happen on a real block device, where it is watched. Beside it lie captures of real machines
-//! (`published/cases.txt`) in the same layout. The recipes of [`scenarios`](crate::scenarios) draw
-//! what is written here by chance.
+//! One corpus for all tests that need disks with a known fault: the tests of detectors and the
+//! score play a scenario here, in virtual time ([`WrittenScenario::capture`]); the rig plays the
+//! same one on a real block device, where it is watched. Captures of real machines
+//! (`published/cases.txt`) have the same layout. The recipes of [`scenarios`](crate::scenarios)
+//! generate such scenarios at random.
 //!
 //! **Must never know:** a detector, a measure, a threshold of theirs.
 
@@ -16,8 +16,8 @@ use std::sync::LazyLock;
 /// What is written.
 const TEXT: &str = include_str!("../scenarios/cases.txt");
 
-/// Verdicts that do not accuse a healthy disk: `harmless` in the text. That the processors are
-/// short is true of a machine that runs other tests beside a scenario.
+/// Verdicts that do not accuse a healthy disk: `harmless` in the text. A shortage of processors is
+/// real on a machine that runs other tests at the same time.
 const HARMLESS: [&str; 7] = [
     "healthy",
     "layer.cpu",
@@ -31,7 +31,7 @@ const HARMLESS: [&str; 7] = [
 /// A disk of known fault under a load.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WrittenScenario {
-    /// The fault, and behind a `/` which of its cases.
+    /// The fault, and after a `/` which of its cases.
     pub name: String,
     /// The model, as on the command line.
     pub model: String,
@@ -39,15 +39,15 @@ pub struct WrittenScenario {
     pub faults: Vec<String>,
     /// Other disks of the model under the same load: how many, and whether they are faulty too.
     pub beside: (u16, bool),
-    /// Who asks each disk.
+    /// The senders of each disk.
     pub loads: Vec<String>,
-    /// How long the load runs before anybody watches, seconds.
+    /// How long the load runs before the watch begins, seconds.
     pub before: u64,
     /// How long it is watched, seconds.
     pub seconds: u64,
     /// Verdicts that are right. The first is the one that is expected.
     pub expected: Vec<String>,
-    /// What the truth can be compared with.
+    /// What can be compared with the truth.
     pub figure: Figure,
     /// How many runs, each with a seed of its own.
     pub runs: u64,
@@ -55,7 +55,7 @@ pub struct WrittenScenario {
     pub quick: bool,
 }
 
-/// A quantity that the verdict states and the truth knows.
+/// A quantity that the verdict states and whose truth is known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Figure {
     /// None but the confidence.
@@ -69,7 +69,7 @@ pub enum Figure {
 }
 
 impl WrittenScenario {
-    /// What is the case, in a line.
+    /// What happens, in a line.
     pub fn tells(&self) -> String {
         let faulty = if self.faults.is_empty() { "-".to_string() } else { self.faults.join(" ") };
         let peers = match self.beside {
@@ -95,7 +95,7 @@ impl WrittenScenario {
         self.expected.iter().any(|expected| expected == verdict)
     }
 
-    /// Whether a disk is faulty, by a fault or by what it is, so that accusing one is right.
+    /// Whether a disk is faulty, by a fault or by its design, so that accusing one is right.
     pub fn faulty(&self) -> bool {
         let by_nature = ["device.", "peer."].iter().any(|of| self.owes().starts_with(of));
         by_nature || !self.faults.is_empty()
@@ -103,7 +103,7 @@ impl WrittenScenario {
 
     /// Takes one line of the text; what is wrong with it, if it is none.
     fn set(&mut self, line: &str) -> Result<(), String> {
-        let wrong = || format!("`{}`: `{line}` is no line of a scenario", self.name);
+        let wrong = || format!("`{}`: `{line}` is not a line of a scenario", self.name);
         let (key, value) = line.split_once(' ').unwrap_or((line, ""));
         let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
         match key {
@@ -138,7 +138,7 @@ impl WrittenScenario {
     }
 }
 
-/// Reads scenarios: a name at the margin, its lines behind four spaces, `#` before what is reported
+/// Reads scenarios: a name at the margin, its lines after four spaces, `#` before what is reported
 /// about it.
 ///
 /// # Errors
@@ -258,7 +258,7 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(sorted.len(), faults.len(), "scenarios of a fault stand together: {faults:?}");
-        // A scenario whose disk is well is a near miss of every fault it resembles.
+        // A scenario with a healthy disk is a near miss of every fault it resembles.
         let lacks = |name: &&String| {
             let of = all.iter().filter(|scenario| fault(scenario) == **name);
             of.clone().any(|scenario| scenario.faulty())

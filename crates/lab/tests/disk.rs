@@ -5,7 +5,7 @@ use iowhy_model::{Op, Random};
 
 const BYTES: u64 = 4 << 30;
 
-/// Every model beside every set of faults it can have.
+/// Every model with every set of faults it can have.
 fn disks(seed: u64) -> Vec<(String, Disk)> {
     let models = [
         "rotational",

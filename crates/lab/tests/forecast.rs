@@ -3,10 +3,10 @@
 
 use iowhy_lab::score::{Forecast, forecast_table, forecasts};
 
-/// Faultes whose forecasts come from the track's own services, one each of a queue, a replay, a
+/// Faults whose forecasts come from the track's own services, one each of a queue, a replay, a
 /// state and a neighbour; the others take `cargo run --release -p iowhy-lab -- forecast`.
 const FAULTS: [&str; 4] = ["cfg.scheduler", "device.retry", "device.write-cliff", "load.rw-mix"];
-/// Of the forecasts that say a number, the share within a fifth of what came (issue 5).
+/// Of the forecasts that say a number, the share within a fifth of what happened (issue 5).
 const FLOOR: f64 = 0.8;
 /// Forecasts that must say a number at least, so that none is hidden: 16 on 2026-11-21.
 const SAID: usize = 15;

@@ -36,7 +36,7 @@ fn captures() -> Vec<(String, Recording)> {
             let bytes = std::fs::read(file).unwrap();
             let name = file.file_name().unwrap().to_string_lossy().into_owned();
             let read = iowhy_read::scan(&name, &mut bytes.as_slice(), None, &mut recording);
-            // An input beside another may be none.
+            // One of several inputs may be empty.
             let is_none = |error: &Error| matches!(error, Error::Nothing { .. }) && files.len() > 1;
             assert!(read.as_ref().err().is_none_or(is_none), "{name}: {read:?}");
         }
@@ -55,8 +55,8 @@ fn scenarios() -> Vec<(String, Recording)> {
             Some(level) => *level,
             None => continue,
         };
-        // A scenario whose latencies outgrow the clock in a build that checks is its author's to
-        // mend.
+        // A scenario whose latencies overflow the clock in a build with checks is an error of its
+        // author.
         let Ok(Ok(scenario)) = std::panic::catch_unwind(|| Scenario::of(&recipe, 7)) else {
             println!("{}/{} overflows and is left out", recipe.verdict, recipe.name);
             continue;
@@ -72,7 +72,7 @@ fn scenarios() -> Vec<(String, Recording)> {
     all
 }
 
-/// The first verdict and whom it is about.
+/// The first verdict and its subject.
 fn verdict(recording: &Recording) -> String {
     let findings = judge(recording, &Options::default());
     findings.first().map_or("none".to_string(), |finding| {
@@ -95,7 +95,7 @@ fn emitted(of: &Recording, reversed: bool, faster: f64, keep: impl Fn(usize) -> 
     let time = |time: Time| Time::from_ns((time.ns() as f64 / faster) as i64);
     for listing in &of.listings {
         made.begin(listing.source.clone());
-        // What is emitted is counted anew.
+        // What is emitted is counted again.
         made.source().records = 0;
         for (place, event) in listing.events.iter().enumerate() {
             let mut event = *event;

@@ -22,7 +22,7 @@ const SHORT: usize = 8;
 /// Larger inputs are judged by the long form only.
 const LARGEST: usize = 200_000;
 
-/// What a mutation leaves of what the input says.
+/// What a mutation leaves of the input's facts.
 #[derive(Clone, Copy, PartialEq)]
 enum Keeps {
     /// All of it: the verdict stays, of the same devices.
@@ -303,22 +303,21 @@ fn inputs() -> Vec<(String, Vec<PathBuf>)> {
     found
 }
 
-/// Which are known to differ, and why that is right or not mended yet.
+/// Those that are known to differ, and why that is right or not fixed yet.
 const DIFFER: &[(&str, &str)] = &[
-    // The document ends in the middle of a row; what is behind it cannot be distinguished from
-    // more of it.
+    // The document ends in the middle of a row; what follows it cannot be distinguished from more
+    // of it.
     ("iostat_json/sysstat-12.6.1--real-xy-killed", "fenced"),
-    // The lines that are cut are no heading: they name the bus of the network volume.
+    // The removed lines are no heading: they name the bus of the network volume.
     ("published/P2-23-medium-error-of-replica-a", "heading-cut"),
     ("published/P2-23-medium-error-of-replica-a", "heading-halved"),
     ("cases/log-with-two-times", "split"),
-    // What is cut says that the first test flushed its data.
+    // The removed part says that the first test flushed its data.
     ("published/P16-29-same-folder-by-two-layers", "heading-halved"),
     // The lines that are cut name the hypervisor.
     ("cases/nvme-of-a-guest", "heading-cut"),
     ("cases/nvme-of-a-guest", "heading-halved"),
-    // The lines that are cut show that the link woke, which is not a failure of the commands behind
-    // it.
+    // The removed lines show that the link woke, which is not a failure of the commands after it.
     ("published/P18-39-laptop-link-that-does-not-wake", "heading-cut"),
     ("published/P18-39-laptop-link-that-does-not-wake", "heading-halved"),
     // Twice, a row that is cut has a whole one beside it, and a few counts are enough.
@@ -327,20 +326,20 @@ const DIFFER: &[(&str, &str)] = &[
     ("pylatencymap/made--a-restart-is-left-out-and-a-missing-bucket-keeps-its-count", "doubled"),
     // Twice, each stack is another task.
     ("published/P19-14-reclaim-of-a-group-waits-for-writeback", "doubled"),
-    // The time of a test's threads stands before the test is named.
+    // The time of a test's threads comes before the test's name.
     ("cases/test-on-one-cpu", "shuffled"),
-    // What the kernel does about a command stands in front of it.
+    // What the kernel does about a command comes before it.
     ("cases/discards-that-time-out", "shuffled"),
     ("cases/a-bridge-refuses-smart", "shuffled"),
-    // The first file reports how many rows there are, and the rest of them stands in the second:
+    // The first file reports how many rows there are, and the rest of them is in the second:
     // what is reported is that the report contradicts itself, and no disk is named.
     ("cases/missed-revolution", "split"),
     // The counters run on from the first record, which the second file lacks.
     ("netapp/ontap-8--reads-two-intervals", "split"),
     ("pylatencymap/1.3--systemtap-micro", "split"),
-    // Each half is an input of its own, and in one of them the disk is well.
+    // Each half is an input of its own, and in one of them the disk is healthy.
     ("published/A26-util-too-low", "split"),
-    // In the first half nobody knows that the device gave half as much again in the second.
+    // The first half does not show that the device gave half as much again in the second.
     ("published/A05-ebs-averages", "split"),
     ("cases/full-is-not-full", "split"),
     // Rows of members that change places count their errors for no pool, and only its work is left.
@@ -349,13 +348,13 @@ const DIFFER: &[(&str, &str)] = &[
     ("nvme_cli/nvme-2.3--error-log", "shuffled"),
     // Apart from the lines about it, what the kernel did about a command is a command of its own.
     ("published/P18-16-disk-that-answers-nothing-any-more", "shuffled"),
-    // Rows of iostat change places with one another and stand beside other moments of the log.
+    // Rows of iostat are swapped and no longer match the log's times.
     ("cases/dusty-disk", "shuffled"),
     // The report since boot, whose light load shows what the device does alone, is not known by its
     // rates any more.
     ("published/P7-03-store-of-metrics", "shuffled"),
-    // Not mended: with its rows in another order this file clears a disk that it says too little
-    // of.
+    // Not mended: with its rows in another order this file clears a disk about which it says too
+    // little.
     ("sar/sysstat-10--daily-file-am-pm", "shuffled"),
     // Not mended: a row is six lines of one disk and moment, and apart from the others each is a
     // row of its own.
@@ -363,15 +362,14 @@ const DIFFER: &[(&str, &str)] = &[
     // Rows of two listings are mixed. What is left is the load on the disks that are read, which is
     // right as well.
     ("published/P8-10-pool-with-a-new-member", "shuffled"),
-    // Each half is an input of its own: the pool that resilvers, and a disk of it that is well.
+    // Each half is an input of its own: the pool that resilvers, and a healthy disk of it.
     ("published/P14-28-mirror-half-is-replaced", "split"),
-    // The options, which show that the page cache was not in between, stand in the first file.
+    // The options, which show that the page cache was bypassed, are in the first file.
     ("fio_json/fio-3.33--json-plus-cut", "split"),
-    // The percentiles, which show that few requests of seconds make the mean, stand in the second
+    // The percentiles, which show that a few requests of seconds make the mean, are in the second
     // file.
     ("published/P13-38-three-workers-write-through", "split"),
-    // The lines of a run whose beginning was cut off stand behind another run, of which they may
-    // be.
+    // The lines of a run whose beginning was cut off follow another run, of which they may be part.
     ("published/P14-27-reads-of-a-drive-below-volumes", "doubled"),
     // Times of whole seconds: that a line stands twice may be two errors of one second.
     ("published/P15-36-four-ports-handled-at-once", "doubled"),
@@ -386,13 +384,12 @@ const DIFFER: &[(&str, &str)] = &[
     // Not mended: two rows of the disk's averages weigh more than one, and its queue comes before
     // the size of the program's writes.
     ("published/P21-24-four-writers-of-a-megabyte-to-a-replicated-volume", "doubled"),
-    // The banner, which shows that the first report counts since boot, is cut, or stands somewhere
-    // else.
+    // The banner, which shows that the first report counts since boot, is removed or moved.
     ("published/P13-14-eight-members-since-the-start", "heading-halved"),
     ("published/P2-28-untrimmed-osd-c", "shuffled"),
     // Each half is an input of its own, and the second holds none of the slow rows.
     ("published/P6-38-rate-limit-of-a-monitor", "split"),
-    // The percentiles, which show the tail, stand in the second file.
+    // The percentiles, which show the tail, are in the second file.
     ("cases/time-in-a-tail-cut-off", "split"),
     // The mean of the whole leaves the class open, that of a faster half does not.
     ("biolatency/bcc-0.26--jD-made", "split"),
@@ -404,7 +401,7 @@ const DIFFER: &[(&str, &str)] = &[
     ("cases/a-fraction-of-its-class-at-depth", "heading-halved"),
     // The line that shows that the drive never got ready is translated, too.
     ("kernel_log/talos-1.9--nvme-reset", "translated"),
-    // When the ports stopped, hours apart, is hidden behind other times.
+    // When the ports stopped, hours apart, is hidden by other times.
     ("published/P23-01-flush-that-times-out-after-the-hour", "stamped"),
     // A second copy of messages without a time cannot be distinguished from twice as many.
     ("cases/memory-card-without-times", "doubled"),
@@ -412,10 +409,10 @@ const DIFFER: &[(&str, &str)] = &[
     // What a screen counts from is reported below its disks: a line in another place is of another
     // screen.
     ("atop_screen/made--a-screen-since-boot-and-one-of-ten-seconds", "shuffled"),
-    // A row that is too short stands below the heading: with that it is known that something is
+    // A row that is too short follows the heading: with that it is known that something is
     // missing.
     ("sar/made--all-disks-together-are-one-device-unless-each-is-listed-2", "heading-cut"),
-    // Without its first line the rates of a test are lines of nobody; what is left is fast.
+    // Without its first line the rates of a test belong to no test; what is left is fast.
     ("kbench/1.0--a-local-drive", "heading-cut"),
     ("kbench/1.0--a-local-drive", "heading-halved"),
     // Seconds in another order are of other runs, each of one rate.
@@ -423,7 +420,7 @@ const DIFFER: &[(&str, &str)] = &[
     // The second half is a text of no known format, and the first is fast.
     ("cases/quick-but-in-bursts", "split"),
     ("spdk_perf/made--cores-of-one-device-add-up", "split"),
-    // Rows above their heading are nobody's, and they were those of the busy disk.
+    // Rows above their heading are not read, and they were those of the busy disk.
     ("sysv_sar/openserver-5--three-intervals", "shuffled"),
     ("published/P6-05-nine-quintillion", "shuffled"),
     // Two runs at a limit say more than one.

@@ -113,9 +113,9 @@ fn a_load_that_saturates_a_healthy_device_is_named_with_its_program() {
             let text = scenario.capture(1).expect("it happens");
             let (findings, mean) = (judged("trace", &text), mean_ms(&text));
             let accused = findings.iter().any(|known| known.blames_a_disk() && known.stands());
-            // A mean below a millisecond is what some healthy class needs for one request alone. A
-            // drive that programs pages at its own rate is not known to be full by its writes: it
-            // is not accused.
+            // A mean below a millisecond is what some healthy class needs for one request alone.
+            // The writes of a drive that programs pages at its own rate do not show that it is
+            // full: it is not accused.
             let is_saturated = mean >= 4.0 * alone && mean >= 1.0 && load.starts_with("read");
             saturated += usize::from(is_saturated);
             let named = findings.first().is_some_and(|first| {

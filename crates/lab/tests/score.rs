@@ -73,8 +73,8 @@ fn published_captures() {
         assert!(right >= least, "{right} of {collection} are right, {least} were");
     }
     // An old SCSI disk (P9-09): 25 ms at 38 requests a second is slow for every disk of today. A
-    // disk behind the SATA card of a small board (P20-23), whose commands time out: nobody found
-    // out whether the disk, the card, its supply or its driver.
+    // disk behind the SATA card of a small board (P20-23), whose commands time out: whether the
+    // disk, the card, its supply or its driver was never found out.
     let known = |case: &String| case.starts_with("P9-09") || case.starts_with("P20-23");
     assert!(accused.iter().all(known), "disks that are well are accused: {accused:?}");
 }

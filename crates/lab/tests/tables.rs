@@ -276,7 +276,7 @@ fn histograms_and_statements_become_rows_of_their_days() {
         .map(|row| (text(row, "key").unwrap(), whole(row, "time"), text(row, "value").unwrap()))
         .collect();
     let known = |key: &str| stated.iter().filter(|(known, ..)| known == key).count();
-    // What contains all the time stands in both days, what holds at a moment in its own.
+    // What holds all the time is in both days, what holds at one moment in its own.
     assert_eq!((known("size"), known("device.bytes"), known("rack")), (2, 2, 2));
     assert_eq!(known("device.celsius"), 1);
     assert_eq!(known("clock.realtime_offset_ns"), 0);

@@ -10,7 +10,7 @@ use iowhy_lab::score::written_answer;
 use iowhy_lab::written::{WrittenScenario, written};
 use libtest_mimic::{Arguments, Trial};
 
-/// Each with so many seeds.
+/// Each with this many seeds.
 const SEEDS: std::ops::Range<u64> = 1..4;
 
 fn main() -> ExitCode {

@@ -90,13 +90,13 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 	else if (is.device && !is.device->keeps_starts && rq->rq_flags & io_stat_flag)
 		is.device->keeps_starts = 1;
 	tracked->given_back = 0;
-	/* After a requeue the first issue stands: the time since then was spent on the device or
+	/* After a requeue the first issue counts: the time since then was spent on the device or
 	 * waiting for it to take the request back. */
 	if (!tracked->issued) {
 		/* Merges may have grown the request since its start. */
 		tracked->sector = rq->__sector;
 		tracked->bytes = rq->__data_len;
-		/* The kernel's clock and ours are one, but ours may be read while it is set on, a little behind. */
+		/* It is the same clock, but read here while it is advanced it may lag a little. */
 		tracked->issued = now > tracked->queued ? now : tracked->queued;
 	}
 	/* Who left between the turns is not known, nor how many are there. */
@@ -144,7 +144,7 @@ SEC("tp_btf/block_rq_merge") int merge(u64 *arguments)
  * A request ends where the kernel counts it: at the last completion of its last byte.
  *
  * A write that asks for cache flushes (FUA, PREFLUSH) completes once when its data are written,
- * with RQF_FLUSH_SEQ set, and again when the flush behind it is through: only the second counts.
+ * with RQF_FLUSH_SEQ set, and again when the flush after it is done: only the second counts.
  * The flush itself is a request of the kernel's own, counted apart. An empty flush is never
  * issued: it has Q2C only.
  */

@@ -18,15 +18,15 @@ struct record {
 	u32 pid;
 	u32 depth;
 	short status;
-	u16 weight; /* 0: every request has its record; else how many it stands for */
+	u16 weight; /* 0: every request has its record; else how many it represents */
 	u64 comm[2];
 };
 
-/* The same where more than that is asked for. */
+/* The same with requested extras. */
 struct more_record {
 	struct record plain;
-	u64 arrived; /* 0: not seen, or not asked for */
-	u64 cgroup;  /* 0: nobody's, or not asked for */
+	u64 arrived; /* 0: not seen, or not requested */
+	u64 cgroup;  /* 0: none, or not requested */
 };
 
 struct full_record {
@@ -43,7 +43,7 @@ struct {
 struct thinning {
 	u64 slow_ns; /* from here on every request has its record */
 	u32 share;   /* of 2^32: of the others, those in the sample */
-	u32 weight;  /* how many each of them stands for, below 256; 0: nothing is thinned */
+	u32 weight;  /* how many each of them represents, below 256; 0: nothing is sampled */
 };
 
 struct {
@@ -55,8 +55,8 @@ struct {
 
 enum { ALL_ARE_SENT = 0, LEAVE_OUT = -1 };
 
-/* The weight of a record, or that there is to be none. Which ones are in the sample is told by a hash of the
- * time, whose last digits no load can keep step with. */
+/* The weight of a record, or that there is to be none. The sample is chosen by a hash of the
+ * time, whose last digits no load can follow. */
 INLINE s32 weight_of(struct subject *is, u64 now, u64 latency, s32 status)
 {
 	u32 key = is->row * OPS + is->op;
@@ -146,7 +146,7 @@ INLINE void measure(struct tracked_request *tracked, struct subject *is, u64 now
 		count(row, op, BEFORE, epoch, lengthened(tracked->waited));
 }
 
-/* What is asked for but cannot be told of a request that was in flight before the tracer. */
+/* What is requested but unknown of a request that was in flight before the tracer. */
 INLINE int sender_missed(void)
 {
 	return pid_wanted || comm_wanted[0];

@@ -3,7 +3,7 @@
  * The kernel as the tracer sees it: the fields it reads, the helpers it calls, nothing else.
  *
  * Fields are found by name when the program is loaded (CO-RE, preserve_access_index), so neither
- * their order nor what lies between them matters, and no kernel header is needed to build.
+ * their order nor what is between them matters, and no kernel header is needed to build.
  */
 #ifndef IOWHY_KERNEL_H
 #define IOWHY_KERNEL_H
@@ -21,7 +21,7 @@ struct task_struct___sender;
 #define INLINE static inline __attribute__((always_inline))
 #define KERNEL_FIELDS __attribute__((preserve_access_index))
 
-/* How a map tells its shape to the loader: an int as an array length, a type as a pointer. */
+/* How a map describes its shape to the loader: an int as an array length, a type as a pointer. */
 #define NUMBER(name, value) int(*name)[value]
 #define TYPE(name, type) type *name
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * One probe for all: a request at its completion, with the times that the kernel keeps in it. Nothing is
- * remembered in between, so there are neither slots nor who sent it nor the depth.
+ * remembered in between, so there are no slots, and sender and depth are unknown.
  *
  * Since 6.9 (da4c8c3d0975) both times of a batch are those of its first request: Q2D is then 0 and counted as
  * D2C. After a requeue the kernel's issue is the last one, ours the first.
@@ -12,7 +12,7 @@
 #include "finish.h"
 
 struct request___times {
-	u64 io_start_time_ns; /* 0: not issued, or nobody asked for statistics of the queue */
+	u64 io_start_time_ns; /* 0: not issued, or the queue keeps no statistics */
 	u16 stats_sectors;    /* as of the issue; set together with that */
 } KERNEL_FIELDS;
 
@@ -31,12 +31,12 @@ INLINE void take_extent(struct tracked_request *seen, struct request *rq)
 	if (LIKELY(all == (left >> 9 & 0xffff)))
 		return;
 	seen->bytes = all << 9;
-	/* The data of a write that asked for a flush behind it are through, and its sector stands. */
+	/* The data of a write with a flush after it are done, and its sector is valid. */
 	if (left)
 		seen->sector -= all - (left >> 9);
 }
 
-/* All that a request tells of itself at its completion. */
+/* All that a request contains at its completion. */
 INLINE void take_kernel_times(struct tracked_request *seen, struct subject *is, struct request *rq)
 {
 	struct request___times *times = (struct request___times *)rq;
@@ -45,7 +45,7 @@ INLINE void take_kernel_times(struct tracked_request *seen, struct subject *is, 
 	/* Without that flag the field may hold the time of another request. */
 	if (is->op != FLUSH && rq->rq_flags & io_stat_flag)
 		seen->queued = rq->start_time_ns;
-	/* Set together with the clock of a plug, which may be a little behind. */
+	/* Set together with the clock of a plug, which may lag a little. */
 	if (seen->issued && seen->issued < seen->queued)
 		seen->issued = seen->queued;
 	take_extent(seen, rq);
@@ -69,7 +69,7 @@ INLINE int completed_alone(u64 *arguments)
 	if (!wanted(&is, seen.cmd_flags))
 		return 0;
 	rq_flags = rq->rq_flags;
-	/* As in `complete`: the last byte counts, and of a write with a flush behind it the end of both. */
+	/* As in `complete`: the last byte counts, and of a write with a flush after it the end of both. */
 	if ((u32)arguments[2] < rq->__data_len || (is.op != FLUSH && rq_flags & flush_seq_flag))
 		return 0;
 	now = ktime_get_ns();

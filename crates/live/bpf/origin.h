@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Where a request comes from, where that is asked for: the file its pages belong to, and the stacks
+ * Where a request comes from, if requested: the file its pages belong to, and the stacks
  * of the task that sent it.
  *
  * Pages of the page cache know their file. Those of direct I/O are the program's own: what file a
- * task reads or writes directly is told by the tracepoints of iomap (6.6), which ext4, XFS and btrfs
+ * task reads or writes directly is reported by the tracepoints of iomap (6.6), which ext4, XFS and btrfs
  * use. A file's path is sent when the file is first met, and again every few seconds.
  */
 #ifndef IOWHY_ORIGIN_H
@@ -80,7 +80,7 @@ struct kiocb {
 	struct file *ki_filp;
 } KERNEL_FIELDS;
 
-/* The path of a file, components from the file up; told apart from the other records by its size. */
+/* The path of a file, components from the file up; distinguished from the other records by its size. */
 struct path {
 	struct file_key key;
 	u32 rdev;  /* a block device itself, not a file: its number */
@@ -108,7 +108,7 @@ struct {
 /* Any pointer may be wrong by the time it is followed: the helper then reads zeroes. */
 #define FOLLOW(to, pointer, field) read_kernel(&(to), sizeof(to), &(pointer)->field)
 
-/* The inode whose pages a bio reads or writes; 0: the pages are nobody's but a program's. */
+/* The inode whose pages a bio reads or writes; 0: the pages are a program's own. */
 INLINE u64 inode_of_pages(struct bio *bio)
 {
 	u64 vectors = 0, page = 0, head = 0, mapping = 0, host = 0;
@@ -250,7 +250,7 @@ INLINE void direct_ends(u64 inode)
 		map_delete(&direct, &task);
 }
 
-/* All of it is on its way, and the task goes on. */
+/* All of it is submitted, and the task continues. */
 SEC("tp_btf/iomap_dio_rw_queued") int direct_queued(u64 *arguments)
 {
 	u64 inode = 0;

@@ -11,7 +11,7 @@
 const volatile u64 pids_dev;
 const volatile u64 pids_ino; /* 0: the first namespace, of which all processes are */
 
-/* 0 if the process is of none that can be seen from there, as getpid(2) says of such a parent. */
+/* 0 if the process is not visible from there, as getpid(2) returns for such a parent. */
 INLINE u32 process(void)
 {
 	struct {

@@ -16,7 +16,7 @@ struct request___times {
 const volatile u32 major;
 const volatile u32 minor;
 
-/* The bit's place, asked of the running kernel (an enumeration since 6.11). */
+/* The bit's place, read from the running kernel (an enumeration since 6.11). */
 enum rqf_flags { __RQF_FLUSH_SEQ = 4 };
 #define FLUSH_SEQ (1U << __builtin_preserve_enum_value(*(enum rqf_flags *)__RQF_FLUSH_SEQ, 1))
 

@@ -29,7 +29,7 @@ struct tracked_request {
 	u32 depth : 29;
 	u32 on_device : 1;
 	u32 given_back : 1; /* requeued, and not issued again yet */
-	u32 unwanted : 1;   /* its process or control group is not asked for */
+	u32 unwanted : 1;   /* its process or control group is not selected */
 	u64 comm[2];
 };
 
@@ -61,17 +61,17 @@ struct ends {
 	u16 left;
 };
 
-/* One CPU sends requests and another completes them, and to read a line of the cache that the other
- * wrote last, or only read since it was written, takes half the time of a probe; one that other data
- * pushed out, a fifth. So each finds all it asks before it looks at a request in one line of its own, an
- * identity stays when its request is over, and a request is one line, written blindly by who sends and read
- * by who completes. Lines come in pairs where the processor fetches the second with the first, so those
+/* One CPU sends requests and another completes them. Reading a cache line that the other wrote last,
+ * or that was only read since, takes half the time of a probe; one evicted by other data, a fifth. So
+ * each side finds all it needs, before it looks at a request, in one line of its own; an identity
+ * stays after its request; and a request is one line, written by the sender without reading it, read
+ * at completion. Lines come in pairs where the processor fetches the second with the first, so those
  * two are no pair. */
 struct set {
-	u64 ids[WAYS]; /* for who sends */
+	u64 ids[WAYS]; /* of the sender */
 	struct begins begins[WAYS];
 	u64 unused[8];
-	u64 ending_ids[WAYS]; /* the same for who completes */
+	u64 ending_ids[WAYS]; /* the same for the completion */
 	struct ends ends[WAYS];
 	u64 unused_either[10];
 	struct tracked_request requests[WAYS];
@@ -124,7 +124,7 @@ INLINE int is_over(struct set *set, u32 way)
 	return set->ends[way & (WAYS - 1)].ended == set->requests[way & (WAYS - 1)].begun;
 }
 
-/* Gives `id` a way in which no request goes on; WAYS if there is none. CPUs begin at different ones, so
+/* Gives `id` a way without a request in flight; WAYS if there is none. CPUs begin at different ones, so
  * that two rarely choose the same; if they do, the last one has it. */
 INLINE u32 take_way(struct set *set, u64 id)
 {
@@ -187,7 +187,7 @@ INLINE u64 sum_of(struct crossings *crossings)
 	return sum;
 }
 
-/* `now` is 0 where nobody read the clock. */
+/* `now` is 0 where the clock was not read. */
 INLINE void cross(u32 place, enum crossing by, u64 more, u64 now)
 {
 	u32 key = place * cells + (smp_processor_id() & (cells - 1));
@@ -220,7 +220,7 @@ INLINE u64 in_flight(u32 place, u64 now)
 
 		if (!crossings)
 			return sum;
-		/* A time just behind this one makes a large number. */
+		/* A time just before this one makes a large number. */
 		if (cell != own && now - crossings->shown_at + SHOWN_FOR < 2 * SHOWN_FOR)
 			sum += crossings->sum;
 		else
@@ -289,7 +289,7 @@ INLINE void settle(struct set *set, u32 way, enum crossing by)
 		leave_device(set, way, place, by, 0);
 }
 
-/* ---- origins: files and stacks, beside the slots where they are asked for ---- */
+/* ---- origins: files and stacks, next to the slots, if requested ---- */
 
 struct file_key {
 	u64 inode; /* 0: no file */

@@ -13,7 +13,7 @@
 struct group_key {
 	u32 pid;
 	u32 kind;
-	u32 system; /* 0: not asked for */
+	u32 system; /* 0: not requested */
 };
 
 struct group {

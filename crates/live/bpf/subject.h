@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The request that a probe was called for: is it to be followed, where is its slot, who sends it.
+ * The request that a probe was called for: is it to be followed, where is its slot, what is its sender.
  */
 #ifndef IOWHY_SUBJECT_H
 #define IOWHY_SUBJECT_H
@@ -17,7 +17,7 @@ struct subject {
 	struct device *device; /* NULL: not in the table */
 	struct request *rq;    /* NULL: of a device that makes no requests, `bio` */
 	struct bio *bio;
-	struct task_struct___sender *task; /* who sends, where it is known */
+	struct task_struct___sender *task; /* the sender, where it is known */
 	u64 id;
 	u64 epoch;
 	u64 exact_since; /* as in `struct epoch`, where there are turns */
@@ -25,7 +25,7 @@ struct subject {
 	u32 way; /* WAYS: it has no slot */
 };
 
-/* The running stretch, or 0 if the watch is off. */
+/* The running interval, or 0 if the watch is off. */
 INLINE u64 epoch_now(void)
 {
 	u32 first = 0;
@@ -52,7 +52,7 @@ INLINE u64 about_now(void)
 	return epoch ? epoch->about : 0;
 }
 
-/* Whether the device and the operation are asked for. */
+/* Whether the device and the operation are selected. */
 INLINE int wanted(struct subject *is, u32 cmd_flags)
 {
 	is->op = op_of(cmd_flags);
@@ -87,7 +87,7 @@ INLINE void forget_earlier(struct subject *is)
 
 	if (is->way < WAYS && last < is->exact_since) {
 		ends->ended = tracked->begun;
-		tracked->issued = 1; /* so that nobody takes it for one that waits for its issue */
+		tracked->issued = 1; /* so that it is not taken for one that waits for its issue */
 	}
 }
 
@@ -161,7 +161,7 @@ INLINE u64 payer(struct subject *is)
 	return node ? node->id : 0;
 }
 
-/* The place for the origin of what has a slot; NULL if none is asked for. */
+/* The place for the origin of what has a slot; NULL if none is requested. */
 INLINE struct origin *origin_of(struct subject *is)
 {
 	struct origins *all;
@@ -174,8 +174,8 @@ INLINE struct origin *origin_of(struct subject *is)
 	return all ? &all->of[is->way & (WAYS - 1)] : 0;
 }
 
-/* Notes who sends. The name is read in place, for the helper that copies it takes as long as the rest of a
- * program; only there it is padded with zeroes on every kernel, which a name that is asked for needs. */
+/* Notes the sender. The name is read in place, because the helper that copies it takes as long as the rest of a
+ * program; only there it is padded with zeroes on every kernel, which a requested name needs. */
 INLINE void note_sender(struct subject *is, struct tracked_request *tracked)
 {
 	if (task_known && !comm_wanted[0] && !pids_ino) {
@@ -190,10 +190,10 @@ INLINE void note_sender(struct subject *is, struct tracked_request *tracked)
 	}
 }
 
-/* Who last asked a device for a flush: the flush is a request of the kernel's own, sent by whoever comes by. */
+/* The task that last needed a flush of a device: the flush is the kernel's own request, sent by any task. */
 struct asker {
 	u64 comm[2];
-	u64 cgroup; /* 0: nobody's, or not asked for */
+	u64 cgroup; /* 0: none, or not requested */
 	u64 pid;
 };
 
@@ -221,7 +221,7 @@ INLINE void note_asker(struct request *rq, struct subject *is)
 	map_update(&askers, &number, &asker, 0);
 }
 
-/* Who sends a flush is who asked for it, if that was seen. */
+/* The sender of a flush is the task that needed it, if that was seen. */
 INLINE void take_asker(struct subject *is)
 {
 	struct tracked_request *tracked = &is->set->requests[is->way & (WAYS - 1)];
@@ -236,8 +236,8 @@ INLINE void take_asker(struct subject *is)
 
 /* Begins a request in the process that sends it.
  *
- * Who that is is asked before the request is written: its line of the cache has to be fetched from the CPU that
- * completes, and a call behind the first writes waits for that. */
+ * The sender is read before the request is written: its line of the cache has to be fetched from the CPU that
+ * completes, and a call after the first writes waits for that. */
 INLINE void begin_tracking(struct subject *is, u32 cmd_flags, enum crossing by)
 {
 	struct tracked_request *tracked = &is->set->requests[is->way & (WAYS - 1)];
@@ -286,7 +286,7 @@ INLINE void begin_request(struct subject *is, struct request *rq, enum crossing 
 
 /*
  * Since 6.9 a request's start_time_ns is the clock as it was read for the first of a plug. Where there is no
- * plug, or its clock was not read yet, the kernel reads it for this very request, right behind this probe
+ * plug, or its clock was not read yet, the kernel reads it for this very request, right after this probe
  * (blk_time_get_ns of block/blk.h), and it need not be read twice, which takes longer than all the
  * rest of the probe. Until the issue takes it from the request, `queued` is some moment before, marked by a
  * bit that no time has, so that this probe need not read from a request.
@@ -303,7 +303,7 @@ INLINE int start_by_kernel(struct subject *is)
 	return !plug || !plug->cur_ktime;
 }
 
-/* The start as the kernel keeps it in the request, unless somebody said since that it keeps none. */
+/* The start as the kernel keeps it in the request, unless that was switched off since. */
 INLINE void take_start(struct subject *is, struct tracked_request *tracked, struct request *rq)
 {
 	u64 arrived = tracked->queued & ARRIVAL ? tracked->queued & ~(BY_KERNEL | ARRIVAL) : 0;

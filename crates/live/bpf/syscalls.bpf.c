@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
  * System calls that do I/O, from entry to return, and io_uring requests from submission to
- * completion: counted per process, call, kind of file and, where asked for, file system.
+ * completion: counted per process, call, kind of file and, if requested, file system.
  */
 #include "spans.h"
 
@@ -19,7 +19,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile u8 calls[CALLS];
 const volatile u32 cqe_argument; /* io_uring_complete gives the completion as a struct */
 const volatile u32 ring_call;    /* the place in that list of io_uring requests */
-const volatile u32 by_system;    /* which file system a file is of is asked for */
+const volatile u32 by_system;    /* a file's file system is requested */
 #define OF_FILE 0x80
 
 /* arch/x86/include/asm/ptrace.h and arch/arm64/include/asm/ptrace.h: the first argument. */
@@ -90,7 +90,7 @@ struct {
 	TYPE(value, struct begun);
 } in_ring SEC(".maps");
 
-/* The number of the file system that a file is of; 0 if it is not asked for. */
+/* The number of a file's file system; 0 if it is not requested. */
 INLINE u32 system_of(struct inode *inode)
 {
 	struct super_block *super = 0;
@@ -104,7 +104,7 @@ INLINE u32 system_of(struct inode *inode)
 	return number;
 }
 
-/* The kind of file behind a descriptor of the running process, and its file system. */
+/* The kind of file of a descriptor of the running process, and its file system. */
 INLINE u32 kind_of_file(u32 descriptor, u32 *system)
 {
 	struct task_struct *task = (struct task_struct *)current_task();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What the tracer is told, and where it keeps what it sees: options, devices, tallies,
+ * The tracer's options and maps: devices, tallies,
  * histograms, slots of requests in flight.
  */
 #ifndef IOWHY_TABLES_H
@@ -32,14 +32,14 @@ const volatile u32 place_shift = 26; /* 32 less log2 of the places in the device
 const volatile u32 cells = 1;      /* a power of two: numbers per device for what is in flight */
 const volatile u32 own_cells;      /* each CPU has its own, and no probe is run inside itself */
 const volatile u32 rows = 1;       /* devices with tallies */
-const volatile u32 histogram_rows = 1; /* the first so many of them have histograms */
+const volatile u32 histogram_rows = 1; /* this many of them have histograms */
 const volatile u32 stages = 3;     /* stages with histograms: 4 with the time before the request */
 const volatile u32 before;         /* remember when bios arrive */
 const volatile u32 arrival_shift;  /* 64 less log2 of the places for arrivals */
 const volatile u32 bio_argument;   /* block_bio_queue still gets the queue first */
 const volatile u32 has_bi_disk;    /* bio.bi_disk exists */
-const volatile u32 cgroups;        /* note who pays */
-const volatile u32 files;          /* note whose pages they are */
+const volatile u32 cgroups;        /* note the control group */
+const volatile u32 files;          /* note the file of the pages */
 const volatile u32 stacks;         /* note the stacks of the task that sends */
 
 /* Filters: what fails one is tallied and nothing else. */
@@ -50,7 +50,7 @@ const volatile u32 flags_set;      /* bits of cmd_flags that must be set */
 const volatile u32 flags_clear;    /* and those that must not */
 const volatile u64 sector_first;
 const volatile u64 sector_last = ~0ULL;
-const volatile u32 by_who;         /* one of the next three is asked for */
+const volatile u32 by_who;         /* one of the next three is set */
 const volatile u32 pid_wanted;
 const volatile u64 comm_wanted[2]; /* a name, padded with zeroes; its first byte 0: any */
 const volatile u64 cgroup_wanted;

@@ -16,7 +16,7 @@ const volatile u64 latency_unit = 1; /* nanoseconds of one */
 #if defined(FOR_X86_64)
 #define REGISTERS { 14, 13, 12, 11, 9, 8 }
 #define STACK 19
-/* A return takes its address off the stack. */
+/* A return pops its address from the stack. */
 #define RETURN_ADDRESS 8
 #elif defined(FOR_AARCH64)
 #define REGISTERS { 0, 1, 2, 3, 4, 5 }
@@ -28,7 +28,7 @@ const volatile u64 latency_unit = 1; /* nanoseconds of one */
 
 struct call {
 	u64 thread;
-	u64 stack; /* tells the calls of a function that calls itself apart */
+	u64 stack; /* separates the calls of a recursive function */
 };
 
 struct {

@@ -222,7 +222,7 @@ SEC("tp_btf/sched_switch") int change_task(u64 *arguments)
 	return 0;
 }
 
-/* ---- requests, and who wakes whom ---- */
+/* ---- requests, and which wake-ups they cause ---- */
 
 /* include/linux/blk-mq.h */
 enum mq_rq_state { MQ_RQ_IDLE };
@@ -230,7 +230,7 @@ enum mq_rq_state { MQ_RQ_IDLE };
 #define PF_KTHREAD 0x00200000
 /* A completion takes microseconds; one of a large request wakes whoever waits for one of its pages. */
 #define COMPLETES_WITHIN 1000000ULL /* ns */
-/* Completions within each other: a device over a device, a flush and who asked for it. */
+/* Nested completions: a device over a device, a flush and the request that needs it. */
 #define NESTED 4
 
 enum op { READ, WRITE, DISCARD, FLUSH, OTHER };
@@ -385,7 +385,7 @@ SEC("tp_btf/block_rq_complete") int note_completion(u64 *arguments)
 	struct completion *is, *before;
 	u32 first = 0;
 
-	/* Its data are written, and nobody is told before the flush is through. The kernel's own flush has
+	/* Its data are written, and it completes only after the flush. The kernel's own flush has
 	 * that flag as well. */
 	if (rq->rq_flags & flush_seq_flag && op_of(rq) != FLUSH)
 		return 0;
@@ -415,7 +415,7 @@ SEC("tp_btf/block_rq_complete") int note_completion(u64 *arguments)
 		if ((u32)arguments[2] >= rq->__data_len)
 			issue->id = 0;
 	} else if (is->op == WRITE && !rq->__data_len) {
-		/* One without data only asks for a flush, and is never issued: what was is the flush of
+		/* One without data only needs a flush, and is never issued: issued is the flush of
 		 * the kernel's own, within whose completion it ends. */
 		is->op = FLUSH;
 		if (before->op == FLUSH && before->number == is->number
@@ -425,7 +425,7 @@ SEC("tp_btf/block_rq_complete") int note_completion(u64 *arguments)
 	return 0;
 }
 
-/* Whether it still goes on: only a part of it ran since then, on this CPU. */
+/* Whether it continues: only a part of it ran since then, on this CPU. */
 INLINE int goes_on(struct completion *it, u64 now, u64 task, u64 interrupt)
 {
 	struct request___state *rq = (struct request___state *)it->rq;
@@ -442,7 +442,7 @@ INLINE int goes_on(struct completion *it, u64 now, u64 task, u64 interrupt)
 	return hctx && state == it->state && start == it->start;
 }
 
-/* The program of a task; of a kernel's thread without what tells it from others of its kind. Whether it is
+/* The program of a task; of a kernel thread without its instance's suffix. Whether it is
  * one of these. */
 INLINE int name_waker(char *name, struct task_struct___waiter *task)
 {
@@ -553,7 +553,7 @@ SEC("iter/task") int look_at_task(u64 *arguments)
 	begun.at = ktime_get_ns();
 	if (map_update(&waiting, &thread, &begun, IF_ABSENT))
 		return 0;
-	/* It may have gone on before that was kept, and nobody would have ended it. */
+	/* It may have continued before that was stored, and then nothing would end it. */
 	if (!is_waiting(task))
 		map_delete(&waiting, &thread);
 	return 0;

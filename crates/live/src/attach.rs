@@ -5,7 +5,7 @@ use iowhy_model::Flags;
 use crate::Error;
 use crate::btf::KernelTypes;
 
-/// What the tracer must know of the kernel before it is loaded.
+/// What the tracer needs to know about the kernel before it is loaded.
 #[derive(Clone, Debug)]
 pub struct KernelShape {
     /// The available tracepoints that the tracer can use: (tracepoint, program).
@@ -20,7 +20,7 @@ pub struct KernelShape {
     pub queue_before_bio: bool,
     /// A bio points to its disk.
     pub has_bi_disk: bool,
-    /// A bio knows the control group that pays for it (CONFIG_BLK_CGROUP).
+    /// A bio contains the control group that is charged (CONFIG_BLK_CGROUP).
     pub has_payer: bool,
     /// A request points to its disk.
     pub has_rq_disk: bool,
@@ -95,7 +95,7 @@ const OF_FILES: [(&str, &str); 3] = [
 ];
 
 impl KernelShape {
-    /// What these types say.
+    /// What these types show.
     ///
     /// # Errors
     /// If a tracepoint is missing that the tracer cannot do without.

@@ -1,4 +1,4 @@
-//! Reads many entries of a table in one system call instead of thousands a second.
+//! Reads many entries of a table in one system call instead of thousands per second.
 
 #![allow(unsafe_code)]
 
@@ -68,8 +68,8 @@ impl PerCpuTable {
             ..BatchAttributes::default()
         };
         // SAFETY: the kernel writes a key of 4 bytes and a value of `words` words for each of
-        // `count` entries, for which there is room, as asked of it in `new`; all that the
-        // attributes point to outlives the call.
+        // `count` entries, for which `new` allocated room; all that the attributes point to
+        // outlives the call.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_bpf,

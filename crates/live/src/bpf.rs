@@ -1,4 +1,4 @@
-//! The tracer in the kernel: loading it, its tables, and the ring its records come through.
+//! The tracer in the kernel: loading it, its tables, and the ring buffer of its records.
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
@@ -90,7 +90,7 @@ pub fn bytes_of_a_row(stages: u32) -> usize {
 }
 
 impl Settings {
-    /// Stages with histograms of their own.
+    /// Stages with separate histograms.
     pub fn stages(&self) -> u32 {
         if self.before { STAGES_WITH_BEFORE } else { STAGES }
     }

@@ -1,6 +1,6 @@
-//! Control groups by the numbers the kernel knows them by.
+//! Control groups by their numbers in the kernel.
 //!
-//! A bio carries the group that is charged, and that group's number is the inode of its folder in
+//! A bio contains the group that is charged, and that group's number is the inode of its folder in
 //! the hierarchy of the block controller: `blkio` of version 1, else the unified one.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use iowhy_model::{Name, Sink};
 
 /// The mounts of this process.
 const MOUNTS: &str = "/proc/self/mountinfo";
-/// New groups are looked for at most this often.
+/// New groups are searched for at most this often.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Maximum depth of nested groups; systemd with containers needs six.
 const DEPTH: usize = 32;

@@ -6,7 +6,7 @@ use iowhy_model::Sink;
 
 use crate::Error;
 
-/// Watches one thing and emits what it saw into a sink at each poll. Code that knows the concrete
+/// Watches one thing and emits its records into a sink at each poll. Code that knows the concrete
 /// collector gets further results from it (`Any`).
 pub trait Collector: Any {
     /// Its name in the list of collectors.
@@ -17,7 +17,7 @@ pub trait Collector: Any {
     /// # Errors If a privilege or a kernel feature is missing; the message names it and the remedy.
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error>;
 
-    /// Emits what was seen since the last poll into its listing.
+    /// Emits the records since the last poll into its listing.
     ///
     /// # Errors
     /// If the source broke.
@@ -32,7 +32,7 @@ pub trait Collector: Any {
         Ok(())
     }
 
-    /// Emits the current state in a listing of its own, and continues to watch. Most collectors
+    /// Emits the current state in a separate listing, and continues to watch. Most collectors
     /// have none.
     ///
     /// # Errors

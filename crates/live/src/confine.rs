@@ -1,10 +1,10 @@
-//! Restricts a process once it has what it needs: few files, no program, no socket.
+//! Restricts a process once it has what it needs: few files, no programs, no sockets.
 //!
 //! A system call filter (seccomp) lists the calls of each role ([`calls`]), Landlock
 //! (Documentation/userspace-api/landlock.rst) restricts files, ports and the targets of signals,
-//! `no_new_privs` keeps started programs from gaining privileges. All of it is permanent and holds
-//! for this thread and those that it starts. If the kernel lacks a part, iowhy runs without it, and
-//! `iowhy doctor` reports that.
+//! `no_new_privs` keeps started programs from gaining privileges. All of it is permanent and
+//! applies to this thread and those that it starts. If the kernel lacks a part, iowhy runs without
+//! it, and `iowhy doctor` reports that.
 
 mod calls;
 mod filter;
@@ -46,7 +46,7 @@ pub struct Needs {
     pub ports: Vec<u16>,
 }
 
-/// What of it the kernel enforces.
+/// The parts that the kernel enforces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Confinement {
     /// Whether files are restricted: by all rules, by some, by none.
@@ -167,7 +167,7 @@ impl Needs {
     }
 }
 
-/// Kernel files that a watcher reads, beside those requested.
+/// Kernel files that a watcher reads, besides those requested.
 fn watching(needs: &Needs) -> Needs {
     let mut needs = needs.clone();
     let read = ["/proc", "/sys"].into_iter().chain(TIME_OF_DAY);

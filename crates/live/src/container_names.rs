@@ -1,5 +1,5 @@
-//! Names of containers and pods, by the files in which runtimes and the kubelet keep them. No
-//! server is asked.
+//! Names of containers and pods, from the files in which runtimes and the kubelet keep them. No
+//! server is contacted.
 
 use std::fs::DirEntry;
 use std::path::Path;

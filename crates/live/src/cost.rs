@@ -61,8 +61,11 @@ impl Cost {
         }
         let ios = self.ios as f64;
         let per_s = ios / seconds;
-        let cold =
-            if per_s < COLD { "; at such a low rate each finds the CPU caches cold" } else { "" };
+        let cold = if per_s < COLD {
+            "; at such a low rate the CPU caches are cold each time"
+        } else {
+            ""
+        };
         format!(
             "overhead: {:.0} ns in BPF per I/O (plus {:.0} ns for measuring it), {:.2} programs \
              per I/O, {} I/Os, {per_s:.0} per second{cold}; in total {:.2} % of one CPU, {own}",

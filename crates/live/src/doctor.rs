@@ -234,7 +234,7 @@ fn attach_points(types: &KernelTypes) -> Vec<Check> {
             "bio-based devices (dm, md, zram) and the time before a request are not available",
         ),
         ("block_bio_complete", false, "bio-based devices (dm, md, zram) are not available"),
-        ("block_rq_merge", false, "requests merged after their start may count as lost"),
+        ("block_rq_merge", false, "requests merged after their start may be counted as lost"),
     ];
     let points = points.into_iter().map(|(name, needed, consequence)| {
         let found = match types.tracepoint_arguments(name) {

@@ -20,10 +20,10 @@ pub enum Error {
     /// A feature of the kernel is missing.
     #[error("cannot trace: {what}")]
     Kernel {
-        /// What is missing or was refused, with the kernel's message.
+        /// What is missing or refused, with the kernel's message.
         what: String,
     },
-    /// The device asked for is not there.
+    /// The requested device does not exist.
     #[error("no block device `{device}`")]
     Device {
         /// As the user named it.

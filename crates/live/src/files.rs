@@ -1,4 +1,4 @@
-//! Files by their numbers in the kernel, and the paths it sends.
+//! Files by their numbers in the kernel, and the paths that the tracer sends.
 
 use std::collections::HashMap;
 use std::fs;

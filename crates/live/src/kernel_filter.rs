@@ -9,7 +9,7 @@ use iowhy_model::{Flags, Nanos};
 
 use crate::attach::CommandFlags;
 
-/// Which requests to trace, beside device and operation; all by default.
+/// Which requests to trace, besides device and operation; all by default.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TraceFilter {
     /// Only requests of this many bytes, from and to, both inclusive.

@@ -1,6 +1,6 @@
 //! Watches this machine: block tracepoints by BPF, /proc/diskstats, sysfs.
 //!
-//! The kernel programs are C in `bpf/`; on this side nothing is unsafe but two calls of the libc.
+//! The kernel programs are C in `bpf/`; on this side, only two calls of libc are unsafe.
 //!
 //! **Must never know:** probe, diagnose, show.
 

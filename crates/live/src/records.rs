@@ -1,4 +1,4 @@
-//! The records the programs send, as events.
+//! The records that the programs send, as events.
 
 use std::num::NonZeroU8;
 

@@ -12,7 +12,7 @@ const BPF: u32 = 39;
 /// The capabilities of this thread that matter for tracing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rights {
-    /// CAP_SYS_ADMIN: stands for both others.
+    /// CAP_SYS_ADMIN: includes both others.
     pub sys_admin: bool,
     /// CAP_PERFMON: programs may look at kernel memory.
     pub perfmon: bool,
@@ -63,7 +63,7 @@ pub fn give_up_rights_but_looking() -> Result<(), Error> {
     keep(CapabilitySet::SYS_PTRACE)
 }
 
-/// Gives up every capability of this thread but CAP_BPF; call it after the collectors have begun
+/// Drops every capability of this thread except CAP_BPF; call it after the collectors have begun
 /// and before other threads start.
 ///
 /// CAP_BPF alone cannot load a tracing program. It is kept because kernels from 5.8 to 5.18 require

@@ -169,7 +169,7 @@ fn user_frame(maps: &[MemoryMapping], at: u64) -> String {
     }
 }
 
-/// The files in a process's memory; none if it has gone, or may not be looked at.
+/// The files in a process's memory; none if it has exited, or may not be inspected.
 fn mapped(pid: u32) -> Vec<MemoryMapping> {
     let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     text.lines().filter_map(part).collect()

@@ -1,10 +1,10 @@
-//! Requests still in flight when the watch ends: the slots nobody cleared.
+//! Requests still in flight when the watch ends: the slots that were not cleared.
 //!
 //! A slot without a completion does not prove a hung request, because probes can miss a completion.
-//! The kernel's own number of requests in flight decides, but it counts only those that the driver
-//! has (blk_mq_rq_state of block/blk-mq.c): a started but unissued one may wait in a plug or in the
-//! scheduler. A completion is missed if the program already runs on that CPU; since 7.0 the task
-//! that runs it can be preempted.
+//! The kernel's own number of requests in flight decides, but it counts only those that were issued
+//! to the driver (blk_mq_rq_state of block/blk-mq.c): a started but unissued one may wait in a plug
+//! or in the scheduler. A completion is missed if the program already runs on that CPU; since 7.0
+//! the task that runs it can be preempted.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -46,7 +46,7 @@ pub struct StretchHistograms {
 pub struct StretchEnd {
     /// When.
     pub now: Time,
-    /// The watch is over: the programs do nothing any more.
+    /// The watch is over: the programs are idle then.
     pub over: bool,
     /// The kernel may have counted something.
     pub unread: bool,

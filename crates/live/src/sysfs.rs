@@ -1,4 +1,5 @@
-//! What /sys reports about a disk beside its queue: model, port, link, layers, errors, temperature.
+//! What /sys reports about a disk besides its queue: model, port, link, layers, errors,
+//! temperature.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -30,7 +30,7 @@ impl Drop for Folder {
     }
 }
 
-/// Reads once, lets `change` rewrite the folder, reads again.
+/// Reads once, calls `change` to rewrite the folder, reads again.
 fn between(folder: &Folder, change: impl FnOnce(&Path)) -> Recording {
     let mut recording = Recording::new();
     let mut stats = DiskStats::new(Some(folder.0.clone()));

@@ -1,4 +1,4 @@
-//! How sure a finding is, and the ledger of every step that made it so (docs/METHOD.md, 11
+//! The confidence of a finding, and the ledger of every step that led to it (docs/METHOD.md, 11
 //! Confidence).
 
 use std::borrow::Cow;
@@ -22,12 +22,12 @@ impl Clause {
         Clause { what: what.into(), compared: None, nats }
     }
 
-    /// The same clause, adding at most so many nats.
+    /// The same clause, adding at most this many nats.
     pub fn at_most(self, nats: f64) -> Clause {
         Clause { nats: self.nats.min(nats), ..self }
     }
 
-    /// The same clause, adding at least so many nats.
+    /// The same clause, adding at least this many nats.
     pub fn at_least(self, nats: f64) -> Clause {
         Clause { nats: self.nats.max(nats), ..self }
     }
@@ -106,7 +106,7 @@ impl Belief {
         self.after(self.entries.len())
     }
 
-    /// The probability after so many steps.
+    /// The probability after this many steps.
     pub fn after(&self, steps: usize) -> f64 {
         let mut value = 0.0;
         // Consecutive clauses are added up before they move the log odds.

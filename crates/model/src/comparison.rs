@@ -2,12 +2,12 @@
 
 use crate::{Unit, Verdict};
 
-/// Two captures, devices or stretches of time, compared.
+/// Two captures, devices or intervals, compared.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
     /// What was compared.
     pub sides: [ComparedSide; 2],
-    /// What was looked at, what differs first.
+    /// What was compared, differences first.
     pub differences: Vec<Difference>,
     /// How many of these were tested; `p` is corrected for that number.
     pub tests: usize,
@@ -58,7 +58,7 @@ pub struct Difference {
     pub n: [u64; 2],
     /// The second over the first.
     pub ratio: Option<f64>,
-    /// Where the ratio lies with 95 %, by a seeded bootstrap of blocks.
+    /// The 95 % interval of the ratio, by a seeded bootstrap of blocks.
     pub interval: Option<(f64, f64)>,
     /// Chance that one of the second side exceeds one of the first (0.5: no difference).
     pub superiority: Option<f64>,
@@ -71,7 +71,7 @@ pub struct Difference {
 /// Which verdict explains what differs.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Explanation {
-    /// A verdict that stands on one side only: which side, and which of its verdicts.
+    /// A verdict found on one side only: which side, and which of its verdicts.
     One(usize, usize),
     /// Both sides get the same verdict: the difference is one of degree.
     Same(Verdict),

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 pub struct Name(pub(crate) NonZeroU32);
 
 impl Name {
-    /// Its place in the order in which names were interned, from 0.
+    /// Its index in the order in which names were interned, from 0.
     pub fn index(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -28,14 +28,15 @@ impl DeviceId {
         DeviceId(place)
     }
 
-    /// Its place in [`Recording::devices`](crate::Recording::devices).
+    /// Its index in [`Recording::devices`](crate::Recording::devices).
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Whether the kernel gives disks such names, or their partitions, or what is made of them: `sdb1`,
-/// `nvme0n1`, `dm-3`. Jobs, services and controller slots have other names, and no path in `/dev`.
+/// Whether the kernel gives such names to disks, their partitions, or devices stacked on them:
+/// `sdb1`, `nvme0n1`, `dm-3`. Jobs, services and controller slots have other names, and no path in
+/// `/dev`.
 pub fn is_kernel_name(word: &str) -> bool {
     // Disks of the first group are counted by letters, those of the second by numbers; then the
     // possible suffixes, each followed by a number.

@@ -63,7 +63,7 @@ pub fn volume_of(name: &str) -> Option<(String, String)> {
     None
 }
 
-/// Where a partition lies on its disk.
+/// The position of a partition on its disk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partition {
     /// The disk.
@@ -103,7 +103,7 @@ pub struct DeviceNames {
     pub below: Vec<String>,
     /// The devices above it.
     pub above: Vec<String>,
-    /// Where it lies, if it is a partition.
+    /// Its position, if it is a partition.
     pub partition: Option<Partition>,
 }
 
@@ -335,7 +335,7 @@ impl NameTable {
         found
     }
 
-    /// The devices that a name stands for: a kernel's name, `/dev/...`, `8:16`, a name in the
+    /// The devices of a name: a kernel's name, `/dev/...`, `8:16`, a name in the
     /// device mapper, `vg/lv`, a link of udev or its last part, `UUID=...`, the file of a loop
     /// device, a mount point, an array or pool by its members.
     pub fn resolve(&self, given: &str) -> Vec<NamedTarget> {

@@ -1,7 +1,7 @@
 //! Device numbers, as older tools print them, become the names other listings use, and back.
 //!
 //! Only majors with a fixed meaning are named (kernel, `Documentation/admin-guide/devices.txt`);
-//! the rest (device mapper, virtio, NVMe) are handed out at boot and stay `253:0`.
+//! the rest (device mapper, virtio, NVMe) are assigned at boot and stay `253:0`.
 
 /// Majors of the sd driver, 16 disks each, in the order of their letters.
 const SD_MAJORS: [u32; 16] =

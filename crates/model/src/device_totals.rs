@@ -20,7 +20,7 @@ struct Sums {
     ios: u64,
     /// `None` once an I/O of unknown size was added.
     bytes: Option<u64>,
-    /// I/Os with a latency, and its sum in ns: a float holds the nanoseconds of centuries.
+    /// I/Os with a latency, and its sum in ns: a float represents the nanoseconds of centuries.
     waits: u64,
     waited_ns: f64,
 }

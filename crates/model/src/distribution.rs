@@ -2,7 +2,7 @@
 
 use crate::{DeviceId, Histogram, Layer, Name, Nanos, Op, Stage, Time};
 
-/// The latencies of one device (and, if known, one operation) over one stretch of time.
+/// The latencies of one device (and, if known, one operation) over one interval.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Distribution {
     /// The device.
@@ -13,7 +13,7 @@ pub struct Distribution {
     pub layer: Layer,
     /// Which part of the request's life it covers.
     pub stage: Stage,
-    /// When the stretch began.
+    /// When the interval began.
     pub start: Option<Time>,
     /// How long it was, or how long the whole run took if the source gives that.
     pub length: Option<Nanos>,

@@ -89,7 +89,7 @@ pub struct Event {
     pub weight: Option<NonZeroU8>,
     /// The device.
     pub device: DeviceId,
-    /// Errno-like status, positive; `None` when it succeeded or the source cannot tell.
+    /// Errno-like status, positive; `None` if it succeeded or the source does not show it.
     pub error: Option<u16>,
     /// Where it was measured.
     pub layer: Layer,
@@ -136,7 +136,7 @@ impl Event {
     }
 
     /// The latency of a stage: B2Q, Q2D, D2C or Q2C. `None` if either end is unknown, or if the end
-    /// lies before the start (a clock that jumped).
+    /// is before the start (a clock that jumped).
     pub fn latency(&self, stage: Stage) -> Option<Nanos> {
         let (start, end) = match stage {
             Stage::Before => (self.arrived?, self.queued?),

@@ -479,7 +479,7 @@ fn whole(text: &str) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// A value by the unit that stands after it.
+/// A value by the unit after it.
 fn by_unit(text: &str) -> FactValue {
     let mut words = text.split_whitespace();
     let (first, unit, more) = (words.next().unwrap_or_default(), words.next(), words.next());

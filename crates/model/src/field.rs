@@ -8,7 +8,7 @@ use std::num::NonZeroU8;
 
 use crate::{DeviceId, Event, Flags, Interval, Layer, Name, Nanos, Op, Rates, Time};
 
-/// What a field holds.
+/// The content of a field.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum FieldValue {
     /// A device of the recording.
@@ -237,8 +237,7 @@ pub const INTERVAL_FIELDS: [Field<Interval>; 11] = {
     ]
 };
 
-/// The fields of the rates of one operation. In a table the operation's letter stands before the
-/// column.
+/// The fields of the rates of one operation. In a table the operation's letter precedes the column.
 pub const RATE_FIELDS: [Field<Rates>; 4] = {
     use FieldKind as K;
     [

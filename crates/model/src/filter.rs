@@ -2,7 +2,7 @@
 
 use crate::{DeviceId, Distribution, Event, Flags, Name, Nanos, Op};
 
-/// Which I/Os to look at; everything by default.
+/// Which I/Os to select; everything by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
     /// Only these devices; all if empty.

@@ -93,7 +93,7 @@ impl Evidence {
         Evidence { weighs: Some((least, most)), ..self }
     }
 
-    /// What a clause is worth at most, in nats: odds of twenty to one.
+    /// Maximum weight of a clause, in nats: odds of twenty to one.
     pub const MOST_NATS: f64 = 3.0;
 
     /// Whether it is a reported fault rather than a latency pattern: drive, kernel log or request
@@ -126,7 +126,7 @@ pub struct Origin {
     pub format: String,
     /// The file, `-`, `live`, or a path.
     pub input: String,
-    /// First and last line, from 1, if it stands in lines.
+    /// First and last line, from 1, if it is in lines.
     pub lines: Option<(u64, u64)>,
 }
 
@@ -193,7 +193,7 @@ impl Forecast {
     }
 }
 
-/// A verdict stands from this confidence on; below it is a suspicion (docs/METHOD.md, 11
+/// A verdict is firm from this confidence on; below it is a suspicion (docs/METHOD.md, 11
 /// Confidence).
 pub const STANDS: f64 = 0.6;
 /// It must also explain at least this share of the excess.
@@ -224,13 +224,13 @@ pub struct Impact {
 /// How much an impact matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// Nobody notices it: nothing is blamed.
+    /// Not noticeable: nothing is blamed.
     None,
     /// A program that waits for each request may notice it.
     Minor,
     /// Users of the machine notice it.
     Notable,
-    /// The machine stands still at times, or most of its requests wait long.
+    /// The machine stalls at times, or most of its requests wait long.
     Severe,
 }
 
@@ -275,7 +275,7 @@ impl Impact {
     pub fn severity(&self) -> Option<Severity> {
         let longest = self.longest.or(self.mean)?;
         let felt = self.felt();
-        // A standstill of a second is noticed, however long was watched.
+        // A stall of a second is noticed, however long was watched.
         let waited = self.worst_per_s.or(self.waited_per_s);
         let busy = waited.is_some_and(|waited| waited >= QUICK_PER_S);
         let quick = self.mean.is_some_and(|mean| mean < QUICK) && longest < QUICK_TAIL && !busy;

@@ -111,7 +111,7 @@ pub fn whole(listing: &Listing, edges: &Edges) -> Vec<Distribution> {
 }
 
 /// The latencies of a listing over time, one series per device and stage, a device at a time: its
-/// own timed histograms, or its events counted into `columns` equal stretches of the time that all
+/// own timed histograms, or its events counted into `columns` equal parts of the time that all
 /// events cover. The requested stage of an event is counted, or its longest. Histograms that cannot
 /// be filtered are left out.
 pub fn series<'a>(
@@ -155,7 +155,7 @@ pub fn series<'a>(
             let Some((stage, latency)) = event.shown(asked) else { continue };
             let series = entry(&mut all, device, stage);
             let place = at.ns().saturating_sub(first) / width;
-            // Columns are laid from the first event on, so empty stretches keep their place.
+            // Columns begin at the first event, so empty intervals keep their position.
             while (series.columns.len() as i64) <= place {
                 let offset = (series.columns.len() as i64).saturating_mul(width);
                 let start = Time::from_ns(first.saturating_add(offset));

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-/// Bucket edges in nanoseconds, strictly rising: bucket `i` holds `edges[i] <= v < edges[i + 1]`.
+/// Bucket edges in nanoseconds, strictly rising: bucket `i` contains `edges[i] <= v < edges[i +
+/// 1]`.
 ///
 /// Edges are data: what a source's bucket label means (lower bound, upper bound, floor of a
 /// millisecond) is decided once, by its reader. A last edge of `u64::MAX` makes the last bucket
@@ -18,7 +19,7 @@ pub const STANDARD_PER_OCTAVE: u64 = 8;
 const STANDARD_OCTAVES: u32 = 27;
 
 impl Edges {
-    /// Edges from a list. `None` unless it holds at least two, strictly rising.
+    /// Edges from a list. `None` unless it has at least two, strictly rising.
     pub fn new(edges: Vec<u64>) -> Option<Edges> {
         (edges.len() >= 2 && edges.is_sorted_by(|a, b| a < b)).then(|| Edges(edges.into()))
     }
@@ -54,7 +55,7 @@ impl Edges {
         self.0.len() - 1
     }
 
-    /// The bucket holding `ns`; values outside fall into the first or last one.
+    /// The bucket of `ns`; values outside fall into the first or last one.
     pub fn index(&self, ns: u64) -> usize {
         // Nearly all edges are the standard ones, whose buckets can be computed.
         let here = standard_bucket(ns);
@@ -87,7 +88,7 @@ impl Edges {
     }
 }
 
-/// The bucket of [`Edges::standard`] that holds `ns`, or one beyond the last.
+/// The bucket of [`Edges::standard`] for `ns`, or one beyond the last.
 fn standard_bucket(ns: u64) -> usize {
     let units = ns / STANDARD_UNIT_NS;
     let octave = units.max(STANDARD_PER_OCTAVE).ilog2() - STANDARD_PER_OCTAVE.ilog2();
@@ -108,7 +109,7 @@ pub struct Histogram {
     pub max_ns: Option<u64>,
 }
 
-/// A quantile read off a histogram: the value lies in `low_ns..=high_ns`.
+/// A quantile read off a histogram: the value is in `low_ns..=high_ns`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Quantile {
     /// Lower edge of the bucket it fell into, or the exact minimum if that is higher.
@@ -258,7 +259,7 @@ impl Histogram {
         true
     }
 
-    /// The same counts over other edges: each bucket goes where its lower edge lies. Exact if
+    /// The same counts over other edges: each bucket is placed by its lower edge. Exact if
     /// [`Edges::merges_into`] holds; the total is kept in any case.
     #[must_use]
     pub fn rebin(&self, edges: &Edges) -> Histogram {

@@ -2,7 +2,7 @@
 
 use crate::{DeviceId, Layer, Nanos, Op, Time};
 
-/// The average behaviour of one device over one stretch of time.
+/// The average behaviour of one device over one interval.
 ///
 /// Rates, because iostat prints rates and its span may be unknown. A field is `None` when the
 /// source has no such column; it is 0 if the source printed 0.
@@ -12,7 +12,7 @@ pub struct Interval {
     pub device: DeviceId,
     /// Where it was measured.
     pub layer: Layer,
-    /// When the stretch began.
+    /// When the interval began.
     pub start: Option<Time>,
     /// How long it was.
     pub length: Option<Nanos>,
@@ -36,7 +36,7 @@ pub struct Interval {
     pub busy: Option<f64>,
     /// The source's own `svctm`, ns: busy time divided by I/Os, no service time.
     pub svctm_ns: Option<f64>,
-    /// Requests in flight at the end of the stretch.
+    /// Requests in flight at the end of the interval.
     pub in_flight: Option<u64>,
 }
 

@@ -14,7 +14,7 @@
 //! assert_eq!(latencies.count(), 4);
 //! let (mean, exact) = latencies.mean_ns().expect("there are values");
 //! assert!(exact && mean == 8_250_000.0);
-//! // Four values carry no 99th percentile, so there is none.
+//! // Four values have no 99th percentile.
 //! assert!(latencies.quantile(0.99).is_none());
 //! ```
 //!

@@ -1,6 +1,6 @@
-//! The manual of an entry of a list: the header of its own file, cut off when the program is built.
+//! The manual of an entry of a list: the header of its own file, extracted at build time.
 //!
-//! `include_str!` alone would carry all of the file into the program: 2.1 MB of sources for 0.3 MB
+//! `include_str!` alone would embed the whole file in the program: 2.1 MB of sources for 0.3 MB
 //! of manuals.
 
 /// The length in bytes of a file's header, the lines at its beginning that begin with `//!`.

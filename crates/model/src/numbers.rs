@@ -1,6 +1,6 @@
-//! How numbers are written, everywhere: three digits that count, and a unit.
+//! How numbers are written, everywhere: three significant digits, and a unit.
 //!
-//! Sentences, tables, pictures and messages take their numbers from here; JSON has them raw. The
+//! Sentences, tables, pictures and messages format their numbers here; JSON has them raw. The
 //! columns of other tools (iostat, biosnoop) are written as those tools write them. For a terminal
 //! without UTF-8 the output layer, not the formatter, writes `us` for `µs`.
 //!
@@ -80,7 +80,7 @@ pub fn several(number: u64, one: &str) -> String {
     format!("{} {one}{plural}", count(number))
 }
 
-/// What stands where nothing was measured.
+/// The text for an unmeasured value.
 pub const NONE: &str = "-";
 
 /// Three significant digits, without zeros at the end.

@@ -1,4 +1,4 @@
-//! What a request asks for: its operation and its flags.
+//! The operation of a request and its flags.
 
 /// The operation of a request, as the block layer counts them (`/proc/diskstats` has a group of
 /// fields for each of the first four).
@@ -56,7 +56,7 @@ impl Op {
 pub struct Flags(u8);
 
 impl Flags {
-    /// Somebody waits for it (`S`).
+    /// A task waits for it (`S`).
     pub const SYNC: Flags = Flags(1);
     /// File system metadata (`M`).
     pub const META: Flags = Flags(2);

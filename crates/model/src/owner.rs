@@ -79,7 +79,7 @@ fn is_hex(byte: u8) -> bool {
     byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
 }
 
-/// Units that have control groups (systemd.resource-control(5)); slices only hold others.
+/// Units that have control groups (systemd.resource-control(5)); slices only contain others.
 fn is_unit(part: &str) -> bool {
     let kinds = [".service", ".scope", ".socket", ".mount", ".swap"];
     kinds.iter().any(|kind| part.len() > kind.len() && part.ends_with(kind))

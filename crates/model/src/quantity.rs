@@ -38,7 +38,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit as it stands in JSON and after a number; empty for a plain count or ratio.
+    /// The unit in JSON and after a number; empty for a plain count or ratio.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Ms => "ms",
@@ -110,11 +110,11 @@ impl fmt::Display for Quantity {
 /// The threshold a value was compared with.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Bound {
-    /// The value had to lie above this.
+    /// The value had to be above this.
     Above(f64),
-    /// The value had to lie below this.
+    /// The value had to be below this.
     Below(f64),
-    /// The value had to lie between these.
+    /// The value had to be between these.
     Between(f64, f64),
 }
 

@@ -160,8 +160,8 @@ impl Recording {
         self.cells = Some(filter);
     }
 
-    /// An empty recording that keeps at most so many single events of a listing, and counts all of
-    /// them past that.
+    /// An empty recording that keeps at most this many single events of a listing, and counts all
+    /// of them past that.
     pub(crate) fn counting(events: usize) -> Recording {
         let mut recording = Recording::with_budget(events.saturating_add(1));
         (recording.past, recording.cells) = (PastBudget::Nothing, Some(Filter::default()));
@@ -326,14 +326,14 @@ impl Recording {
 
     fn open(&mut self) -> &mut Listing {
         if self.listings.is_empty() {
-            // A reader that emits before `begin` is a bug of ours; nothing is thrown away.
+            // A reader that emits before `begin` is a bug in iowhy; nothing is thrown away.
             self.begin(Source::new("unknown", "-", Level::A));
         }
         &mut self.listings[self.current]
     }
 
-    /// Takes out what was recorded so far; the same listings go on, empty. For views that show one
-    /// interval after another.
+    /// Takes out what was recorded so far; the same listings continue, empty. For views that show
+    /// one interval after another.
     pub fn take(&mut self) -> Recording {
         let listings = self.listings.iter_mut().map(Listing::take).collect();
         (self.ended, self.thinned) = (KeptCounts::default(), None);

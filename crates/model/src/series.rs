@@ -2,7 +2,7 @@
 
 use crate::{DeviceId, Histogram, Nanos, Op, Stage, Time};
 
-/// Histograms of one device over consecutive stretches of time, all over the same edges.
+/// Histograms of one device over consecutive intervals, all over the same edges.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Series {
     /// The device.
@@ -11,7 +11,7 @@ pub struct Series {
     pub op: Option<Op>,
     /// Which part of the request's life the latencies cover.
     pub stage: Stage,
-    /// When each column begins, how long it is, and what was counted in it; a stretch in which
+    /// When each column begins, how long it is, and what was counted in it; an interval in which
     /// nothing was watched has no column.
     pub columns: Vec<(Time, Nanos, Histogram)>,
 }

@@ -1,4 +1,4 @@
-//! Where readers and collectors emit what they find.
+//! Where readers and collectors emit records.
 
 use crate::{
     DeviceId, Distribution, Event, Fact, Interval, Loss, Medium, Name, Note, Op, Source, Unread,
@@ -33,10 +33,10 @@ pub trait Sink {
     /// One completed I/O.
     fn event(&mut self, event: Event);
 
-    /// Averages over one stretch of time.
+    /// Averages over one interval.
     fn interval(&mut self, interval: Interval);
 
-    /// A histogram of one stretch of time.
+    /// A histogram of one interval.
     fn distribution(&mut self, distribution: Distribution);
 
     /// Something known that is not a measurement.

@@ -1,4 +1,4 @@
-//! Points and lengths on a listing's own time axis, in nanoseconds.
+//! Points and durations on a listing's own time axis, in nanoseconds.
 
 use std::num::NonZeroI64;
 use std::ops::{Add, Sub};
@@ -62,7 +62,7 @@ impl Ord for Time {
 pub struct Nanos(pub i64);
 
 impl Nanos {
-    /// A length of so many whole milliseconds.
+    /// A duration of this many whole milliseconds.
     pub const fn whole_ms(ms: i64) -> Self {
         Nanos(ms.saturating_mul(1_000_000))
     }

@@ -1,6 +1,7 @@
 //! The list of verdicts, with the family of each and what it blames.
 //!
-//! A new verdict is one line of the list below; what it explains away is declared in its detector.
+//! A new verdict is one line of the list below; the verdicts that it explains are declared in its
+//! detector.
 
 use std::fmt;
 

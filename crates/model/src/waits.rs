@@ -120,7 +120,7 @@ pub fn waits_in(line: &str) -> Option<&'static str> {
 }
 
 /// Functions that `ps` shows a task in (get_wchan of the kernel: the first outside of the
-/// scheduler), and what for: the answer of a disk, and a free place in its queue
+/// scheduler), and what for: the answer of a disk, and a free slot in its queue
 /// (block/blk-mq-tag.c, block/blk-rq-qos.c, before blk-mq block/blk-core.c).
 const STANDS_IN: [(&str, &str); 18] = [
     ("io_schedule", "io_schedule"),

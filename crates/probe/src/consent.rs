@@ -1,9 +1,9 @@
-//! What a probe may touch: reads by default, writes only where nothing could be harmed.
+//! What a probe may touch: reads by default, writes only where no data can be lost.
 //!
-//! A target is examined first and nothing is changed by that; what would be written is reported in
-//! words; only then it is opened. Writes go to a new file without a name, which is gone whatever
-//! happens to the process, or to a block device on which every check finds nothing, whose
-//! serial number the user typed, and which holds zeros wherever it is written to.
+//! A target is examined first, which changes nothing; the planned writes are described; only then
+//! it is opened. Writes go to a new unnamed file, which disappears whatever happens to the process,
+//! or to a block device that passes every check, whose serial number the user typed, and that
+//! contains zeros wherever it is written to.
 
 mod device;
 mod new_file;
@@ -50,7 +50,7 @@ pub struct Terms {
     pub buffered: bool,
 }
 
-/// A target that was examined and found harmless; opening it is the next step.
+/// A target that was examined and found safe; opening it is the next step.
 #[derive(Debug)]
 pub struct Permit {
     path: PathBuf,
@@ -101,7 +101,7 @@ pub fn examine(path: &Path, purpose: Purpose, terms: &Terms) -> Result<Permit, E
                 return Err(Error::refused(
                     "write to",
                     &path,
-                    "it exists already, and iowhy writes only to new files",
+                    "it already exists, and iowhy writes only to new files",
                     "name a directory; an unnamed file is created in it and disappears at the end",
                 ));
             }
@@ -109,7 +109,7 @@ pub fn examine(path: &Path, purpose: Purpose, terms: &Terms) -> Result<Permit, E
             permit(&path, Access::NewFile)
         }
         Err(cause) => {
-            // A name that is not taken yet stands for the directory it would be in.
+            // A name that does not exist represents the directory it would be in.
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             let parent = parent.unwrap_or(Path::new(".")).canonicalize();
             let dangling = path.symlink_metadata().is_ok();

@@ -73,7 +73,7 @@ pub struct Run {
     pub ios: Vec<Io>,
     /// I/Os counted but not kept.
     pub not_kept: u64,
-    /// I/Os that were due but never started because all places in flight were taken, and the
+    /// I/Os that were due but never started because the maximum number was in flight, and the
     /// longest time one of them had waited, ns.
     pub unserved: (u64, u64),
     /// I/Os that never came back.
@@ -121,7 +121,7 @@ impl Run {
 ///
 /// # Errors
 /// If the engine cannot be set up, or if the job does not fit the target. An I/O that fails is no
-/// error: it ends the run, and what was measured before stands.
+/// error: it ends the run, and earlier measurements stay valid.
 pub fn run(
     target: &Target,
     job: &Job,

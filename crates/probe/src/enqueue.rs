@@ -1,7 +1,7 @@
-//! Writes that were enqueued one behind another: when each went in, and when it was done.
+//! Writes that were enqueued one after another: when each was enqueued, and when it completed.
 //!
-//! The picture is that of a mail to the kernel list (M. Sustrik, July 2008): one place per write
-//! across, time down, a cross where a write was enqueued, a circle where its completion was seen.
+//! The picture is that of a mail to the kernel list (M. Sustrik, July 2008): one column per write,
+//! time down, a cross where a write was enqueued, a circle where its completion was seen.
 
 use std::fmt::Write;
 
@@ -31,7 +31,8 @@ pub struct Phases {
     pub overtaken: usize,
 }
 
-/// Completions further apart than this are of two bursts: half a revolution of the fastest disk.
+/// Completions with a longer gap than this are in two bursts: half a revolution of the fastest
+/// disk.
 const PAUSE_NS: u64 = 2_000_000;
 /// Completions on either side that make a pace.
 const TELLING: usize = 4;
@@ -40,11 +41,11 @@ const QUICKER: f64 = 2.0;
 /// Size of the picture, in characters: it fits beside its axis into 80 columns, and on a screen.
 const COLUMNS: usize = 68;
 const ROWS: usize = 24;
-/// Of a long run only the end is drawn: so many times the number in flight.
+/// Of a long run only the end is drawn: this many times the number in flight.
 const SHOWN: usize = 4;
 
 impl Phases {
-    /// Whether what was left in the queue came at a faster pace than before.
+    /// Whether the I/Os left in the queue completed at a higher rate than before.
     pub fn speeds_up(&self) -> bool {
         let pace_ms = self.rest_ms / self.after.saturating_sub(1).max(1) as f64;
         pace_ms * QUICKER < 1e3 / self.during.1

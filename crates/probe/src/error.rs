@@ -1,4 +1,4 @@
-//! What can keep the probe from measuring, and what to do about it.
+//! Errors that prevent a probe from measuring, and what to do about them.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What one run of the engine does: operation, size, places, load, and when it ends.
+//! What one run of the engine does: operation, size, offsets, load, and when it ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Job {
     pub count: Option<u64>,
     /// The run ends after this time.
     pub time: Option<Duration>,
-    /// The seed of places and arrivals.
+    /// The seed of offsets and arrivals.
     pub seed: u64,
     /// The I/O engine.
     pub way: EngineChoice,
@@ -41,13 +41,13 @@ pub struct Job {
 /// How I/Os follow each other.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Load {
-    /// So many are kept in flight: the next starts when one ends. A slow device slows the
+    /// This many are kept in flight: the next starts when one ends. A slow device slows the
     /// caller, and latencies look better than they are to a caller on a schedule.
     Closed {
         /// How many.
         depth: u32,
     },
-    /// So many per second whatever the device does, at most `depth` in flight. Latency counts
+    /// This many per second whatever the device does, at most `depth` in flight. Latency counts
     /// from the moment an I/O was due.
     Open {
         /// Starts per second.
@@ -92,11 +92,11 @@ pub enum Arrivals {
 /// Where I/Os go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Each behind the one before, round and round.
+    /// Each after the previous one, wrapping around.
     Sequential,
     /// Anywhere in the region, on multiples of the size.
     Random,
-    /// Always the first place.
+    /// Always the first offset.
     Same,
 }
 

@@ -20,7 +20,7 @@ pub struct Kind {
     pub summary: &'static str,
     /// The source text of its file, whose header is its manual.
     pub manual: &'static str,
-    /// Whether it asks for all the device gives, so that others on it suffer.
+    /// Whether it loads the device to its maximum, which slows down other I/O.
     pub loads: bool,
     /// What it will do to the target.
     pub purpose: fn(&Ask) -> Purpose,
@@ -118,7 +118,7 @@ impl Ask {
         self.sizes(512, default).into_iter().map(u64::from).sum()
     }
 
-    /// The purpose of a kind that writes so many bytes.
+    /// The purpose of a kind that writes this many bytes.
     pub fn writes(&self, bytes: u64, dsync: bool) -> Purpose {
         Purpose::Write { span: self.span.unwrap_or(SPAN), bytes, dsync }
     }

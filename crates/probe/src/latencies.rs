@@ -18,7 +18,7 @@ pub struct Latencies {
     pub max_ns: Option<u64>,
 }
 
-/// Bits below the leading one that a fine bucket tells apart: its width is 1/128 of its edge.
+/// Bits below the leading one that a fine bucket distinguishes: its width is 1/128 of its edge.
 const FINE_BITS: u32 = 7;
 /// Fine buckets: 128 single nanoseconds, then 128 per octave up to 2^64 ns.
 const FINE: usize = (65 - FINE_BITS as usize) << FINE_BITS;

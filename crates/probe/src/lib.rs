@@ -4,7 +4,7 @@
 //! [`KINDS`]. Every I/O becomes an event of a [`Session`]'s recording, so that the judge and all
 //! views can use it.
 //!
-//! **Must never know:** live, read, diagnose, show; and it never writes where it was not told to.
+//! **Must never know:** live, read, diagnose, show; and it never writes without a request to do so.
 
 mod consent;
 mod engine;

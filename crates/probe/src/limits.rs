@@ -7,7 +7,7 @@ use iowhy_model::LimitKind;
 
 use crate::target::Target;
 
-/// One limit, and where it stands.
+/// One limit, and its origin.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Limit {
     /// What it counts.
@@ -60,7 +60,7 @@ pub fn limits(target: &Target) -> Vec<Limit> {
     found
 }
 
-/// What a group and all groups above it say of a device.
+/// The limits of a group and all groups above it for a device.
 fn up(root: &Path, group: &str, number: &str) -> Vec<Limit> {
     let folder = root.join(group.trim_start_matches('/'));
     let folders = folder.ancestors().take_while(|folder| folder.starts_with(root));

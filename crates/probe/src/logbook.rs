@@ -1,8 +1,8 @@
-//! What a probe has measured so far, kept where it outlives a process that is killed.
+//! What a probe has measured so far, kept where it survives a killed process.
 //!
 //! A file in memory (`XDG_RUNTIME_DIR`, else /dev/shm, else the directory for temporary files),
-//! locked as long as its probe runs and removed when it ends. A file that nobody holds locked
-//! belonged to a probe that was killed: the next probe reports it and takes it away.
+//! locked as long as its probe runs and removed when it ends. A file without a lock belonged to a
+//! probe that was killed: the next probe reports and removes it.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -47,7 +47,7 @@ impl Logbook {
     /// Replaces the progress of the current step.
     pub fn under_way(&mut self, line: &str) {
         let text = format!("{}{line}\n", self.finished);
-        // Without a place to write there is nothing to recover, and no harm to the measurement.
+        // Without a place to write there is nothing to recover, and the measurement is unaffected.
         let _ = self.file.write_all_at(text.as_bytes(), 0);
         let _ = self.file.set_len(text.len() as u64);
     }
@@ -77,7 +77,7 @@ fn read(path: &Path) -> io::Result<String> {
     if !found.is_file() || found.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::from(io::ErrorKind::PermissionDenied));
     }
-    // Whoever is alive holds the lock.
+    // A running probe has the lock.
     flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     let mut text = vec![0; found.len().min(MOST_BYTES) as usize];
     file.read_exact_at(&mut text, 0)?;

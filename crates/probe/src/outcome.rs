@@ -1,4 +1,4 @@
-//! What a probe found: sentences that answer, tables with units, text as another tool prints it.
+//! The result of a probe: sentences, tables with units, text in the form of another tool.
 
 use iowhy_model::{Unit, numbers};
 
@@ -15,7 +15,7 @@ pub struct Outcome {
     pub tables: Vec<Table>,
     /// The numbers as a known tool would print them.
     pub text: Option<String>,
-    /// The speed of the spindle, if what was measured stands on its revolutions.
+    /// The spindle speed, if latencies are whole revolutions of it.
     pub rpm: Option<f64>,
     /// Writes one after another that each waited for whole revolutions.
     pub missed: Option<Revolutions>,
@@ -94,7 +94,7 @@ pub fn figures(run: &Run) -> Vec<Cell> {
     figures_of(&run.latency, run.seconds(), run.unserved.0)
 }
 
-/// Some latencies of a run of so many seconds, besides so many that were never served.
+/// Some latencies of a run of this many seconds, besides those that were never served.
 pub fn figures_of(latencies: &Latencies, seconds: f64, unserved: u64) -> Vec<Cell> {
     let ms = |ns: Option<u64>| Cell::from(ns.map(|ns| ns as f64 / 1e6));
     vec![

@@ -1,5 +1,5 @@
 //! A probe's facts about itself: the CPUs' share of its latencies, whole revolutions, the limit
-//! that throttled it. They are available to the judge, now or from a kept capture.
+//! that throttled it. They are available to the judge, now or from a saved capture.
 
 use iowhy_model::typed::{BytesPerSecond, PerSecond, Share};
 use iowhy_model::{FactKey, FactValue, LimitKind, Nanos, numbers, typed};
@@ -31,7 +31,7 @@ pub struct Own {
     pub late: Latencies,
     /// How the kernel was asked: `io_uring` or `calls`.
     pub way: &'static str,
-    /// The longest run that a control group's limit held.
+    /// The longest run limited by a control group.
     pub held: Option<LimitedRun>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a control group, and not the device, held a run to its rate.
+//! Whether a control group, and not the device, limited the rate of a run.
 
 use iowhy_model::Op;
 
@@ -6,7 +6,7 @@ use crate::engine::Run;
 use crate::job::{Job, Load};
 use crate::limits::Limit;
 
-/// A run that a limit held.
+/// A run that a limit throttled.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LimitedRun {
     /// The limit.
@@ -21,11 +21,11 @@ pub struct LimitedRun {
     pub n: u64,
     /// Mean latency from the moment an I/O was due, ms.
     pub caller_ms: f64,
-    /// Mean latency of the device itself by the kernel's counters, which begin behind the limit.
+    /// Mean latency of the device itself by the kernel's counters, which begin after the limit.
     pub device_ms: Option<f64>,
 }
 
-/// How near its limit a held rate is. The kernel hands out a limit in slices of a tenth of a
+/// How near its limit a throttled rate is. The kernel grants a limit in slices of a tenth of a
 /// second on flash and half a second elsewhere (`block/blk-throttle.c`, DFL_THROTL_SLICE), and a
 /// run of seconds begins with a full one.
 const NEAR: f64 = 0.05;

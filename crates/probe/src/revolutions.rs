@@ -1,4 +1,4 @@
-//! Latencies that stand on whole revolutions of a platter.
+//! Latencies that are whole revolutions of a platter.
 
 /// Latencies that are whole revolutions of a disk of this speed.
 #[derive(Clone, PartialEq, Debug)]
@@ -13,7 +13,7 @@ pub struct Revolutions {
     pub mean_ms: f64,
     /// Latencies of 1, 2, 3 ... revolutions.
     pub cases: Vec<u64>,
-    /// Share of all latencies that stand on a whole revolution.
+    /// Share of all latencies that are whole revolutions.
     pub share: f64,
 }
 
@@ -23,12 +23,12 @@ const SPEEDS: [f64; 6] = [4200.0, 5400.0, 5900.0, 7200.0, 10_000.0, 15_000.0];
 /// (docs/METHOD.md, 5 Missed revolution).
 const NEAR: f64 = 0.03;
 const SHARE: f64 = 0.85;
-/// A write of more revolutions than this met something else.
+/// A write of more revolutions than this was delayed otherwise.
 const MOST: usize = 16;
 /// Fewer latencies show no pattern (docs/METHOD.md, 5 Missed revolution).
 const NEEDED: usize = 20;
 
-/// The speed on whose revolutions most latencies stand, if enough do.
+/// The speed of which most latencies are whole revolutions, if enough are.
 pub fn revolutions(latencies_ns: &[u64]) -> Option<Revolutions> {
     if latencies_ns.len() < NEEDED {
         return None;

@@ -1,4 +1,4 @@
-//! What throughput does as more I/Os are kept in flight: knee, ceiling, and what holds it.
+//! Throughput against the number in flight: knee, ceiling, and what limits it.
 
 /// One step of a ramp.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -104,9 +104,9 @@ fn eliminate(mut sums: [[f64; 4]; 3], terms: usize) -> Option<[f64; 3]> {
 pub enum Shape {
     /// It still grows: the device is not full.
     Rising,
-    /// It stands still as a limit does, hardly varying.
+    /// It is constant like a limit, hardly varying.
     Cap,
-    /// It stands still and varies: the device is full.
+    /// It is constant on average and varies: the device is full.
     Saturated,
     /// It falls: more in flight is less done.
     Thrash,

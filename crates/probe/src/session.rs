@@ -37,7 +37,7 @@ pub struct Session<'a> {
     ended: Option<String>,
 }
 
-/// How often the sensors are asked: it costs the drive a command (`drivers/nvme/host/hwmon.c`).
+/// How often the sensors are read: it costs the drive a command (`drivers/nvme/host/hwmon.c`).
 const SENSED: Duration = Duration::from_secs(5);
 
 impl<'a> Session<'a> {
@@ -191,7 +191,8 @@ impl<'a> Session<'a> {
         }
         self.sink.source().watched = Some(Nanos(self.clock.now_ns() as i64));
         self.sink.end();
-        let asked = self.stop.load(Ordering::Relaxed).then(|| "you ended it".to_string());
+        let asked =
+            self.stop.load(Ordering::Relaxed).then(|| "interrupted by the user".to_string());
         (self.own, self.ended.or(asked))
     }
 

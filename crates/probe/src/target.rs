@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::job::{Durable, Job};
 
 /// Bytes at each end that must be blank and stay untouched: partition tables, labels and
-/// superblocks lie there (LUKS2 keeps its second header up to 4 MiB from the start).
+/// superblocks are there (LUKS2 keeps its second header up to 4 MiB from the start).
 pub const EDGE_BYTES: u64 = 8 << 20;
 
 /// An open target.
@@ -26,7 +26,7 @@ pub struct Target {
     /// The block device it is, or lies on, as the kernel calls it; `None` for a file system
     /// without one.
     pub device: Option<String>,
-    /// What that is made of, if the kernel can be believed.
+    /// Its medium, as reported by the kernel.
     pub medium: Option<Medium>,
     /// Whether the target is the device itself and not a file on it.
     pub is_device: bool,
@@ -141,7 +141,7 @@ impl Target {
     pub fn is_one_request(&self, job: &Job) -> bool {
         let bytes = u64::from(job.bytes);
         let limit = self.setting("queue/max_sectors_kb").and_then(|text| text.parse::<u64>().ok());
-        // A durable write brings a flush where a cache answers, and the file system's own log.
+        // A durable write causes a flush if there is a cache, and writes of the file system's log.
         let through = self.setting("queue/write_cache").as_deref() == Some("write through");
         let alone =
             !job.may_write() || job.durable == Durable::Plain || (self.is_device && through);

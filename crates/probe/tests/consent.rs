@@ -271,7 +271,7 @@ fn files_that_exist_are_never_written_to_and_caps_hold() {
     let file = folder.0.join("precious");
     fs::write(&file, b"precious").unwrap();
     let error = examine(&file, write(4096, 4096), &Terms::default()).unwrap_err();
-    assert!(error.to_string().contains("exists already"), "{error}");
+    assert!(error.to_string().contains("already exists"), "{error}");
     assert_eq!(fs::read(&file).unwrap(), b"precious");
     let huge = examine(&folder.0, write(1 << 50, 4096), &Terms::default()).unwrap_err();
     assert!(huge.to_string().contains("1 % of the file system"), "{huge}");

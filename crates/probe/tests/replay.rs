@@ -153,7 +153,7 @@ fn writes_are_replayed_with_leave_to_a_file_of_its_own() {
     assert_eq!(purpose, Purpose::Write { span: 2 << 20, bytes: announced, dsync: false });
     // A file that exists is never written to.
     let refused = examine(&folder.0.join("target"), purpose, &Terms::default()).unwrap_err();
-    assert!(refused.to_string().contains("it exists already"), "{refused}");
+    assert!(refused.to_string().contains("it already exists"), "{refused}");
     let (outcome, recording) = replay(&folder, &wanted);
     let done = done(&recording);
     let written: u64 = done.iter().filter(|io| io.1 == Op::Write).map(|io| u64::from(io.3)).sum();
@@ -198,7 +198,7 @@ fn a_replay_that_is_stopped_keeps_what_was_done() {
         let mut show = |_: &str| stop.store(true, Ordering::Relaxed);
         let mut session = Session::begin(kind.name, target, &mut recording, &stop, &mut show);
         let outcome = (kind.run)(&wanted, &mut session).unwrap();
-        assert_eq!(session.end(&outcome).1.as_deref(), Some("you ended it"));
+        assert_eq!(session.end(&outcome).1.as_deref(), Some("interrupted by the user"));
         let done = recording.listings[0].events.len() as f64;
         assert!((1.0..20_000.0).contains(&done), "{way:?}: {done}");
         let left_out = &table(&outcome, "left_out").rows;

@@ -1,4 +1,4 @@
-//! What can go wrong while reading: only that nothing was recognised, or that the input broke.
+//! Errors while reading: nothing was recognised, or the input could not be read to its end.
 
 /// An input that gave nothing, or broke.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,7 @@ pub enum Error {
         line: u64,
         /// Bytes read before it.
         byte: u64,
-        /// What the system said.
+        /// The system's error.
         cause: std::io::Error,
     },
 }

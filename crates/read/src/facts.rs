@@ -40,7 +40,7 @@ pub(crate) trait AddFact {
     /// Their sink.
     fn sink(&mut self) -> &mut (dyn Sink + '_);
 
-    /// Adds a fact that stands at this place: a file and line.
+    /// Adds a fact with its place: a file and line.
     fn add_fact_at<V: Into<FactValue>>(
         &mut self,
         about: impl About,

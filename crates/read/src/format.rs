@@ -22,7 +22,7 @@ pub struct Format {
     pub body: Body,
 }
 
-/// Which formats are looked for in an input.
+/// The formats that are tried on an input.
 #[derive(Clone, Copy, Default)]
 pub struct Formats {
     /// The user's formats, which come before the built-in ones.
@@ -48,8 +48,8 @@ pub enum Body {
     Labels(&'static Labels),
     /// By a program.
     Custom {
-        /// One of these texts stands in the first line of each listing (`\d` at the end of one is
-        /// any digit), or the line has a shape that is named here, such as `^number` (`index.rs`
+        /// The first line of each listing contains one of these texts (`\d` at the end of one is
+        /// any digit), or has a shape that is named here, such as `^number` (`index.rs`
         /// lists them); empty: every line is tried.
         needles: &'static [&'static str],
         /// Whether a listing begins at the first of these lines.

@@ -1,4 +1,4 @@
-//! Printed histograms: what a bucket's label means, and records of PyLatencyMap.
+//! Printed histograms: the meaning of a bucket's label, and records of PyLatencyMap.
 
 pub(crate) mod bpftrace_maps;
 pub(crate) mod buckets;

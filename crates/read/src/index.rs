@@ -42,23 +42,23 @@ pub fn may_begin(line: &str) -> impl Iterator<Item = &'static Format> {
     Among::of(Index::built_in(), line).at(line, true)
 }
 
-/// The formats that are asked about a line.
+/// The formats that are tried on a line.
 pub(crate) struct Among<'i> {
     formats: &'static [Format],
-    /// What was found in the line; `None`: each is asked.
+    /// The texts found in the line; `None`: each is tried.
     found: Option<(&'i Index, Found)>,
 }
 
 /// What was found in a line.
 struct Found {
-    /// Those of which a text stands in it, and those without needles.
+    /// Those with a text in it, and those without needles.
     owners: FormatSet,
     /// Which of [`SHAPES`] a part of it cannot have.
     missing: [bool; SHAPES.len()],
 }
 
 impl<'i> Among<'i> {
-    /// One, whatever the line says.
+    /// One, for any line.
     pub(crate) fn only(format: &'static Format) -> Among<'i> {
         Among { formats: std::slice::from_ref(format), found: None }
     }
@@ -68,8 +68,8 @@ impl<'i> Among<'i> {
         Among { formats: index.formats, found: Some((index, index.find(line))) }
     }
 
-    /// Those that are asked whether they begin at a text, in the order of the list. In a part of
-    /// the line only what was found in the line can stand.
+    /// Those that are tried at the beginning of a text, in the order of the list. A part of the
+    /// line can only contain what was found in the line.
     pub(crate) fn at(
         &self,
         text: &str,
@@ -98,13 +98,13 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// That of [`FORMATS`], which is made when it is first asked for.
+    /// That of [`FORMATS`], made at first use.
     pub(crate) fn built_in() -> &'static Index {
         static BUILT_IN: LazyLock<Index> = LazyLock::new(|| Index::of(FORMATS));
         &BUILT_IN
     }
 
-    /// That of a list, which is asked in its order.
+    /// That of a list, tried in its order.
     pub(crate) fn of(formats: &'static [Format]) -> Index {
         let mut texts: BTreeMap<String, FormatSet> = BTreeMap::new();
         let mut shapes = [const { FormatSet(Vec::new()) }; SHAPES.len()];
@@ -127,7 +127,7 @@ impl Index {
         // Of no needles it would be made for nothing, once for each input.
         let none = needles.is_empty();
         let texts = if none { None } else { AhoCorasick::new(needles).ok() };
-        // More letters than it can count: each is asked.
+        // More letters than it can count: each is tried.
         let counted = none || texts.is_some();
         let always = if counted { always } else { FormatSet::all(formats.len()) };
         Index { formats, texts, owners, shapes, always }
@@ -138,7 +138,7 @@ impl Index {
         self.formats.is_empty()
     }
 
-    /// What stands in a line.
+    /// The contents of a line.
     fn find(&self, line: &str) -> Found {
         let mut owners = self.always.clone();
         let matches = self.texts.iter().flat_map(|texts| texts.find_overlapping_iter(line));
@@ -211,7 +211,7 @@ fn is_of_number(c: char) -> bool {
     c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '+' | '_')
 }
 
-/// Whether a line begins so, behind blanks.
+/// Whether a line begins so, after blanks.
 fn begins(line: &str, with: fn(char) -> bool) -> bool {
     line.trim_start_matches(is_blank).starts_with(with)
 }
@@ -252,7 +252,7 @@ fn words(line: &str) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Whether a word may be a number, with a sign, a unit of one letter or in hexadecimal, or dashes
-/// in place of one; a date or a time of day is none.
+/// in place of one; a date or a time of day is not.
 fn is_number(word: &[u8]) -> bool {
     let mut before = b'+';
     let mut fits = |byte: &u8| {

@@ -1,6 +1,6 @@
 //! Every format iowhy understands: lines come in, records and log events go out.
 //!
-//! [`scan`] walks an input once, finds each listing in it wherever it stands (prose, several
+//! [`scan`] walks an input once, finds each listing in it wherever it is (prose, several
 //! formats and re-flowed tables are common), and lets the [`Format`] that knows it emit events,
 //! intervals and histograms into a [`Sink`](iowhy_model::Sink). Reading is total: a bad line
 //! becomes a note and never stops the rest.

@@ -27,7 +27,7 @@ pub(crate) fn another_input(level: Level, sink: &mut dyn Sink) {
     sink.begin(next);
 }
 
-/// What an open listing of which nothing came lacks, as its reader shows it.
+/// What an open listing without records lacks, by its reader.
 pub(crate) fn missing(source: &Source) -> String {
     let lost = source.losses.first().map(|loss| format!("{} {}", loss.count, loss.what));
     let last_note = source.notes.last().map(|note| note.reason.clone());

@@ -1,4 +1,4 @@
-//! What a format that is a program is written with.
+//! Building blocks of a format that is a program.
 
 pub(crate) use iowhy_model::{
     Distribution, Event, Histogram, Interval, Layer, Level, Nanos, Note, Op, Rates, Sink, Stage,

@@ -13,14 +13,13 @@ pub enum Detect {
     No,
     /// One more line is needed to decide. Request as few as possible: a live pipe waits for them.
     NeedLine,
-    /// The same, and one line settles it, whatever stands before or after that line: it may be
+    /// The same, decided by one line, whatever precedes or follows it: it may be
     /// shown many lines at once, and the first with a single other one.
     NeedLines,
 }
 
 impl Detect {
-    /// Of a listing that a line begins, or that a line announces of which at most `near` come
-    /// before it.
+    /// For a listing that a line begins, or that a line announces at most `near` lines before it.
     pub(crate) fn announced(
         lines: &[&str],
         near: usize,
@@ -50,15 +49,15 @@ pub trait Reader {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step;
 
     /// A line of prose right above the listing, the nearest last: a heading, a banner or a command
-    /// may show what the listing does not. Most formats have no need of it.
+    /// may show what the listing does not show. Most formats have no need of it.
     fn line_above(&mut self, line: &str) {
         let _ = line;
     }
 
-    /// Takes whole lines from the front of a block while that is faster than one by one, and
-    /// leaves the rest to [`Reader::line`]: what it takes, `line` would have answered with
-    /// [`Step::Consumed`], and emitted the same. Each line of the block ends with `\n`; the bytes
-    /// are as they came. Most formats have no need of it.
+    /// Reads whole lines from the front of a block while that is faster than one by one, and leaves
+    /// the rest to [`Reader::line`]: for what it reads, `line` would have returned
+    /// [`Step::Consumed`] and emitted the same. Each line of the block ends with `\n`; the bytes
+    /// are as read. Most formats have no need of it.
     fn block(&mut self, block: &[u8], sink: &mut dyn Sink) -> BlockSize {
         let _ = (block, sink);
         BlockSize::default()
@@ -124,7 +123,7 @@ impl Step {
     }
 }
 
-/// What a scan went through.
+/// The result of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
     /// Lines read.

@@ -1,10 +1,10 @@
-//! Walks an input once and finds each listing in it, wherever it stands.
+//! Walks an input once and finds each listing in it, wherever it is.
 //!
 //! Outside a listing every line is offered to all formats, as it is and without what may have been
 //! put around it ([`Wrapping`]); the one that answers yes reads from there. Inside a listing its
-//! reader gets each line first; lines that it does not take are prose unless another format claims
-//! them. After prose a new heading begins a new listing, even of the same format: two screens in
-//! one document are two clocks.
+//! reader gets each line first; lines that it does not consume are prose unless another format
+//! claims them. After prose a new heading begins a new listing, even of the same format: two
+//! screens in one document are two clocks.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -31,8 +31,8 @@ const HEAD_LIMIT: usize = 16;
 /// Lines of prose above a listing that its reader is shown, and how much of each.
 const ABOVE: usize = 3;
 const ABOVE_TEXT: usize = 200;
-/// Lines of a listing, from its beginning, and bytes of each, that a reader is shown that is to say
-/// whether it would take another.
+/// First lines of a listing, and bytes of each, that are shown to a reader that is to say whether
+/// it would accept another line.
 const HEAD_KEPT: usize = 24;
 const HEAD_TEXT: usize = 1024;
 /// The cost of testing a line, in bytes.
@@ -45,7 +45,7 @@ const FIRST_LINES: usize = 20;
 ///
 /// # Errors
 /// [`Error::Empty`] and [`Error::Nothing`] if no listing was found; [`Error::Broken`] if the
-/// input cannot be read on. In each case what was read before is in the sink.
+/// input cannot be read on. In each case the sink holds what was read before.
 pub fn scan(
     input: &str,
     reader: &mut dyn BufRead,
@@ -140,11 +140,11 @@ struct Scanner<'a> {
     shapes: Shapes,
     /// Lines that would begin a listing of that format if they had a number where they have none.
     first: Vec<(&'static Format, Note)>,
-    /// Bytes of lines that were asked that.
+    /// Bytes of lines that were tried.
     asked: usize,
     /// Up to which line no line settled it for a format that may be shown many at once.
     unsettled: Vec<(&'static str, u64)>,
-    /// Up to which line the lines ahead have nothing odd in the place of a number.
+    /// The line up to which the lines ahead have nothing odd in place of a number.
     even: u64,
     scan: Scan,
 }
@@ -160,7 +160,7 @@ struct ListingStart {
 struct OpenListing {
     format: &'static Format,
     reader: Box<dyn Reader>,
-    /// What stands around its lines.
+    /// What its lines are wrapped in.
     wrapping: Wrapping,
     /// Whether prose followed its last line.
     prose_since: bool,
@@ -179,7 +179,7 @@ impl Scanner<'_> {
                         self.rows.end(self.input, sink);
                         self.begin(begins, line, sink)?;
                     }
-                    None => match self.begins_harmed(line)? {
+                    None => match self.begins_damaged(line)? {
                         Some(begins) => {
                             self.rows.end(self.input, sink);
                             self.begin(begins, line, sink)?;
@@ -253,7 +253,7 @@ impl Scanner<'_> {
             }
             Step::Malformed(reason) => {
                 extend(sink, line.number);
-                // A reader that knows its columns has said which device it is about.
+                // A reader that knows its columns has reported its device.
                 if reported(sink) == was_reported {
                     repair::skip(self.whole_note(line, reason), sink);
                 } else {
@@ -292,7 +292,7 @@ impl Scanner<'_> {
         {
             lost = Some(note);
         }
-        if lost.is_none() && self.takes_mended(&text) {
+        if lost.is_none() && self.takes_repaired(&text) {
             let odd = repair::repaired(&text).first().map(|(odd, _)| repair::reason(odd));
             lost = Some(self.whole_note(line, odd.unwrap_or_default()));
             self.shapes.forget(line.number);
@@ -305,7 +305,7 @@ impl Scanner<'_> {
 
     /// Whether a reader that was shown the first lines of the listing would take a line if it had
     /// numbers where it has something else, and does not take it as it is.
-    fn takes_mended(&mut self, text: &str) -> bool {
+    fn takes_repaired(&mut self, text: &str) -> bool {
         let Some(open) = &self.open else { return false };
         let repaired = repair::all_repaired(text);
         let bytes = self.head.iter().map(String::len).sum::<usize>() + text.len() + ASKING;
@@ -324,9 +324,9 @@ impl Scanner<'_> {
         !takes(text) && repaired.iter().any(|text| takes(text))
     }
 
-    /// The listing that begins at a line if the lines after it, of which some were looked at, have
-    /// numbers where they have something else: their reader reports of them that they are lost.
-    fn begins_harmed(&mut self, line: Line) -> std::io::Result<Option<ListingStart>> {
+    /// The listing that would begin at a line if the lines after it, of which some were read, had
+    /// numbers in place of something else: their reader reports of them that they are lost.
+    fn begins_damaged(&mut self, line: Line) -> std::io::Result<Option<ListingStart>> {
         if line.cut || self.only.is_some() || self.asked > repair::ASKED {
             return Ok(None);
         }
@@ -393,7 +393,7 @@ impl Scanner<'_> {
         Ok(None)
     }
 
-    /// Says of what would have begun a listing that it does not.
+    /// States that a possible beginning of a listing is none.
     fn not_started(&mut self, sink: &mut dyn Sink) {
         for (format, note) in self.first.drain(..) {
             sink.unread(Unread {
@@ -548,7 +548,7 @@ impl Scanner<'_> {
         self.broken += u64::from(broken);
         self.scan.prose += 1;
         let filler = matches!(text, "[...]" | "[…]" | "…") || text.bytes().all(|b| b == b'.');
-        // Right below its rows something cut off was one of them; behind a blank line it must look
+        // Right below its rows something cut off was one of them; after a blank line it must look
         // like one.
         let is_row = || match self.blank {
             true => begins_row(text, self.shapes.last()),
@@ -565,7 +565,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The format that says a listing of its own begins at this line; asked once per line.
+    /// The format whose listing begins at this line; called once per line.
     fn sniff(&mut self, line: Line) -> std::io::Result<Option<ListingStart>> {
         let blank = || self.lines.text(line).trim().is_empty() && self.only.is_none();
         if line.cut || blank() {
@@ -596,8 +596,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The format that says yes to a line as it is, or to what is left of it without something
-    /// that stands around it.
+    /// The format that accepts a line as it is, or without its wrapping.
     fn ask<'i>(
         &mut self,
         of: &dyn Fn(&str) -> Among<'i>,
@@ -613,7 +612,7 @@ impl Scanner<'_> {
                 continue;
             }
             let length = text.trim().len();
-            // What was written in another way there is looked through for itself.
+            // Text in another encoding there is read separately.
             let inside = matches!(text, Cow::Owned(_)).then(|| of(&text));
             let among = inside.as_ref().unwrap_or(among);
             let found = match &begins {
@@ -623,7 +622,7 @@ impl Scanner<'_> {
                 {
                     continue;
                 }
-                // It finds its words anywhere in a line; what stands before them is not its own.
+                // It finds its words anywhere in a line; what precedes them is not its own.
                 Some(ListingStart { format, .. }) => {
                     self.ask_text(&Among::only(format), text, &wrapping)?
                 }
@@ -638,21 +637,21 @@ impl Scanner<'_> {
         Ok(begins)
     }
 
-    /// Whether the next line bears what may stand around this one; if there is none, it does.
+    /// Whether the next line has what may be this one's wrapping; if there is none, it has.
     fn is_around_the_next(&mut self, wrapping: &Wrapping) -> std::io::Result<bool> {
         let known = self.lines.look_ahead(1)?;
         Ok(!known || self.lines.ahead().next().is_none_or(|next| wrapping.is_around(&next)))
     }
 
-    /// The first of these formats that says yes to a line without its wrapping; two are a bug of
-    /// ours (a test looks for it).
+    /// The first of these formats that accepts a line without its wrapping; two are a bug (a test
+    /// checks for it).
     fn ask_text(
         &mut self,
         among: &Among,
         first: Cow<'_, str>,
         wrapping: &Wrapping,
     ) -> std::io::Result<Option<&'static Format>> {
-        // A format that answered no is not asked again; for most lines all answer no.
+        // A format that answered no is not called again; for most lines all answer no.
         let mut asked: Vec<Candidate> = Vec::new();
         for format in among.at(&first, matches!(first, Cow::Borrowed(_))) {
             match format.sniff(&[&first]) {
@@ -701,7 +700,7 @@ impl Scanner<'_> {
         let head = OnceCell::new();
         for one in asked.iter_mut().filter(|one| one.at_once) {
             one.ahead = match self.answer(one, (first, known), &head, wrapping, &mut unsettled) {
-                // At which line is found out with the others, of whom one may say so earlier.
+                // The line is found together with the others, one of which may say so earlier.
                 Detect::Yes => 1,
                 Detect::No => NEVER,
                 Detect::NeedLine | Detect::NeedLines => known + 1,
@@ -710,7 +709,7 @@ impl Scanner<'_> {
         self.unsettled = unsettled;
     }
 
-    /// Whether a format asks for more of a head of so many lines behind its first. Of a long one it
+    /// Whether a format needs more lines than this many after the first. Of a long one it
     /// is not shown again the lines that did not settle it when a line above was asked about:
     /// without them it says yes as before, and where it would say no, it asks for more at most.
     fn resolved_by_none(
@@ -741,8 +740,8 @@ impl Scanner<'_> {
         true
     }
 
-    /// What a format reports of a head: a line and so many after it, which are looked up for the
-    /// first that has to see them.
+    /// A format's answer to a head: a line and this many after it, which are read for the first
+    /// format that needs them.
     fn answer<'t>(
         &'t self,
         asked: &Candidate,
@@ -767,14 +766,14 @@ impl Scanner<'_> {
         answer
     }
 
-    /// A line and so many after it, as far as they are known.
+    /// A line and this many after it, as far as they are known.
     fn head<'t>(&'t self, first: &'t str, ahead: usize, wrapping: &Wrapping) -> Vec<Cow<'t, str>> {
         let behind = self.lines.ahead().take(ahead).map(|text| wrapping.off(text));
         std::iter::once(Cow::Borrowed(first)).chain(behind).collect()
     }
 }
 
-/// A format that needs more lines, and with how many after the first it is asked again.
+/// A format that needs more lines, and with how many after the first it is called again.
 struct Candidate {
     format: &'static Format,
     ahead: usize,
@@ -784,7 +783,7 @@ struct Candidate {
 /// It answered no.
 const NEVER: usize = usize::MAX;
 
-/// Whether a format says yes to a line whatever stands before it. The time of a line is its own.
+/// Whether a format accepts a line whatever precedes it. The time of a line is its own.
 fn is_lax(format: &Format, line: &str) -> bool {
     if format.is_timed(line) {
         return false;
@@ -815,7 +814,7 @@ fn extend(sink: &mut dyn Sink, number: u64) {
     }
 }
 
-/// What a text gives, for the tests of formats.
+/// The result of reading a text, for the tests of formats.
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 pub(crate) fn recorded(text: &str) -> iowhy_model::Recording {
@@ -939,7 +938,7 @@ mod tests {
     #[test]
     fn a_line_after_prose_is_sniffed_once() {
         let (scan, _) = scanned("# heading\nwords\nmore\nyet more\n");
-        // Four lines, and the heading once more for what stands around it.
+        // Four lines, and the heading once more for its wrapping.
         assert_eq!((scan.prose, ASKED.get()), (3, 4));
     }
 }

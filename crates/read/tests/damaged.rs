@@ -38,7 +38,7 @@ fn a_value_that_is_no_number_makes_a_skipped_line_of_its_device() {
 }
 
 /// No source gives a rate, a latency or a queue below zero: each number of every sample is made
-/// negative in turn, and what is read of it is either none of these or counted as lost.
+/// negative in turn, and the result either holds none of these or counts them as lost.
 #[test]
 fn nothing_below_zero_is_read_of_any_format() {
     let mut below = Vec::new();

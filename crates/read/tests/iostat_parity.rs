@@ -27,7 +27,7 @@ impl Tree {
         Tree(tree)
     }
 
-    /// Puts a reading in place at once, so that iostat never sees half of one.
+    /// Puts a reading in place atomically, so that iostat never sees half of one.
     fn write(&self, name: &str, stat: &str) {
         let folder = self.0.join("block").join(name);
         std::fs::create_dir_all(&folder).unwrap();

@@ -40,7 +40,7 @@ impl Sample {
         name.with_extension("").display().to_string()
     }
 
-    /// A generator of its own, whatever other samples there are.
+    /// A generator of its own, independent of other samples.
     fn dice(&self) -> Random {
         let seed = self.name().bytes().fold(7, |sum: u64, byte| {
             sum.wrapping_mul(0x0100_0000_01b3).wrapping_add(u64::from(byte))
@@ -78,7 +78,7 @@ fn samples() -> Vec<Sample> {
     found
 }
 
-/// Panics if a sample does not hold to something.
+/// Panics if a sample violates a rule.
 type Check = fn(&Sample);
 
 /// What is tried on each sample.
@@ -110,7 +110,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// The formats that say a listing of theirs begins at the first of these lines.
+/// The formats whose listing begins at the first of these lines.
 fn claimants(lines: &[&str]) -> Vec<&'static str> {
     let claims = |format: &&Format| {
         for ahead in 1..=lines.len().min(HEAD_LIMIT) {
@@ -154,7 +154,7 @@ fn exactly_one_format_claims_each_listing(sample: &Sample) {
         assert!(names.len() < 2, "line {}: {names:?}", start + 1);
         first = first.or(names.first().copied());
     }
-    // What stands around a listing is taken off by the scanner, not by its format.
+    // The scanner removes the wrapping of a listing, not its format.
     let wrapped = first.is_none() && sample.path.to_string_lossy().contains("quoted");
     assert!(wrapped || first == Some(sample.format.name), "{first:?}");
 }
@@ -251,7 +251,7 @@ fn it_reads_the_same_in_one_piece_and_in_drops(sample: &Sample) {
 fn cut_or_damaged_anywhere_it_still_reads_without_panic(sample: &Sample) {
     let mut dice = sample.dice();
     let bytes = &sample.bytes;
-    // What was read is of no interest here, so nothing is made of it.
+    // What was read does not matter here, so it is dropped.
     let read = |mut bytes: &[u8]| {
         let _ = scan("sample", &mut bytes, None, &mut Recording::new());
     };

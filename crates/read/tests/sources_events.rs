@@ -139,7 +139,7 @@ fn direct_mount_two_traces_without_completions() {
     assert_eq!((large.len(), large.iter().filter(|bytes| **bytes == 65_536).count()), (16, 12));
     let issued = |event: usize| bad.events[event].issued.expect("issued").ns();
     assert_eq!((issued(0), issued(14)), (3_948_778_090_000_000, 3_948_778_160_000_000));
-    // The disks meet those of the iostat listing, and the mirror is named.
+    // The disks match those of the iostat listing, and the mirror is named.
     let id = |name: &str| recording.find_device(name).expect(name);
     assert!(bad.events.iter().all(|e| e.device == id("c5t1d0") || e.device == id("c4t17d0")));
     let iostat = of(&recording, "solaris-iostat");

@@ -139,7 +139,7 @@ fn dusty_disk_biolatency_rows() {
         assert_eq!((known.layer, known.stage, known.op), (Layer::Block, Stage::Device, None));
         assert_eq!(known.start, None);
     }
-    // `biolatency -D 60 1` stands above the first ones alone.
+    // `biolatency -D 60 1` is above the first ones alone.
     assert!(slow.distributions.iter().all(|known| known.length == Some(Nanos(60_000_000_000))));
     assert!(fast.distributions.iter().all(|known| known.length.is_none()));
     assert!(listings.iter().filter(|l| l.source.format == "biolatency").all(|listing| {

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use iowhy_model::{Random, Recording};
 use iowhy_read::{Detect, FORMATS, Format, scan};
 
-/// Lines of prose: enough that what is tried on the first ones only counts for little.
+/// Lines of prose: enough that the work on the first ones only counts for little.
 const LINES: usize = 12_000;
-/// Of so many lines all formats are asked about one.
+/// One in this many lines is tried with all formats.
 const EACH: usize = 8;
 
 /// Lines of the system log of a server and of a program's own log, of which none begins a listing.
@@ -59,7 +59,7 @@ fn prose_is_read_in_less_time_than_asking_each_format_once_takes() {
             black_box(FORMATS.iter().filter(says_no).count());
         }
     };
-    // By turns, and the least of each: whatever runs beside it takes its time from both.
+    // By turns, and the least of each: other load slows both.
     let turns = (0..7).map(|_| (time(read), time(ask)));
     let (read, asked) = turns.fold((Duration::MAX, Duration::MAX), |(read, asked), turn| {
         (read.min(turn.0), asked.min(turn.1))
@@ -67,6 +67,7 @@ fn prose_is_read_in_less_time_than_asking_each_format_once_takes() {
     let asked = asked * EACH as u32;
     eprintln!("read in {read:?}, each format asked once in {asked:?}");
     // What is left of a line without its time, its host and its program is looked at too. When all
-    // formats were asked about each of these, reading took more than twice as long as asking once.
+    // formats were tried on each of these, reading took more than twice as long as trying them
+    // once.
     assert!(read < asked, "{read:?} against {asked:?}");
 }

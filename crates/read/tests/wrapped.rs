@@ -80,7 +80,7 @@ const DIFFER: &[(&str, &str)] = &[
     ("biolatency", "barred"),
     // Its own times look the same.
     ("biolatency", "ts -s"),
-    // A line that begins in mid-air is no longer told from prose.
+    // A line without its beginning cannot be distinguished from prose.
     ("oracle-10046", "indented"),
     ("quantize", "indented"),
 ];
@@ -92,7 +92,7 @@ const LOGS: &[&str] = &["etcd-log", "kernel-log", "redis-log", "smartd", "zookee
 const DIFFER_HERE: &[(&str, &str)] = &[
     // The fields of a record begin with a blank, which every line has then.
     ("linux-6.1--dev-kmsg-fields", "indented"),
-    // A line of the mail counts by its begin, and the bar stands before it.
+    // A line of the mail counts by its beginning, and the bar precedes it.
     ("smartd-7.3--mail", "barred"),
     // All is read, in two listings.
     ("postgresql-15--checkpoints", "json-file"),
@@ -101,7 +101,7 @@ const DIFFER_HERE: &[(&str, &str)] = &[
     ("systemd-252--journal-export", "csv"),
 ];
 
-/// Samples made for a rule about what stands around a line, or about which time is whose.
+/// Samples made for a rule about wrappings, or about whose time is which.
 const OF_WHAT_STANDS_AROUND: &[&str] = &[
     // The heading is a prompt's line, whose sign a number and a quote take away.
     "made--counts-of-version-1-are-named-by-a-path-or-by-a-command",
@@ -116,17 +116,17 @@ const OF_WHAT_STANDS_AROUND: &[&str] = &[
     "made--a-task-that-hangs-while-memory-is-freed-is-counted-3",
     // A line that was broken has nothing in front.
     "made--a-message-that-a-mail-program-broke-is-one",
-    // Counts without a time stand among lines with one.
+    // Counts without a time occur among lines with one.
     "made--waits-for-another-server-and-merges",
-    // Behind a time its rows are lines of Ceph's log: all is read, as another format.
+    // After a time its rows are lines of Ceph's log: all is read, as another format.
     "made--a-table-of-rook",
-    // Of two logs in one text each begins a listing where they stand bare.
+    // Each of two logs in one text begins a listing if they are not wrapped.
     "made--rounds-of-the-page-cleaner-and-commits",
     // `Average:` is taken for the name of the program that logs: not read yet.
     "made--means-that-stand-alone-are-read",
     // Lines of logs and of commands in one text: some begin with a time, some with none.
     "made--lines-of-all-kinds",
-    // The daemon stands behind its own time; behind another, the line is one of Linux.
+    // The daemon follows its own time; after another, the line is one of Linux.
     "made--the-daemon-of-the-initiator-speaks-beside-the-kernel",
     // A number and a colon in front are part of a metric's name.
     "made--buckets-are-cumulative-and-the-last-is-open-2",

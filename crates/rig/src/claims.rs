@@ -1,8 +1,8 @@
 //! Compares injected delays with the block layer's tracepoints: the delays match, and every request
 //! is accounted for.
 //!
-//! The disk's own log, not the nominal delay, is what the tracer is compared with: the log says
-//! when a request came and when it was answered.
+//! The tracer is compared with the disk's own log, not with the nominal delay: the log contains the
+//! arrival and the response of each request.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ const DELAYS: [(f64, [u32; 2]); 4] =
     [(0.3, [2000, 12_800]), (1.0, [1500, 9600]), (10.0, [300, 3200]), (200.0, [25, 480])];
 /// In flight at once.
 const DEPTHS: [u32; 2] = [1, 32];
-/// How far the medians of trace and log may be apart, ms (the bar of issue "Faulty disks").
+/// Maximum difference of the medians of trace and log, ms.
 const APART_MS: f64 = 0.2;
 
 /// How often.
@@ -128,13 +128,13 @@ impl ClaimRow {
         self.trace[0] - self.log[0]
     }
 
-    /// What the trace adds at the 10th percentile, ms: of 32 answers at once the host, however
-    /// busy, has passed on the first three without a wait of its own.
+    /// What the trace adds at the 10th percentile, ms: of 32 simultaneous completions, even a busy
+    /// host passes on the first three without delay.
     pub fn apart_at_first(&self) -> f64 {
         self.trace[2] - self.log[2]
     }
 
-    /// Whether the claim holds of the requests that no busy host kept waiting.
+    /// Whether the claim holds for the requests that were not delayed by a busy host.
     pub fn right_at_first(&self) -> bool {
         self.accounted() && self.apart_at_first().abs() <= APART_MS
     }

@@ -1,12 +1,12 @@
-//! A day in an hour: healthy and faulty disks in turns before the flight recorder, and what it
-//! knows of them afterwards.
+//! A day in an hour: healthy and faulty disks in turn, watched by the flight recorder, and what it
+//! reports afterwards.
 //!
 //! Twenty incidents at known times, each a [`WrittenScenario`] with a fault, and a healthy disk
 //! under a load before each of them, one disk at a time. The recorder watches the whole machine.
-//! Found is an incident of the disk's while the fault was there, or the moment after; a healthy
-//! disk is accused if an incident blames it, its path or a limit. It is reported with the first
-//! line of the recorder's output that names the disk. What `iowhy why --at` answers from the single
-//! requests is compared with the expected verdict.
+//! A fault counts as found if the disk has an incident during it or just after; a healthy disk is
+//! accused if an incident blames it, its path or a limit. The time of notification is that of the
+//! first line of the recorder's output that names the disk. The verdict of `iowhy why --at` on the
+//! single requests is compared with the expected verdict.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -28,9 +28,9 @@ const BYTES: u64 = 16 << 30;
 /// Between two turns: an incident holds 30 s from before its first alarm and 10 s after its last
 /// one.
 const QUIET: Duration = Duration::from_secs(42);
-/// An incident may begin so long after the fault was there, seconds: it must be judged first.
+/// An incident may begin this long after the fault, seconds: it must be judged first.
 const LATE: f64 = 12.0;
-/// So many of twenty must be found.
+/// Minimum number found of twenty.
 const BAR: usize = 19;
 
 /// The healthy disk of a turn, and the faulty one after it.
@@ -60,10 +60,10 @@ const TURNS: [(&str, &str); 20] = [
 /// How long it takes.
 #[derive(Args, Debug)]
 pub struct Day {
-    /// Minutes of the whole: a healthy and a faulty stretch, twenty times
+    /// Minutes of the whole: a healthy and a faulty interval, twenty times
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(40..))]
     minutes: u64,
-    /// Only the first so many turns
+    /// Only the first N turns
     #[arg(long, default_value_t = TURNS.len())]
     turns: usize,
     /// Seed of everything that is chance
@@ -88,7 +88,7 @@ struct Stretch {
     until: f64,
 }
 
-/// What is known of it afterwards.
+/// What is reported about it afterwards.
 struct Outcome {
     stretch: Stretch,
     /// Verdicts of incidents that name the disk at that time.
@@ -208,7 +208,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Ends it as a terminal would; what it told.
+    /// Ends it as a terminal would; its output.
     fn end(&mut self) -> io::Result<Lines> {
         rustix::process::kill_process(
             rustix::process::Pid::from_child(&self.child),
@@ -243,7 +243,7 @@ fn now_s() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 
-/// What the store answers to `words`.
+/// What the store returns for `words`.
 fn asked(words: &[&str], store: &Path) -> io::Result<Value> {
     let mut command = Command::new(iowhy()?);
     let output = command.args(words).args(["--json", "--store"]).arg(store).output()?;
@@ -293,13 +293,13 @@ fn is_of(finding: &Value, stretch: &Stretch) -> bool {
     finding["device"] == stretch.device.as_str()
 }
 
-/// Whether a line of the recorder names the disk of a stretch.
+/// Whether a line of the recorder names the disk of a period.
 fn names(line: &Value, stretch: &Stretch) -> bool {
     let others = line["others"].as_array().into_iter().flatten();
     others.chain([line]).any(|of| is_of(of, stretch))
 }
 
-/// Whether an incident and a stretch have a moment in common.
+/// Whether an incident and a period overlap.
 fn touches(row: &Value, stretch: &Stretch) -> bool {
     let begun = row["began_ns"].as_f64().unwrap_or(0.0) / 1e9;
     let ended = begun + row["length_s"].as_f64().unwrap_or(0.0);
@@ -365,7 +365,8 @@ fn told_words(outcomes: &[Outcome]) -> String {
         at.map_or("not told".to_string(), |at| format!("{at:.0} s"))
     };
     format!(
-        "A line named the disk after its fault began: in the median {}, of 95 % at most {}.\n",
+        "Time from the start of a fault to the line that names the disk: median {}, 95th \
+         percentile {}.\n",
         within(0.5),
         within(0.95)
     )

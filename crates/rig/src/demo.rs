@@ -1,8 +1,8 @@
-//! What iowhy does, shown on disks of known fault within one minute.
+//! What iowhy does, shown on disks with a known fault within one minute.
 //!
 //! A faulty disk is made, a load runs on it, and it is watched for 20 s by iostat, by biolatency
-//! and by iowhy, all at once. Then each shows what it saw, and the truth comes last. A
-//! demonstration that is interrupted or killed leaves nothing behind.
+//! and by iowhy, all at once. Then each shows its output, and the truth comes last. A demonstration
+//! that is interrupted or killed cleans up.
 
 mod dusty;
 mod shelf;
@@ -140,7 +140,7 @@ impl Stage {
         names.sort();
         let folder = self.folder.display();
         say(&format!("In {folder}: {}.", names.join(", ")))?;
-        say("The disks are gone; nothing else of this machine was touched.")
+        say("The disks are removed; nothing else on this machine was changed.")
     }
 }
 
@@ -149,7 +149,7 @@ fn say(text: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{text}")
 }
 
-/// A line that parts what follows from what was.
+/// A separator line.
 fn heading(text: &str) -> io::Result<()> {
     let width = match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 20 => usize::from(size.ws_col).min(WIDTH),

@@ -1,14 +1,14 @@
 //! A block device with a known fault, without hardware.
 //!
-//! A process of its own serves one file by FUSE from memory; each request is answered when the
+//! A separate process serves one file by FUSE from memory; each request completes when the
 //! [`disk`](iowhy_lab::disk) model says. A private loop device with direct I/O makes that file a
 //! block device, so that the kernel's own block layer, tracepoints and counters see every request.
 //! What the disk really did is written to a log, request by request: that is the truth a
 //! tracer is compared with, not the nominal delay.
 //!
-//! Nothing stays behind. The mount lives in the serving process's own mount namespace and ends
-//! with it; the loop device detaches at its last close; whichever of the two processes dies
-//! first, the other one takes the loop device away.
+//! Nothing is left behind. The mount is in the serving process's own mount namespace and ends with
+//! it; the loop device detaches at its last close; whichever of the two processes ends first, the
+//! other one removes the loop device.
 
 mod daemon;
 mod device;

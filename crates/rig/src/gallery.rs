@@ -1,4 +1,4 @@
-//! What good and bad look like: each fault as a picture, the words of the verdict, the command.
+//! Healthy and faulty disks: each fault as a picture, the text of the verdict, the command.
 //!
 //! The disks are those of the written scenarios (`iowhy_lab::written`), the time is virtual: a load
 //! is played against the model, what a tracer would have seen is written as a capture, and `iowhy`
@@ -44,7 +44,7 @@ impl Gallery {
             let scenario = named(picture.scenario).map_err(io::Error::other)?;
             page.push_str(&self.hang(picture, scenario, &folder)?);
         }
-        // The stories behind the pictures are written by hand and stay.
+        // The stories after the pictures are written by hand and stay.
         let file = self.out.join("GALLERY.md");
         let before = fs::read_to_string(&file).unwrap_or_default();
         if let Some(place) = before.find(STORIES) {
@@ -62,7 +62,7 @@ impl Gallery {
         folder: &Path,
     ) -> io::Result<String> {
         let name = picture.scenario.replace('/', "-");
-        // The name of the capture stands in the words of the verdict.
+        // The verdict contains the name of the capture.
         let own = std::env::temp_dir().join(format!("iowhy-gallery-{}", std::process::id()));
         fs::create_dir_all(&own)?;
         let capture_name = format!("{name}.json");

@@ -1,5 +1,5 @@
-//! Whether this host has CPUs to spare: a disk of ours keeps its times only where it gets one when
-//! it is due.
+//! Whether this host has idle CPUs: a simulated disk keeps its times only if it gets a CPU when a
+//! response is due.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use std::fs;
 const BUSY: f64 = 0.5;
 
 /// Why times cannot be tested now, if they cannot: tasks wait for a CPU (`/proc/pressure/cpu`,
-/// Documentation/accounting/psi.rst). A kernel that does not say so is taken at its word.
+/// Documentation/accounting/psi.rst). A kernel that does not report it is trusted.
 pub fn busy() -> Option<String> {
     let pressure = fs::read_to_string("/proc/pressure/cpu").ok()?;
     let share = some_avg10(&pressure)?;

@@ -1,9 +1,9 @@
 //! The tracer and the judge on other kernels: Debian's, in a small machine of virtual time.
 //!
 //! A kernel package is fetched and unpacked, never installed; an initramfs is made of its modules,
-//! busybox and our own programs; qemu boots it in software. Inside, `rig guest` asks the doctor,
-//! contains the tracer against /proc/diskstats, and has faulty and healthy disks judged, and quick
-//! ones below a delay that is not theirs.
+//! busybox and the programs of this workspace; qemu boots it in software. Inside, `rig guest` runs
+//! the doctor, compares the tracer with /proc/diskstats, and has disks judged: faulty ones, healthy
+//! ones, and fast ones below a delay in another layer.
 
 mod archive;
 mod guest;
@@ -64,8 +64,8 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Boots the newest kernel of each pattern, prints what came of it, and fails if not all of it
-    /// was right. Kernels that cannot be had are skipped, and said so.
+    /// Boots the newest kernel of each pattern, prints the results, and fails if any is wrong.
+    /// Unavailable kernels are skipped, with a message.
     ///
     /// # Errors
     /// If not one kernel could be booted.
@@ -178,7 +178,8 @@ fn machines(cases: Cases<'_>) -> usize {
     }
 }
 
-/// What came of each kernel, in their order, several at once; what could not be booted is reported.
+/// The result of each kernel, in their order, several at once; kernels that could not be booted are
+/// reported.
 fn each(
     packages: &[(&str, PathBuf)],
     at_once: usize,

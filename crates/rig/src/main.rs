@@ -18,7 +18,7 @@ use iowhy_rig::pictures::Pictures;
 use iowhy_rig::scenarios::Scenarios;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// Disks of known fault behind real block devices, and what is tried on them.
+/// Disks with a known fault behind real block devices, and tests on them.
 #[derive(Parser)]
 #[command(name = "rig")]
 struct Cli {
@@ -28,23 +28,21 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Holds the tracer against disks of known delay, and prints the table
+    /// Compares the tracer with disks with a known delay, and prints the table
     Claims(Claims),
-    /// Healthy and faulty disks in turns before the flight recorder, and what it reports of them
-    /// afterwards
+    /// Runs the flight recorder on healthy and faulty disks in turn, and prints what it reports
     Day(Day),
-    /// Shows what iowhy does, on disks of known fault, within one minute
+    /// Shows what iowhy does, on disks with a known fault, within one minute
     Demo(Demo),
     /// Draws each fault and writes the page that shows them
     Gallery(Gallery),
-    /// Boots Debian's kernels in small machines of virtual time and tries tracer and diagnosis in
-    /// them
+    /// Boots Debian's kernels in small virtual machines and tests tracer and diagnosis in them
     Kernels(Kernels),
     /// Takes the README's pictures: `iowhy top` and the report of `iowhy report`, on a faulty disk
     Pictures(Pictures),
-    /// Judges live disks of known fault three ways and contains the verdicts against their logs
+    /// Judges live disks with a known fault three ways and compares the verdicts with their logs
     Scenarios(Scenarios),
-    /// Makes a block device with a known fault, runs a command on it, and takes it away
+    /// Creates a block device with a known fault, runs a command on it, and removes it
     Disk(OneDisk),
     /// What runs inside such a machine
     #[command(hide = true)]
@@ -61,7 +59,7 @@ struct OneDisk {
     /// Healthy disks of the same model beside it, `{peers}` in the command
     #[arg(long, default_value_t = 0)]
     peers: u16,
-    /// Run by `sh -c`, with the device for `{dev}`; without it the disk stays until input ends
+    /// Command for `sh -c`, with the device for `{dev}`; without it the disk stays until input ends
     #[arg(long, value_name = "COMMAND")]
     run: Option<String>,
 }
@@ -93,7 +91,7 @@ impl OneDisk {
         if let Some(missing) = missing() {
             return Err(io::Error::other(format!("a faulty disk needs {missing}")));
         }
-        // A log that nobody named is memory that ends with this process.
+        // A log without a name is memory that ends with this process.
         let log = File::from(memfd_create("truth", MemfdFlags::CLOEXEC)?);
         let unnamed = format!("/proc/{}/fd/{}", std::process::id(), log.as_raw_fd());
         let spec = self.disk.spec(self.disk.truth.clone().unwrap_or_else(|| unnamed.into()));

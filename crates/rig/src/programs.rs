@@ -1,4 +1,4 @@
-//! The programs that were built beside this one.
+//! The programs that were built next to this one.
 
 use std::io;
 use std::path::PathBuf;

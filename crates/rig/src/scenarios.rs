@@ -1,9 +1,10 @@
-//! The scenarios: live disks of known fault, each judged three ways and compared with its own log.
+//! The scenarios: live disks with a known fault, each judged three ways and compared with its own
+//! log.
 //!
 //! A [`WrittenScenario`] is a fault, a load and the expected verdict. A run makes its disks,
 //! lets the load run, and has them judged at the same time by `iowhy why`, by `iowhy snoop | iowhy
-//! why`, and from a capture that `iowhy snoop --json` wrote. The table shows what was found, how
-//! sure, and how far the numbers it rests on are from what the disk did.
+//! why`, and from a capture that `iowhy snoop --json` wrote. The table shows the verdict, its
+//! confidence, and how far its numbers are from what the disk did.
 
 mod outcome;
 mod resume;
@@ -89,8 +90,8 @@ impl Scenarios {
         Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// Runs a scenario, and anew if it went wrong while the host kept the disk itself off the
-    /// processor: the log shows it, and such a disk is not the one that the scenario is about.
+    /// Runs a scenario, and repeats it if it failed while the host kept the disk off the CPU: the
+    /// log shows it, and such a disk is not the one that the scenario is about.
     fn undisturbed(&self, scenario: &'static WrittenScenario, seed: u64) -> io::Result<Outcome> {
         for _ in 0..AGAIN {
             let outcome = run(scenario, seed, self.keep.as_deref())?;
@@ -100,7 +101,7 @@ impl Scenarios {
                 return Ok(outcome);
             }
             let ms = outcome.late / 1_000_000;
-            writeln!(io::stderr(), "rig: again, for the host held this disk up for {ms} ms")?;
+            writeln!(io::stderr(), "rig: repeated, because the host delayed this disk by {ms} ms")?;
         }
         run(scenario, seed, self.keep.as_deref())
     }
@@ -115,7 +116,7 @@ impl Scenarios {
     }
 }
 
-/// What a scenario adds to the seed: its own, whatever scenarios stand before it.
+/// What a scenario adds to the seed: its own, whichever scenarios precede it.
 fn of_name(name: &str) -> u64 {
     name.bytes().fold(0, |sum, byte| (sum * 31 + u64::from(byte)) % 100_000)
 }

@@ -14,7 +14,7 @@ use iowhy_model::Op;
 use iowhy_rig::faulty_disk::{Entry, Truth, missing};
 use iowhy_rig::host::busy;
 
-/// One turn at 7200 rpm, ms.
+/// One revolution at 7200 rpm, ms.
 const REVOLUTION: f64 = 8.333_333;
 
 /// One at a time: two disks would wait for each other's processor. `None` where it cannot be.

@@ -100,8 +100,8 @@ fn named(file: &Path) -> Option<String> {
     Some(name.trim().trim_start_matches("/dev/").to_string())
 }
 
-/// Other tests have their disks beside this one, which the recorder sees as well: what is asked
-/// here is asked of the disks that are this test's own.
+/// Other tests have their disks beside this one, which the recorder sees as well: only this test's
+/// own disks are checked.
 #[test]
 fn incidents_of_sick_disks_are_found_and_asked_for_later() {
     let Some(_alone) = alone("incidents_of_sick_disks_are_found_and_asked_for_later") else {

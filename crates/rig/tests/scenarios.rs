@@ -25,5 +25,5 @@ fn a_few_live_disks_are_judged_rightly_three_ways() {
         return;
     }
     assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(table.contains("healthy disks accused, by any way: none"), "{table}");
+    assert!(table.contains("healthy disks accused, by any path: none"), "{table}");
 }

@@ -1,4 +1,4 @@
-//! The cells of heat maps as numbers: each stretch of time of the source, over common rows.
+//! The cells of heat maps as numbers: each interval of the source, over common rows.
 
 use iowhy_model::{Edges, Histogram, Nanos, Report, Stage, Time, series};
 
@@ -7,7 +7,7 @@ use crate::map_choice::MapChoice;
 use crate::picture::middle;
 use crate::scale::{rows, wanted};
 
-/// Most stretches into which single requests are counted.
+/// The maximum number of intervals into which single requests are counted.
 const COLUMNS: usize = 300;
 /// Most rows; the sources' own are kept below.
 const ROWS: usize = 512;
@@ -18,7 +18,7 @@ pub struct Map {
     pub device: String,
     /// What the latencies cover.
     pub stage: Stage,
-    /// Place of its input.
+    /// Index of its input.
     pub input: usize,
     /// Edges of the rows, the lowest first.
     pub edges: Edges,
@@ -26,7 +26,7 @@ pub struct Map {
     pub columns: Vec<Column>,
 }
 
-/// One stretch of time.
+/// One interval.
 pub struct Column {
     /// When it began.
     pub start: Time,
@@ -42,7 +42,7 @@ pub struct Column {
     pub histogram: Histogram,
 }
 
-/// The maps of a report that have cells, at most so many.
+/// The maps of a report that have cells, at most this many.
 pub fn maps(report: &Report, style: &Style, most: usize) -> Vec<Map> {
     let mut maps = Vec::new();
     let (choice, edges) = (MapChoice::of(report, style, most), Edges::standard());

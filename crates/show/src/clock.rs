@@ -60,8 +60,8 @@ impl Clock {
         listings.map(|(listing, own)| own.or_else(|| shared(listing))).collect()
     }
 
-    /// A moment of the listing in a zone, with its date if that is known. What a tool printed
-    /// without a zone stays so.
+    /// A moment of the listing in a zone, with its date if that is known. A time that a tool
+    /// printed without a zone stays unchanged.
     pub fn words(self, at_ns: i64, zone: &TimeZone) -> String {
         let at = self.zero.saturating_add(at_ns);
         match (self.utc, self.zero < DAY_NS) {
@@ -71,7 +71,7 @@ impl Clock {
         }
     }
 
-    /// The time of day of a moment of the listing as `11:36:07`, with so many decimals.
+    /// The time of day of a moment of the listing as `11:36:07`, with this many decimals.
     pub fn of_day(self, at_ns: i64, decimals: usize, zone: &TimeZone) -> String {
         of_day(self.second(at_ns, zone), decimals)
     }
@@ -83,8 +83,8 @@ impl Clock {
         at.saturating_add(offset_s * SECOND_NS).rem_euclid(DAY_NS) as f64 / 1e9
     }
 
-    /// What to add to a moment of the listing for nanoseconds since midnight: from when on, and how
-    /// much, for each stretch between two changes of the zone's offset.
+    /// What to add to a moment of the listing for nanoseconds since midnight: its start and its
+    /// value, for each interval between two changes of the zone's offset.
     pub fn midnights(self, (from, to): (i64, i64), zone: &TimeZone) -> Vec<(i64, i64)> {
         let mut begins = vec![from];
         if self.utc {
@@ -221,7 +221,7 @@ fn timestamp(since_1970_ns: i64) -> Timestamp {
     Timestamp::from_nanosecond(since_1970_ns.into()).unwrap_or_default()
 }
 
-/// A second of the day as `11:36:07`, with so many decimals.
+/// A second of the day as `11:36:07`, with this many decimals.
 fn of_day(seconds: f64, decimals: usize) -> String {
     let scale = 10i64.pow(decimals.min(9) as u32);
     let parts = (seconds * scale as f64).round() as i64;

@@ -1,13 +1,13 @@
-//! From a value to a place between the first colour and the last, and back.
+//! From a value to a position between the first and the last colour, and back.
 
 use crate::view::Growth;
 use crate::{Palette, Style};
 
-/// Below the largest value by more than this factor all is the first colour: four decades hold
-/// a single request among ten thousand apart.
+/// Below the largest value by more than this factor all is the first colour: four decades
+/// distinguish a single request among ten thousand.
 const DECADES: f64 = 1e4;
 
-/// Where a value lies between the smallest and the largest cell.
+/// The position of a value between the smallest and the largest cell.
 pub struct Scale {
     least: f64,
     most: f64,

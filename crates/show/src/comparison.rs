@@ -12,7 +12,7 @@ use crate::words::{quantity, share, sureness, three};
 
 /// Rows of what does not differ that are shown without `--verbose`.
 const ALIKE: usize = 4;
-/// Smallest chance that is worth digits.
+/// Smallest probability that is printed in digits.
 const TINY: f64 = 1e-6;
 
 /// Draws a comparison.

@@ -1,4 +1,4 @@
-//! Comma-separated values, by RFC 4180, with no cell that a spreadsheet would run.
+//! Comma-separated values, by RFC 4180, without a cell that a spreadsheet would execute.
 
 /// A field, in quotes where it must be.
 pub fn quoted(text: &str) -> String {

@@ -1,5 +1,4 @@
-//! A fact as JSON: its key, its value with the type and unit of it, when it held, where it was
-//! read.
+//! A fact as JSON: its key, its value with type and unit, its time, its origin.
 
 use iowhy_model::{Fact, FactValue};
 use serde_json::{Value, json};

@@ -97,7 +97,7 @@ impl IncidentRow {
     }
 }
 
-/// What stands above the cells, and whether they are numbers.
+/// The headings of the cells, and whether they are numbers.
 pub fn heads() -> impl Iterator<Item = (&'static str, bool)> {
     HEADS.into_iter().map(|(head, align)| (head, align == Align::Right))
 }

@@ -9,7 +9,7 @@ use crate::Style;
 /// Maps of text, or of numbers: a terminal scrolls through some, a program asks for devices by
 /// name.
 pub const TEXTS: usize = 1000;
-/// Maps of one picture, each some 600 pixels high: a PNG has to be held whole.
+/// Maps of one picture, each some 600 pixels high: a PNG has to be in memory as a whole.
 pub const FIGURES: usize = 60;
 
 /// The maps that are drawn.

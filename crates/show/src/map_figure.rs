@@ -15,7 +15,7 @@ use crate::{Style, map_title, sources};
 /// Columns of cells, and how wide all of them are.
 const COLUMNS: usize = 300;
 const ACROSS: u32 = 900;
-/// Columns where the figure only stands in for a finer one that a script draws.
+/// Columns if the figure is only a placeholder for a finer one drawn by a script.
 const STAND_IN: usize = 75;
 /// Most rows of a map: eight to each of twelve powers of two, from 16 us to 64 ms.
 const ROWS: usize = 96;
@@ -25,7 +25,7 @@ const MAP: (u32, u32, u32) = (288, 2, 16);
 const MARGINS: (u32, u32) = (82, 20);
 /// Height of a line of text.
 const LINE: u32 = 20;
-/// Night behind the cells, a line around them, text, and text of more weight.
+/// The background of the cells, a line around them, text, and bold text.
 const NIGHT: Rgb = Rgb(16, 18, 24);
 const FRAME: Rgb = Rgb(70, 75, 88);
 const FAINT: Rgb = Rgb(160, 166, 178);
@@ -35,7 +35,7 @@ const STEPS: usize = 6;
 
 /// The maps of one device and stage, drawn by themselves.
 pub struct Drawn {
-    /// Place of the input.
+    /// Index of the input.
     pub input: usize,
     /// The device.
     pub device: DeviceId,
@@ -171,8 +171,8 @@ fn map(figure: &mut Figure, picture: &Picture, axis: &TimeAxis, measure: Measure
     figure.height += LINE;
 }
 
-/// Cells side by side that have one colour are one rectangle; those without a request are what lies
-/// behind the others.
+/// Cells side by side that have one colour are one rectangle; those without a request are the
+/// background.
 fn cells(figure: &mut Figure, grid: &Grid, columns: usize, ramp: &Ramp, row: u32) {
     let (top, wide) = (figure.height, ACROSS / columns.max(1) as u32);
     let colour = |line: usize, column| grid.cell(line, column).map(|value| ramp.at(value));

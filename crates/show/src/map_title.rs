@@ -9,7 +9,7 @@ use crate::picture::Picture;
 use crate::scale::stage_words;
 use crate::words::{duration, several};
 
-/// The name that stands out, which may be empty, and the sentence after it.
+/// The highlighted name, which may be empty, and the sentence after it.
 pub fn title(
     recording: &Recording,
     listing: &Listing,

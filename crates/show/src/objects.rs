@@ -202,8 +202,8 @@ pub fn inputs(recording: &Recording) -> Value {
     recording.listings.iter().map(source).collect()
 }
 
-/// The source as a line of its own, in front of the lines that are its. Later stretches of one
-/// watch have it only if something was lost since.
+/// The source as a separate line, before its own lines. Later intervals of one watch have it only
+/// if something was lost since.
 pub fn source_line(of: &Listing, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let source_of = &of.source;
     let silent =
@@ -235,7 +235,7 @@ pub fn findings(report: &Report, style: &Style) -> Value {
         .collect()
 }
 
-/// A verdict and all that stands after it.
+/// A verdict and everything after it.
 pub const FINDING: &[Field<Finding>] = &[
     field("verdict", "its name; `iowhy explain NAME` prints the rule", |_, of| {
         of.verdict.name().into()
@@ -370,7 +370,7 @@ fn owner(of: &Requester) -> Owner {
     Owner::of_cgroup(of.cgroup.as_deref().unwrap_or_default())
 }
 
-/// Who waited, and for how much of the time.
+/// The waiting processes, and their share of the time.
 pub const REQUESTER: &[Field<Requester>] = &[
     field("program", "its name, or `null`", |_, of| of.program.clone().into()),
     field("pid", "its process id, or `null`", |_, of| of.pid.into()),

@@ -1,4 +1,5 @@
-//! The pen: coloured text, wrapped paragraphs, columns, bars, axes and grids. Knows no report.
+//! The pen: coloured text, wrapped paragraphs, columns, bars, axes and grids. It does not use
+//! reports.
 
 mod ansi;
 mod axis;

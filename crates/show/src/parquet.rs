@@ -1,10 +1,9 @@
-//! Parquet, written by ourselves: typed columns, one row group after another, in flat memory.
+//! Parquet, without a library: typed columns, one row group after another, in flat memory.
 //!
 //! Only what is needed of <https://parquet.apache.org/docs/file-format/>: flat optional columns,
-//! one page each per row group, texts by dictionary, whole numbers as differences, and what the
-//! values of each column lie between, so that a reader skips row groups. Pages are packed by zstd
-//! where that is asked for; the encodings leave little for it.
-//! `docs/decisions/0009-parquet-without-its-crate.md` says why.
+//! one page each per row group, texts by dictionary, whole numbers as differences, and the bounds
+//! of each column, so that a reader skips row groups. Pages are compressed with zstd on request;
+//! the encodings leave little for it. Reasons: `docs/decisions/0009-parquet-without-its-crate.md`.
 
 mod encoding;
 mod rows;
@@ -36,7 +35,7 @@ impl<W: Write> ParquetFile<W> {
     /// Begins a file.
     ///
     /// # Errors
-    /// What the output says.
+    /// If the output fails.
     pub fn new(mut out: W, codec: Codec) -> io::Result<ParquetFile<W>> {
         out.write_all(MAGIC)?;
         Ok(ParquetFile { out, codec, at: MAGIC.len() as u64, rows: 0, groups: Vec::new() })
@@ -45,7 +44,7 @@ impl<W: Write> ParquetFile<W> {
     /// Writes the rows that the columns hold, and empties them.
     ///
     /// # Errors
-    /// What the output says.
+    /// If the output fails.
     pub fn row_group(&mut self, columns: &mut [Column]) -> io::Result<()> {
         let rows = columns.first().map_or(0, Column::rows);
         if rows == 0 {
@@ -69,10 +68,10 @@ impl<W: Write> ParquetFile<W> {
         Ok(())
     }
 
-    /// Ends the file with what is reported of it.
+    /// Ends the file with its metadata.
     ///
     /// # Errors
-    /// What the output says.
+    /// If the output fails.
     pub fn finish(mut self, columns: &[Column], reported: &[(&str, String)]) -> io::Result<W> {
         let mut root = Struct::default();
         root.text(4, "iowhy");

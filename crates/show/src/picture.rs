@@ -1,4 +1,4 @@
-//! A series laid out over columns of canvas: rates and waits per row, gaps kept.
+//! A series arranged in columns of the canvas: rates and waits per row, gaps kept.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ impl Measure {
         }
     }
 
-    /// The unit behind the legend.
+    /// The unit after the legend.
     pub fn unit(self) -> &'static str {
         match self {
             Measure::Frequency => "per s",
@@ -39,7 +39,7 @@ impl Measure {
     }
 }
 
-/// What the axes of a map are, after the heading of the first.
+/// The description of the axes, after the heading of the first map.
 pub const AXES: &str = "  y: latency, x: time, colour: rate";
 
 /// One column of canvas.
@@ -73,14 +73,14 @@ pub struct Picture {
     cells: Vec<Column>,
 }
 
-/// I/Os that a stretch of time should hold, so that neighbouring cells differ by more than chance:
+/// I/Os that an interval should have, so that neighbouring cells differ by more than chance:
 /// a cell of ten is a third off. Fewer than [`SINGLE`] of a device are each seen as what they are.
 const EACH: usize = 100;
 const SINGLE: usize = 1000;
-/// A stretch is never wider than so many cells.
+/// An interval is never wider than this many cells.
 const WIDEST: usize = 4;
 
-/// Into how many stretches of time single I/Os are counted, for a map of so many columns.
+/// Into how many intervals single I/Os are counted, for a map of this many columns.
 pub fn bins(listing: &Listing, filter: &Filter, columns: usize) -> usize {
     let mut ios: HashMap<DeviceId, usize> = HashMap::new();
     for event in listing.events.iter().filter(|event| filter.event(event)) {
@@ -178,7 +178,7 @@ impl Picture {
         self.edges.buckets().div_ceil(Grid::rows_per_line(style))
     }
 
-    /// Lines of text that hold nothing are reported in one where three or more are neighbours: how
+    /// Three or more adjacent empty lines are combined into one: how
     /// many begin with this one.
     pub fn empty_from(&self, line: usize, style: &Style) -> usize {
         let empty = |line: &usize| {
@@ -197,7 +197,7 @@ impl Picture {
         latency_label(self.edges.low(lowest))
     }
 
-    /// The cells as places on their scale.
+    /// The cells as positions on their scale.
     pub fn grid(&self, measure: Measure, style: &Style) -> (Grid, Scale) {
         let all = self.cells.iter().flat_map(|cell| cell.values(measure));
         let scale = Scale::of(all, style);
@@ -268,7 +268,7 @@ impl Column {
         }
     }
 
-    /// The row in which a quantile of all that the column holds lies, if it carries that quantile.
+    /// The row of a quantile of the column, if it has enough requests for that quantile.
     fn row(&self, q: f64) -> Option<usize> {
         let counted = self.counted.as_ref()?;
         Some(counted.edges().index(counted.quantile(q)?.high_ns))
@@ -310,7 +310,7 @@ mod tests {
             known
         };
         let mut column = Column::default();
-        // A thousand fast ones, then five slow ones: the last must not speak for the column.
+        // A thousand fast ones, then five slow ones: the last must not represent the column.
         column.add(&of(100_000, 1000), &standard, 1.0, 1.0);
         column.add(&of(500_000_000, 5), &standard, 1.0, 1.0);
         let near = |q| column.row(q).map(|row| standard.low(row) < 200_000);

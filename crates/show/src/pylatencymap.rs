@@ -1,14 +1,13 @@
 //! PyLatencyMap 1.3's own picture, byte for byte: two maps, one frame per record.
 //!
-//! It is not a view of the list: a view draws a report on the canvas there is, this draws the
+//! It is not in the list of views: a view draws a report on the given canvas, this draws the
 //! original's records at the original's width and in its colours.
 //!
-//! What it draws and how it counts is the original's, with what that gets wrong: rows are
-//! labelled with upper bounds even where the source counts from lower ones on (`<.128` then holds
-//! all below 256 us), a record without `datasource` is taken as the kernel's though only Oracle's
-//! sources leave it out, a clock that falls back at midnight makes an interval of one second,
-//! averages weigh a short interval like a long one, and a gap in time is not seen. The view
-//! `heatmap` is right there.
+//! It draws and counts like the original, including its errors: rows are labelled with upper bounds
+//! even if the source counts from lower ones on (`<.128` then contains all below 256 us), a record
+//! without `datasource` is taken as the kernel's although only Oracle's sources omit it, a clock
+//! that wraps at midnight gives an interval of one second, averages weigh a short interval like a
+//! long one, and a gap in time is not shown. The view `heatmap` has none of these errors.
 
 use std::io::{self, Write};
 
@@ -86,7 +85,7 @@ impl PylatencymapRun {
     /// The text before the first frame.
     ///
     /// # Errors
-    /// What the writer says.
+    /// If the writer fails.
     pub fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
         write!(out, "{TITLE}{ABOUT}")
     }
@@ -94,7 +93,7 @@ impl PylatencymapRun {
     /// Takes a record and draws a frame.
     ///
     /// # Errors
-    /// What the writer says.
+    /// If the writer fails.
     pub fn record(&mut self, record: CumulativeRecord, out: &mut dyn Write) -> io::Result<()> {
         let (low, high) = self.options.range(&record);
         let columns = self.options.records + 1;
@@ -116,7 +115,7 @@ impl PylatencymapRun {
     /// The text after the last frame.
     ///
     /// # Errors
-    /// What the writer says.
+    /// If the writer fails.
     pub fn end(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(END.as_bytes())
     }

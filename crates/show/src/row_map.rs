@@ -1,4 +1,4 @@
-//! Rows against time as a number, in the colours of the intensity map: hosts or disks of a fleet.
+//! Rows against time as a figure, in the colours of the intensity map: hosts or disks of a fleet.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ const ACROSS: u32 = 800;
 /// Height of a row, and of a line of text.
 const ROW: u32 = 16;
 const LINE: u32 = 22;
-/// Behind everything; watched, and nothing known; text.
+/// The background; watched, and nothing known; text.
 const NIGHT: Rgb = Rgb(16, 18, 24);
 const FAINT: Rgb = Rgb(160, 166, 178);
 
@@ -21,9 +21,9 @@ pub struct RowMap {
     /// Each with its name and its cells: 0 for nothing up to 1 for the most, `None` where nothing
     /// is known.
     pub rows: Vec<(String, Vec<Option<f64>>)>,
-    /// What stands below a column, from its left edge on.
+    /// The label below a column, from its left edge on.
     pub times: Vec<(usize, String)>,
-    /// Places of the scale, and what each says.
+    /// Positions on the scale, with their labels.
     pub legend: Vec<(f64, String)>,
 }
 
@@ -31,7 +31,7 @@ impl RowMap {
     /// Writes it as SVG, with no script and nothing from outside.
     ///
     /// # Errors
-    /// What the writer says.
+    /// If the writer fails.
     pub fn svg(&self, out: &mut dyn Write) -> io::Result<()> {
         let ramp = Palette::default().intensity();
         let columns = self.rows.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0).max(1);

@@ -1,4 +1,5 @@
-//! The latency rows of a picture: edges that the counts of its sources move to without error.
+//! The latency rows of a picture: edges to which the counts of its sources can be moved without
+//! error.
 
 use std::collections::HashMap;
 
@@ -51,7 +52,7 @@ pub fn rows(sources: &[&Histogram], most: usize, finest: u64) -> Option<Edges> {
     Edges::new(joined)
 }
 
-/// Whether no row's edge lies inside a bucket, an open last one aside.
+/// Whether no row's edge is inside a bucket, except an open last one.
 fn splits(buckets: &Edges, rows: &Edges) -> bool {
     let closed = buckets.as_slice().iter().filter(|edge| **edge < u64::MAX).copied().collect();
     Edges::new(closed).is_none_or(|closed| closed.merges_into(rows))
@@ -125,7 +126,7 @@ pub fn wanted(of_device: Vec<Series>, stage: Option<Stage>) -> Option<Series> {
     }
 }
 
-/// How near a stage is to what the waiting program sees.
+/// How close a stage is to the latency that the program experiences.
 fn rank(stage: Stage) -> u8 {
     match stage {
         Stage::Total => 3,

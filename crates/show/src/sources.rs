@@ -1,4 +1,4 @@
-//! The inputs of a report: source, level of detail, and what was lost, skipped or left over.
+//! The inputs of a report: source, level of detail, and what was lost, skipped or ignored.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -77,7 +77,7 @@ fn table(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
         }
         canvas.line(line)?;
     }
-    // The line that names what is hidden stands below the rows.
+    // The line that names what is hidden follows the rows.
     canvas.lines(lines.get(1 + recording.listings.len().min(shown)..).unwrap_or_default())?;
     let rest = recording.listings.len().saturating_sub(shown);
     if rest > 0 {
@@ -87,7 +87,7 @@ fn table(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
     Ok(())
 }
 
-/// From this width on the level stands in the table.
+/// From this width on the level is in the table.
 const ROOMY: usize = 60;
 
 /// The lines of the input that a listing took, if it has lines.
@@ -149,7 +149,7 @@ fn unread(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
     Ok(())
 }
 
-/// The same behind an empty line, for the foot of a view that draws histograms; and how many of
+/// The same after an empty line, for the end of a view that draws histograms; and how many of
 /// them the filter left out.
 pub fn foot(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
     let silent = |listing: &iowhy_model::Listing| {

@@ -1,5 +1,5 @@
-//! The tables of a fleet: what one capture or one stretch of a store becomes as rows that any
-//! engine reads. `docs/FLEET.md` describes them for users; [`SCHEMA`] is what that page says.
+//! The tables of a fleet: one capture, or an interval of a store, as rows that any engine reads.
+//! `docs/FLEET.md` describes them for users, as [`SCHEMA`] defines them.
 //!
 //! Rows are gathered in runs of a bounded length, sorted and written as whole row groups, so that
 //! memory does not depend on how long the input is. The caller, which opens files, chooses the file
@@ -31,7 +31,7 @@ pub use crate::parquet::Kind;
 /// Records kept back until the input shows when its clock began.
 const EVENTS_KEPT_BACK: usize = 1 << 17;
 const HISTOGRAMS_KEPT_BACK: usize = 1 << 13;
-/// Records that tell an input from another one that began in the same second.
+/// Records that distinguish an input from another one that began in the same second.
 const MARKED: u32 = 16;
 /// What has a date and does not reach back before it has no time zone of its own either.
 const DAY_NS: i64 = 86_400_000_000_000;
@@ -60,7 +60,7 @@ pub struct Unwritten {
     pub untimed: u64,
     /// The input has no date.
     pub undated: u64,
-    /// Before 1970, after 9999, or beyond so many days in one input.
+    /// Before 1970, after 9999, or beyond this many days in one input.
     pub out_of_range: u64,
 }
 
@@ -124,11 +124,11 @@ impl<'a> TableSink<'a> {
         }
     }
 
-    /// All records are there: writes the rows that wait, and hands out what is left to judge and to
-    /// state.
+    /// All records are there: writes the remaining rows, and returns the records left to judge and
+    /// report.
     ///
     /// # Errors
-    /// What the output said first.
+    /// The first error of the output.
     pub fn settle(mut self) -> io::Result<(Recording, Statements<'a>)> {
         self.draw_clocks();
         self.drain();
@@ -149,7 +149,7 @@ impl<'a> TableSink<'a> {
         Ok((recording, Statements { files, ios, unwritten, kept: Vec::new() }))
     }
 
-    /// Where a time of the open listing lies, if that is known.
+    /// The position of a time of the open listing, if known.
     fn zero(&self, listing: usize) -> Option<i64> {
         self.clocks.get(listing).and_then(|clock| clock.zero)
     }
@@ -160,7 +160,7 @@ impl<'a> TableSink<'a> {
         }
     }
 
-    /// What tells this input from others is a sum over its first records.
+    /// A sum over its first records distinguishes this input from others.
     fn mark(&mut self, device: DeviceId, numbers: [i64; 3]) {
         if self.marked < MARKED {
             self.marked += 1;
@@ -395,10 +395,10 @@ impl Statements<'_> {
         self.files.about.first_ns.is_some()
     }
 
-    /// Writes what was stated, and ends all files.
+    /// Writes the facts, and ends all files.
     ///
     /// # Errors
-    /// What the output says.
+    /// If the output fails.
     pub fn finish(mut self) -> io::Result<TablesWritten> {
         statements::write(self.kept, &mut self.files)?;
         let days = self.files.days();
@@ -410,7 +410,7 @@ impl Statements<'_> {
 /// Writes what each bucket index means.
 ///
 /// # Errors
-/// What the output says.
+/// If the output fails.
 pub fn write_buckets(out: &mut dyn io::Write) -> io::Result<()> {
     files::write_buckets(out)
 }

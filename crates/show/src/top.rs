@@ -51,7 +51,7 @@ pub enum Popup {
 
 /// Everything that is drawn.
 pub struct Screen<'a> {
-    /// The stretches of time known, oldest first.
+    /// The known intervals, oldest first.
     pub ticks: &'a [Tick],
     /// The tick whose numbers are shown.
     pub cursor: usize,
@@ -77,7 +77,7 @@ pub struct Screen<'a> {
     pub filter: &'a str,
     /// Whether the filter is being typed.
     pub typing: bool,
-    /// By what the devices are sorted.
+    /// The sort key of the devices.
     pub sort: Key,
     /// Whether in the opposite order.
     pub reversed: bool,
@@ -113,7 +113,7 @@ pub struct Places {
     pub time: Rect,
 }
 
-/// Columns from which on the verdict's sentence stands beside its name.
+/// From this number of columns on the verdict's sentence is next to its name.
 const SENTENCE: usize = 40;
 
 /// Rows of the smallest screen that has all panels.

@@ -1,5 +1,5 @@
-//! The list of views. To add one: its file, its `mod` line, its place in [`VIEWS`]. Whoever wants
-//! one of them takes its `VIEW`, so that the compiler knows which there are.
+//! The list of views. To add one: its file, its `mod` line, its place in [`VIEWS`]. Code that needs
+//! one uses its `VIEW`, so that the compiler knows which there are.
 
 pub mod biosnoop_text;
 pub mod blkparse_text;

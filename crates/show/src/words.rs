@@ -87,10 +87,10 @@ fn is_told(finding: &Finding) -> bool {
     finding.evidence.iter().any(|one| one.basis != Basis::Measured)
 }
 
-/// The worst interval is reported beside the mean if it is so many times as bad.
+/// The worst interval is reported beside the mean if it is this many times as bad.
 const WORST_TOLD: f64 = 2.0;
 
-/// What the trouble costs: time waited per second, share of slow requests, p99 or mean.
+/// The cost of the problem: time waited per second, share of slow requests, p99 or mean.
 pub fn impact(impact: &Impact) -> String {
     let mut parts = Vec::new();
     if let Some(waited) = impact.waited_per_s {
@@ -103,7 +103,7 @@ pub fn impact(impact: &Impact) -> String {
     let ns = |length: Nanos| duration(length.ns() as f64);
     if let Some(slow) = impact.slow_share {
         let least = share(slow);
-        // What lies in the bucket of the threshold may have been slow.
+        // I/Os in the bucket of the threshold may have been slow.
         let of_all = match impact.slow_most.map(share).filter(|most| *most != least) {
             None => least,
             Some(most) if slow == 0.0 => format!("up to {most}"),

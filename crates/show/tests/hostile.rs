@@ -138,7 +138,7 @@ fn json_is_json_and_numbers_that_are_none_are_null() {
     assert!(reported > 20, "{reported} values were looked at");
 }
 
-/// Takes so many bytes, then breaks.
+/// Accepts this many bytes, then fails.
 struct BrokenWriter(usize);
 
 impl Write for BrokenWriter {

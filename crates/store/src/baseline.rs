@@ -160,7 +160,7 @@ mod tests {
             learned.learn("sda", Op::Read, 3, &second(30_000, 100));
             learned.learn("sda", Op::Read, 12, &second(300, 10_000));
         }
-        // 30 ms lie in 16.384 to 32.768 ms; 300 us in 256 to 512 us.
+        // 30 ms are in 16.384 to 32.768 ms; 300 us in 256 to 512 us.
         assert_eq!(learned.bound_ns("sda", Op::Read, 3), Some(4 * 32_768_000));
         assert_eq!(learned.bound_ns("sda", Op::Read, 12), Some(4 * 512_000));
         // 1 % of the day's I/Os are slow.

@@ -25,7 +25,7 @@ pub enum GapCause {
     ClockSet,
 }
 
-/// A stretch of time, ns since 1970, of which a store contains nothing.
+/// An interval, ns since 1970, without data in the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap {
     /// Its beginning.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use iowhy_capture::{Block, Header, Section};
 use iowhy_model::{Device, DeviceId, Fact, FactValue, Level, Sink, Source, Time, key};
 
-/// A stretch of time, ns since 1970; both ends belong to it.
+/// An interval, ns since 1970; both ends belong to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Its beginning.

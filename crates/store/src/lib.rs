@@ -5,9 +5,9 @@
 //! STORE/segments/20261122T190000Z.seconds.iowhy        averages and histograms, second by second
 //! STORE/segments/20261122T150000Z.minutes.iowhy        the same, sampled once they were older
 //! STORE/incidents/20261122T190312Z-sdb.iowhy           every I/O around an incident
-//! STORE/incidents/20261122T190312Z-sdb.json            what was made of it
-//! STORE/baseline                                       what each device does at each hour
-//! STORE/ages                                           how much was recorded before each file
+//! STORE/incidents/20261122T190312Z-sdb.json            its verdict
+//! STORE/baseline                                       usual latencies of each device at each hour
+//! STORE/ages                                           recorded time before each file
 //! ```
 //!
 //! A segment is a capture: blocks with two checksums each, readable without the others. So a killed
@@ -15,7 +15,7 @@
 //! reads captures reads any file of a store by itself.
 //!
 //! [`Blocks`], [`thin`], [`SegmentPour`], [`Coverage`], [`LearnedHistograms`] and [`SegmentName`]
-//! compute; [`Store`] and [`Segment`] are the edge to the file system.
+//! compute; only [`Store`] and [`Segment`] use the file system.
 //!
 //! **Must never know:** read, live, probe, diagnose, show; what an incident is about.
 

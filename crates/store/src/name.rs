@@ -1,4 +1,4 @@
-//! Names of segments: when they began, and how fine their time is.
+//! Names of segments: their start and their resolution.
 
 use crate::SECOND_NS;
 use jiff::Timestamp;

@@ -26,7 +26,7 @@ const AGES: &str = "ages";
 /// Its folders.
 const SEGMENTS: &str = "segments";
 const INCIDENTS: &str = "incidents";
-/// The maximum size of a segment; larger ones are not ours.
+/// The maximum size of a segment; larger ones were not written by iowhy.
 const LARGEST: u64 = 1 << 28;
 /// Room for the ages of a hundred thousand files.
 const LONGEST_AGES: u64 = 8 << 20;
@@ -118,8 +118,8 @@ impl Store {
     /// Opens one to write, and creates it if the folder is empty or missing.
     ///
     /// # Errors
-    /// If another recorder writes to it ([`io::ErrorKind::WouldBlock`]), the folder holds something
-    /// else, or it cannot be written to.
+    /// If another recorder writes to it ([`io::ErrorKind::WouldBlock`]), the folder contains other
+    /// files, or it is not writable.
     pub fn record(folder: &Path) -> io::Result<Store> {
         if !Store::is_one(folder) {
             fs::create_dir_all(folder)?;

@@ -1,11 +1,11 @@
 //! Development tasks of this repository. Uses no other crate of this tree, so it builds quickly.
 //!
-//! - [`new`] begins a member of a list: `xtask new format NAME`.
-//! - [`results`] writes the tables of docs/results anew: `xtask results PAGE...`.
+//! - [`new`] creates a member of a list: `xtask new format NAME`.
+//! - [`results`] rewrites the tables of docs/results: `xtask results PAGE...`.
 //! - [`shipped`] lists what the released binary is made of: `xtask licences TARGET`, `xtask sbom
 //!   TARGET`.
 //! - [`suite`] runs all tests: `xtask test`, which `./test` calls.
-//! - [`tidy`] contains the laws of docs/ARCHITECTURE.md as tests over the source text.
+//! - [`tidy`] contains the rules of docs/ARCHITECTURE.md as tests of the source text.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! `xtask`: development tasks of this repository. `xtask test` runs all tests, `xtask results`
-//! writes the tables of docs/results, `xtask new` begins a member of a list, `xtask licences` and
-//! `xtask sbom` what the packages say of their parts.
+//! writes the tables of docs/results, `xtask new` creates a member of a list, `xtask licences` and
+//! `xtask sbom` print the contents of the packages.
 
 #![forbid(unsafe_code)]
 

@@ -2,8 +2,8 @@
 //! hand.
 //!
 //! A member is its file and its entry in its list; a verdict has a line in the list of verdicts
-//! besides. A test makes one of each in a copy of the tree, counts the files that changed, and has
-//! the compiler look at them.
+//! besides. A test creates one of each in a copy of the tree, counts the files that changed, and
+//! compiles them.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// The kinds of members: name, location, and template.
 struct Member {
     word: &'static str,
-    /// The folder of the members, beside which stands the list: `FOLDER.rs`.
+    /// The folder of the members, next to the list: `FOLDER.rs`.
     folder: &'static str,
     /// How the list declares one.
     module: &'static str,
@@ -86,7 +86,7 @@ pub fn new(root: &Path, word: &str, name: &str) -> io::Result<Vec<String>> {
     let is_name = parts.iter().all(|part| !part.is_empty() && part.chars().all(is_letter));
     if !is_name || name.matches('.').count() != usize::from(is_detector) {
         let form = if is_detector { "`device.rattle`" } else { "`some-name`" };
-        return Err(wrong(format!("`{name}` is no name of a {word}; one is {form}")));
+        return Err(wrong(format!("`{name}` is not a name of a {word}; it must be {form}")));
     }
     let module = parts.join("_");
     let capital = |part: &&str| part[..1].to_uppercase() + &part[1..];
@@ -174,7 +174,7 @@ fn insert<'t, K: Ord>(
 }
 
 fn unlike(list: &str) -> io::Error {
-    wrong(format!("`{list}` is not the list it was"))
+    wrong(format!("`{list}` no longer has its expected form"))
 }
 
 #[cfg(test)]

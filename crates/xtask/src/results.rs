@@ -1,8 +1,7 @@
-//! Writes the tables of `docs/results/` anew: `xtask results PAGE...`.
+//! Rewrites the tables of `docs/results/`: `xtask results PAGE...`.
 //!
-//! A table stands between `<!-- results: COMMAND -->` and `<!-- end -->`. The command is run by `sh
-//! -c` in the workspace, and what it prints replaces what stands there, in a fence if it was
-//! fenced.
+//! A table is between `<!-- results: COMMAND -->` and `<!-- end -->`. The command is run by `sh -c`
+//! in the workspace, and its output replaces the text there, in a fence if it was fenced.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};

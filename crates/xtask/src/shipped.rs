@@ -38,7 +38,7 @@ pub fn licences(target: &str) -> io::Result<String> {
     for package in packages.iter().filter(|package| !package.own) {
         let Package { name, version, licence, .. } = package;
         if licence.is_empty() {
-            return Err(io::Error::other(format!("{name} {version} names no licence")));
+            return Err(io::Error::other(format!("{name} {version} has no licence")));
         }
         let _ = writeln!(text, "  {name} {version}: {licence}");
         for one in texts_of(&package.folder)? {

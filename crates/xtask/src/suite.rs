@@ -1,9 +1,9 @@
 //! All tests of the workspace, several programs at a time: `xtask test [--long] [NAME...]`.
 //!
-//! `cargo test` runs one test program after the other, and most of those that need a device wait
-//! most of the time. Here [`build`] asks cargo for the programs, [`run`] runs several of them at a
-//! time, and [`count`] reads what libtest printed. A test must therefore own its folder, its
-//! devices and its names.
+//! `cargo test` runs one test program after the other, and most of those with a device wait most of
+//! the time. Here [`build`] asks cargo for the programs, [`run`] runs several of them at a time,
+//! and [`count`] reads what libtest printed. A test must therefore have its own folder, devices and
+//! names.
 
 mod build;
 mod run;

@@ -1,6 +1,6 @@
-//! The laws of the tree as tests: arrows between crates, lists, headings, names, leaks.
+//! The rules of the tree as tests: arrows between crates, lists, headings, names, leaks.
 //!
-//! Each rule walks the [`Tree`] and returns complaints: where, what is wrong, what to do. A rule
+//! Each rule walks the [`Tree`] and returns violations: where, what is wrong, what to do. A rule
 //! about something that does not exist yet returns none.
 
 mod arrows;
@@ -55,7 +55,7 @@ impl std::fmt::Display for Complaint {
 pub struct Rule {
     /// The law in a few words.
     pub name: &'static str,
-    /// Looks for breaches.
+    /// Finds violations.
     pub check: fn(&Tree) -> Vec<Complaint>,
 }
 
@@ -65,20 +65,20 @@ pub const RULES: &[Rule] = &[
     Rule { name: "comments fit the width of the code", check: widths::check },
     Rule { name: "core tree without engines", check: arrows::core_tree },
     Rule { name: "each fact is written and used", check: facts::check },
-    Rule { name: "goldens hold no date, version or path", check: goldens::check },
+    Rule { name: "goldens contain no date, version or path", check: goldens::check },
     Rule { name: "lists equal folders and are sorted", check: lists::check },
     Rule { name: "manual headings", check: lists::headings },
-    Rule { name: "members of a list do not know each other", check: members::check },
+    Rule { name: "members of a list do not use each other", check: members::check },
     Rule { name: "names are those of the files", check: names::check },
-    Rule { name: "no code reads a sentence", check: prose::check },
+    Rule { name: "no code parses prose", check: prose::check },
     Rule { name: "no cycle between modules", check: cycles::check },
     Rule { name: "nothing of this machine in a file", check: leaks::check },
     Rule { name: "numbers are written in one place", check: units::check },
     Rule { name: "pages are few and count nothing", check: pages::check },
-    Rule { name: "pure crates touch nothing", check: pure::check },
+    Rule { name: "pure crates use no clock, file or network", check: pure::check },
     Rule { name: "samples, goldens and cases belong together", check: names::samples },
-    Rule { name: "texts are taken apart in one room of diagnose", check: grammar::check },
-    Rule { name: "the ways of a line exist", check: ways::check },
-    Rule { name: "the words of the field", check: wording::check },
-    Rule { name: "unsafe only where it may stand", check: unsafety::check },
+    Rule { name: "text is parsed in one module of diagnose", check: grammar::check },
+    Rule { name: "the field's terms", check: wording::check },
+    Rule { name: "the functions named in ARCHITECTURE exist", check: ways::check },
+    Rule { name: "unsafe only where it is allowed", check: unsafety::check },
 ];

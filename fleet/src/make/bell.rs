@@ -17,7 +17,7 @@ impl Bell {
         Bell((0..=(2.0 * END * STEPS) as usize + 1).map(|place| below(at(place))).collect())
     }
 
-    /// Below so many standard deviations from the mean.
+    /// Below this many standard deviations from the mean.
     pub fn below(&self, deviations: f64) -> f64 {
         let place = ((deviations + END) * STEPS).clamp(0.0, 2.0 * END * STEPS);
         let whole = place as usize;

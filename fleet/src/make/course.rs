@@ -26,7 +26,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// None yet, of so many buckets.
+    /// None yet, of this many buckets.
     pub fn new(buckets: usize) -> Counts {
         Counts { by_bucket: vec![0; buckets], from: buckets, to: 0 }
     }

@@ -58,7 +58,7 @@ pub fn write(make: &Make, fleet: &Fleet) -> anyhow::Result<u64> {
 struct Shape {
     /// Logarithms of the lower edges of the buckets, ns.
     edges: Vec<f64>,
-    /// What an I/O of a bucket took on average, as nobody counted it, ns.
+    /// Assumed average latency of an I/O of a bucket, ns.
     middles: Vec<i64>,
     bell: Bell,
 }

@@ -53,7 +53,7 @@ pub fn write(
     shared(disks, verdicts, out)?;
     since(disks, verdicts, out)?;
     left_out(disks, verdicts, &excess, out)?;
-    writeln!(out, "<h2>Make it again</h2>")?;
+    writeln!(out, "<h2>Reproduce</h2>")?;
     let names: Vec<String> = folders.iter().map(|one| words::word(&one.to_string())).collect();
     writeln!(
         out,
@@ -67,7 +67,8 @@ fn maps(disks: &Disks, verdicts: &Verdicts, excess: &[Row], out: &mut dyn Write)
     writeln!(out, "<h2>Map</h2>")?;
     writeln!(
         out,
-        "<p>How many times slower than the median disk of the model at the same load, before what disks share is taken off. \
+        "<p>How many times slower than the median disk of the model at the same load, before \
+         shared effects are subtracted. \
          Where nothing is drawn there was too little I/O or no peer at that load.</p>"
     )?;
     let mut hosts: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -212,7 +213,8 @@ fn shared(disks: &Disks, verdicts: &Verdicts, out: &mut dyn Write) -> io::Result
     }
     writeln!(
         out,
-        "<p>Disks that are accused, by themselves or with their group. Of the whole fleet {} of {}.</p>\n\
+        "<p>Disks that are accused, by themselves or with their group. In the whole fleet: {} of \
+         {}.</p>\n\
          <div class=\"scroll\"><table>\n<tr><th>what</th><th>value</th><th class=\"n\">accused</th><th class=\"n\">disks</th><th class=\"n\">share</th></tr>",
         named.len(),
         disks.disks.len()
@@ -288,7 +290,7 @@ fn left_out(
         words::many(verdicts.alone, "disk")
     )?;
     for (model, n) in models.iter().filter(|(_, n)| **n < PEERS).take(LISTED) {
-        let model = if model.is_empty() { "no model stated" } else { model };
+        let model = if model.is_empty() { "no model reported" } else { model };
         writeln!(out, "<li>{}: {}.</li>", text(model), words::many(*n, "disk"))?;
     }
     writeln!(
@@ -299,7 +301,8 @@ fn left_out(
     )?;
     writeln!(
         out,
-        "<li>Hours with fewer than 30 reads and fewer than 30 writes, flushes and discards, and tails that leave the mean of an hour as it is.</li>\n</ul>"
+        "<li>Hours with fewer than 30 reads and fewer than 30 writes, flushes and discards, and \
+         tail latency that does not change the hourly mean.</li>\n</ul>"
     )
 }
 

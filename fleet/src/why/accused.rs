@@ -32,7 +32,7 @@ pub struct Accusation {
     pub members: usize,
     /// Those of them that are slow.
     pub slow: usize,
-    /// The least false discovery rate at which it stands; not for groups.
+    /// The least false discovery rate at which it holds; not for groups.
     pub rate: f64,
     /// The risk: hours that its requests took beyond what peers need, for each hour that these
     /// need, by day since

@@ -1,4 +1,4 @@
-//! The stretch of hours in which a disk stands out most.
+//! The period in which a disk is the largest outlier.
 
 use super::expected::{median, spread};
 
@@ -12,13 +12,13 @@ const LEAST_SPREAD: f64 = 0.03;
 /// degrees of freedom has Student's distribution instead.
 const FREEDOM: f64 = 8.0;
 
-/// How far disks stand apart in stretches of each length.
+/// How far disks differ in periods of each length.
 #[derive(Clone, Debug)]
 pub struct Scale {
     spreads: Vec<(usize, f64)>,
 }
 
-/// A stretch that stands out.
+/// A period with an outlier.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Stretch {
     /// Its first hour.
@@ -29,7 +29,7 @@ pub struct Stretch {
     pub excess: f64,
     /// That, in spreads.
     pub score: f64,
-    /// How likely a healthy disk has such a stretch somewhere.
+    /// How likely a healthy disk has such a period somewhere.
     pub p: f64,
 }
 
@@ -77,7 +77,7 @@ impl Scale {
         Scale { spreads: lengths(hours).filter_map(of_length).collect() }
     }
 
-    /// The same for the median of so many disks.
+    /// The same for the median of this many disks.
     pub fn of_median(&self, disks: usize) -> Scale {
         // The median of n varies by the square root of pi over 2n.
         let less = (std::f64::consts::FRAC_PI_2 / disks.max(1) as f64).sqrt().min(1.0);
@@ -98,7 +98,7 @@ impl Scale {
         Scale { spreads: spreads.collect() }
     }
 
-    /// The stretch that stands out most; `None` if nothing is known.
+    /// The largest outlier's period; `None` if nothing is known.
     pub fn most(&self, excess: &[Option<f64>]) -> Option<Stretch> {
         let sums = Sums::of(excess);
         let (mut best, mut looked) = (None::<Stretch>, 0.0);
@@ -173,7 +173,7 @@ pub fn tail(score: f64) -> f64 {
     ((1.0 - within) / 2.0).clamp(1e-300, 1.0)
 }
 
-/// The middle of some disks, hour by hour, where so many of them are known.
+/// The median of some disks, hour by hour, where this many of them are known.
 pub fn middle(disks: &[&[Option<f64>]], fewest: usize) -> Vec<Option<f64>> {
     let hours = disks.first().map_or(0, |disk| disk.len());
     let at = |hour: usize| {

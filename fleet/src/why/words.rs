@@ -194,7 +194,7 @@ pub fn sentence(disks: &Disks, one: &Accusation) -> String {
 
 fn about(disk: &Disk) -> String {
     match (disk.model.as_str(), disk.firmware.as_str()) {
-        ("", _) => "no model stated".to_string(),
+        ("", _) => "no model reported".to_string(),
         (model, "") => model.to_string(),
         (model, firmware) => format!("{model}, firmware {firmware}"),
     }
@@ -243,7 +243,7 @@ pub fn refuted(one: &Accusation) -> &'static str {
         }
         Subject::Host(_) => "the host has another workload: other sizes or patterns than its peers",
         Subject::Disk(_) => {
-            "its requests are larger or more scattered than its peers', or its host is short of processors"
+            "its requests are larger or more scattered than its peers', or its host is CPU-starved"
         }
     }
 }

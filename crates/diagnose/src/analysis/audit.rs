@@ -41,14 +41,14 @@ const FLUSHES: f64 = 2.0;
 /// factor, it had more in flight than it reports, or its clock or counts are wrong.
 const OVERRUN: f64 = 1.10;
 
-/// What a kernel counts as the queue beside the waits of requests.
+/// What a kernel counts as the queue besides the waits of requests.
 #[derive(Clone, Copy, PartialEq)]
 enum QueueCount {
     /// Waiting requests over all time.
     Whole,
     /// Perhaps the whole jiffies of each request only.
     Jiffies,
-    /// Perhaps what the driver has only.
+    /// Possibly only the requests issued to the driver.
     Driver,
     /// The kernel version is unknown.
     Unknown,
@@ -143,8 +143,8 @@ pub enum Absurd {
 const MOST_IN_FLIGHT: f64 = 1e6;
 /// Such a mean wait, s.
 pub const LONGEST_WAIT_S: f64 = 3600.0;
-/// Requests per second that no block device completes: a hundred times what a driver without a
-/// device does on a large machine (null_blk, ten million).
+/// Requests per second that no block device completes: a hundred times the rate of a driver without
+/// a device on a large machine (null_blk, ten million).
 const MOST_PER_S: f64 = 1e9;
 
 /// Busy time beyond the interval by more than its edges and a clock tick at each can explain (a
@@ -371,8 +371,7 @@ pub fn is_wrapped(interval: &Interval) -> bool {
     wrapped(0, interval).is_some()
 }
 
-/// A counter of 32 or 64 bits that began anew within a row leaves a difference that nothing can
-/// reach.
+/// A counter of 32 or 64 bits that was reset within a row leaves an impossible difference.
 fn wrapped(place: usize, interval: &Interval) -> Option<Contradiction> {
     if interval.layer != Layer::Block {
         return None;

@@ -1,5 +1,5 @@
-//! Limits what is judged: of more devices and listings than any machine has, those with most time
-//! waited.
+//! Limits what is judged: if an input has more devices and listings than any machine, those with
+//! the most time waited.
 //!
 //! Detectors compare devices and listings with each other, so their work grows faster than the
 //! number. What is left out is counted, and the caller reports it.
@@ -75,7 +75,7 @@ pub fn bounded(recording: &Recording) -> Cow<'_, Recording> {
     )
 }
 
-/// The heaviest, and some of the others, in their own order.
+/// Those with the most time waited, and some of the others, in their own order.
 fn chosen<T: Copy + Ord + std::hash::Hash>(mut all: Vec<(T, Weight)>, most: usize) -> Vec<T> {
     if all.len() <= most {
         return all.into_iter().map(|(one, _)| one).collect();
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    fn crowd(devices: usize) -> Recording {
+    fn many(devices: usize) -> Recording {
         let mut recording = Recording::new();
         recording.begin(Source::new("iostat", "-", Level::A));
         for k in 0..devices {
@@ -162,9 +162,9 @@ mod tests {
 
     #[test]
     fn of_many_devices_the_worst_are_judged_and_the_rest_is_reported() {
-        let few = crowd(DEVICES);
+        let few = many(DEVICES);
         assert!(matches!(bounded(&few), Cow::Borrowed(_)) && JudgedShare::of(&few).is_none());
-        let many = crowd(5000);
+        let many = many(5000);
         let part = bounded(&many);
         let kept = &part.listings[0].intervals;
         let worst = many.find_device("sd4993").unwrap();

@@ -4,7 +4,7 @@
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spread;
 
-/// Minimum number of requests that waited behind others.
+/// Minimum number of requests that waited for others.
 const ENOUGH: usize = 10;
 /// Distances between completions that vary less than this prove nothing.
 const VARIES: f64 = 0.1;
@@ -12,9 +12,8 @@ const VARIES: f64 = 0.1;
 /// their sum; if lines are missing, one distance is long because the next was short, and the wait
 /// varies less than half as much (choice).
 const EVEN: f64 = 0.5;
-/// A wait behind hidden requests consists of many similar distances: as many as requests were met.
-/// A wait behind a freeze or a wake-up is one long service, after which the others complete at
-/// once.
+/// A wait for hidden requests consists of many similar intervals, one per request. A wait for a
+/// freeze or a wake-up is one long service time, after which the others complete at once.
 const MADE_UP: f64 = 0.5;
 /// Whether the waits show that unlisted requests were served. For devices that serve one request
 /// after the other. With one request at a time this is unknown: waiting behind unlisted programs
@@ -43,7 +42,7 @@ pub fn is_part(spans: &[ServiceSpan], services_ns: &[f64]) -> bool {
     waits.len() >= ENOUGH && hidden_behind() == Some(true)
 }
 
-/// Whether the tool itself reports missing lines, and requests waited behind others: then the
+/// Whether the tool itself reports missing lines, and requests waited for others: then the
 /// distances between completions are not services.
 pub fn lost_some(spans: &[ServiceSpan], lost: u64) -> bool {
     let together = service::in_flight(spans).into_iter().filter(|n| *n > 1).count();

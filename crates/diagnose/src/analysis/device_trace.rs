@@ -20,7 +20,7 @@ use crate::measures::{lost_time, spread};
 /// A replay of this many requests is as good as one of all: 400 already reach F1 0.99
 /// (docs/METHOD.md, 1 Replay); the rest would only cost time.
 const REPLAYED: usize = 20_000;
-/// Windows into which a trace is laid to look for its regimes, and events in each at least.
+/// Windows of a trace in the search for regimes, and the minimum number of events in each.
 const WINDOWS: usize = 256;
 const WINDOW_EVENTS: usize = 20;
 
@@ -40,8 +40,8 @@ const BACKLOG: usize = 4;
 /// times).
 const CACHED_MS: f64 = 1.0;
 
-/// A seek and part of a revolution of a platter, ms: from the least, at 15 000 rpm, to a full
-/// stroke and a turn at 5400 rpm (vendors' data sheets).
+/// A seek and part of a revolution of a platter, ms: from the minimum at 15 000 rpm to a full
+/// stroke and a revolution at 5400 rpm (vendors' data sheets).
 const SOUGHT_MS: (f64, f64) = (1.5, 30.0);
 /// Minimum share of fast answers for a cache, and maximum share of those that are neither cache nor
 /// seek.
@@ -76,7 +76,7 @@ pub const SEVERAL: f64 = 1.9;
 
 /// All completed I/Os of one device in one listing.
 pub struct DeviceTrace {
-    /// The listing's place.
+    /// The listing's index.
     pub listing: usize,
     /// The device.
     pub device: DeviceId,
@@ -101,7 +101,7 @@ pub struct DeviceTrace {
     /// Whether the tool reports missing lines, in a queue: then only the
     /// [unbroken](completeness::unbroken) services count.
     pub lossy: bool,
-    /// Whether a cache before a platter answered for it: most quickly, the others after a seek.
+    /// Whether a cache before a platter answered for it: fastest, the others after a seek.
     pub cached: bool,
     /// Whether other devices of the listing stalled whenever this one did: then their host paused.
     pub paused: bool,

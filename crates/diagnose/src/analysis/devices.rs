@@ -137,7 +137,7 @@ impl<'a> Devices<'a> {
         }
         let known = stated
             .or_else(|| self.facts.about(None, &disk).medium().map(|(medium, _)| medium))
-            // What has a spindle speed has a platter.
+            // A device with a spindle speed has a platter.
             .or(self.options.rpm.map(|_| Medium::Rotational))?;
         // The kernel only reports that it does not rotate; its name shows the rest.
         let is_card = known == Medium::Flash && disk_names::is_card(&disk);
@@ -181,7 +181,7 @@ impl<'a> Devices<'a> {
         known.unwrap_or_else(|| self.by_class(&Question::new(device, request, own)))
     }
 
-    /// The healthy service time that the user stated, or that a baseline holds.
+    /// The healthy service time stated by the user or in a baseline.
     pub fn stated_or_measured(
         &self,
         device: DeviceId,

@@ -61,7 +61,7 @@ pub struct Stream {
     pub device: DeviceId,
     /// The operation.
     pub op: Op,
-    /// Place and size of each request.
+    /// Offset and size of each request.
     pub extents: Vec<Extent>,
 }
 

@@ -10,7 +10,7 @@ use crate::measures::{regimes, service, spread};
 
 /// Minimum requests of a kind for keeping their median: it is then known to a fifth.
 const FEWEST: usize = 20;
-/// Peers needed (docs/METHOD.md, 7 Peers: fewer than four disks are no group).
+/// Peers needed (docs/METHOD.md, 7 Peers: fewer than four disks are not a group).
 const PEERS: usize = 3;
 
 impl Baseline {
@@ -114,7 +114,7 @@ fn best_stretches(recording: &Recording) -> Vec<BaselineEntry> {
                     let of = |values: &[f64]| spread::median(values).unwrap_or(f64::INFINITY);
                     of(a).total_cmp(&of(b))
                 })?;
-            filled(known, best, format!("its own best {} requests here", best.len()))
+            filled(known, best, format!("its own fastest {} requests in this capture", best.len()))
         })
         .collect()
 }
@@ -123,7 +123,7 @@ fn filled(known: BaselineEntry, ms: &[f64], from: String) -> Option<BaselineEntr
     let sorted = spread::sorted(ms);
     let at = |share: f64| sorted.get((share * sorted.len() as f64) as usize).copied();
     let (low, median_ms, high) = (at(0.25)?, at(0.5)?, at(0.75)?);
-    // Quartiles of a normal logarithm lie 0.674 sigma from its middle.
+    // Quartiles of a normal logarithm are 0.674 sigma from its middle.
     let sigma = ((high.max(1e-9) / low.max(1e-9)).ln() / 1.349).clamp(0.0, 3.0);
     (median_ms > 0.0).then_some(BaselineEntry {
         median_ms,

@@ -11,7 +11,7 @@ use crate::facts::disk_names;
 
 /// All completed I/Os of one device in one listing, by completion.
 pub struct Requests<'a> {
-    /// The listing's place.
+    /// The listing's index.
     pub listing: usize,
     /// The device.
     pub device: DeviceId,
@@ -70,7 +70,7 @@ impl Requests<'_> {
 }
 
 /// From its earliest known start to its completion, ns. The arrival of the bio is excluded: that is
-/// a stage of its own.
+/// a separate stage.
 pub fn stretch(event: &Event) -> Option<(i64, i64)> {
     let start = event.queued.or(event.issued)?.ns();
     let end = event.completed?.ns();

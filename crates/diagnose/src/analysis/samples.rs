@@ -13,7 +13,7 @@ use crate::measures::ladder::SPEEDS_RPM;
 
 /// A row of averages.
 pub struct IntervalSample<'a> {
-    /// The listing's place.
+    /// The listing's index.
     pub listing: usize,
     /// The device.
     pub device: DeviceId,
@@ -29,7 +29,7 @@ pub struct IntervalSample<'a> {
 
 /// A histogram.
 pub struct HistogramSample<'a> {
-    /// The listing's place.
+    /// The listing's index.
     pub listing: usize,
     /// Its disk's name.
     pub disk: String,

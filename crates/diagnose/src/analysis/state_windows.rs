@@ -8,7 +8,8 @@ use crate::measures::spread;
 
 use iowhy_model::Op;
 
-/// Windows a trace is laid into at most, and requests in each at least: as regimes are looked for.
+/// Windows a trace is laid into at most, and requests in each at least: as in the search for
+/// regimes.
 const WINDOWS: usize = 256;
 const REQUESTS: usize = 20;
 

@@ -42,7 +42,7 @@ pub struct Request {
     pub sequential: Option<bool>,
 }
 
-/// What the device itself showed, which moves the odds between the media.
+/// Observations of the device, which change the odds between the media.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OwnTimes {
     /// The fastest one in a hundred was, ms.
@@ -58,7 +58,7 @@ pub struct OwnTimes {
     pub spread_ms: f64,
 }
 
-/// One guess: a lognormal S0 with a weight.
+/// One baseline: a lognormal S0 with a weight.
 #[derive(Clone, Debug, PartialEq)]
 struct Guess {
     medium: Option<Medium>,
@@ -106,7 +106,7 @@ impl HealthyServiceTime {
         if let Some(seen) = seen.filter(|seen| seen.low_ms > 0.0 && seen.low_ms <= seen.high_ms) {
             sharpen(&mut guesses, seen);
         }
-        // No platter reaches this throughput, whatever its cache holds.
+        // No platter reaches this throughput, even from its cache.
         let pace_ms = seen.map_or(f64::INFINITY, |seen| seen.pace_ms.max(f64::MIN_POSITIVE));
         if request.bytes / pace_ms > PLATTER_BYTES_PER_MS || pace_ms < PLATTER_PACE_MS {
             let others = guesses.iter().any(|guess| guess.medium != Some(Medium::Rotational));
@@ -144,7 +144,7 @@ impl HealthyServiceTime {
 
     fn from_guesses(mut guesses: Vec<Guess>) -> HealthyServiceTime {
         if guesses.is_empty() {
-            // Discards and driver commands have no class: as wide as a guess can be.
+            // Discards and driver commands have no class: as wide as possible.
             let class = "no class for this operation".to_string();
             guesses.push(Guess {
                 medium: None,
@@ -245,8 +245,8 @@ impl Class {
     }
 }
 
-/// Moves the odds by how well each class fits the observations. A class slower than all of them is
-/// contradicted; a faster one is only unlikely, because the device may be slow even at its best:
+/// Changes the odds by how well each class fits the observations. A class slower than all of them
+/// is contradicted; a faster one is only unlikely, because the device may be slow even at its best:
 /// hence the wider tail on that side.
 fn sharpen(guesses: &mut [Guess], seen: OwnTimes) {
     for guess in guesses.iter_mut() {

@@ -29,7 +29,7 @@ pub const LEAST_SIGMA: f64 = 0.15;
 /// The source of the healthy service time, unless the user states it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum HealthyOrigin {
-    /// The class table, sharpened by what the device shows.
+    /// The class table, narrowed by observations of the device.
     #[default]
     Class,
     /// The device's own best interval in the capture.
@@ -167,7 +167,7 @@ impl Baseline {
 }
 
 impl BaselineEntry {
-    /// The name that stands for every disk.
+    /// The name that means every disk.
     pub const ANY: &str = "*";
 
     fn parse(line: &str) -> Option<BaselineEntry> {

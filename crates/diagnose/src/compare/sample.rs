@@ -1,4 +1,4 @@
-//! What two recordings hold, as lists of numbers by kind of request.
+//! Values of two recordings, as lists by kind of request.
 
 use iowhy_model::{DeviceId, Event, Layer, Listing, Op, Recording, Unit};
 
@@ -44,7 +44,7 @@ pub(super) struct Column {
     pub(super) values: [Vec<f64>; 2],
 }
 
-/// What both recordings hold.
+/// The contents of both recordings.
 pub(super) struct Sides<'a> {
     recordings: [&'a Recording; 2],
     taken: [Vec<SideRequest>; 2],

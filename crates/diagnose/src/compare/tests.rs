@@ -3,7 +3,7 @@
 use super::*;
 use iowhy_model::{Event, Layer, Level, Op, Sink, Source, Time};
 
-/// This many reads of 8 KiB of about this many ms, with a period of their own.
+/// This many reads of 8 KiB of about this many ms, with their own period.
 fn reads(n: u32, ms: f64) -> Recording {
     let mut recording = Recording::new();
     recording.begin(Source::new("biosnoop", "capture.txt", Level::C));

@@ -64,7 +64,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of a cap or throttle given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.12;
 /// Bounds of the plateau (docs/METHOD.md, 8 Cap).
 const VARIATION: f64 = 0.012;
@@ -77,13 +77,13 @@ const DISPERSION: f64 = 0.1;
 const STEP: f64 = 1.2;
 /// Requests in flight after the step, as a share of those before: the demand stays the same.
 const STILL_ASKED: f64 = 0.8;
-/// Requests that must be waiting for the limit to be what holds them.
+/// Minimum number of requests that wait for a limit.
 const WAITING: f64 = 1.5;
-/// What the flat plateau after a higher one adds, in nats, as in `cap.volume`.
+/// Weight of a flat plateau after a higher one, in nats, as in `cap.volume`.
 const PINNED: f64 = 3.4;
-/// What a height that is sold adds, in nats (docs/METHOD.md, 8 Cap).
+/// Weight of a known product limit, in nats (docs/METHOD.md, 8 Cap).
 const KNOWN_LIMIT: f64 = 2.0;
-/// A gp2 volume's bucket, in I/O credits, its burst rate, and what it earns per GiB (AWS, EBS
+/// A gp2 volume's bucket, in I/O credits, its burst rate, and the credits per GiB (AWS, EBS
 /// volume types).
 const BUCKET: f64 = 5.4e6;
 const BURST: f64 = 3000.0;

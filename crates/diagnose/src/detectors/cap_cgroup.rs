@@ -80,9 +80,9 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of a cap or throttle given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.12;
-/// What a rate pinned at the very limit that is set adds, in nats: as in `cap.volume`, and the
+/// Weight of a rate pinned at the configured limit, in nats: as in `cap.volume`, and the
 /// limit is known to the digit.
 const PINNED: f64 = 5.4;
 /// Weight of a limit on this device if no rate was compared with it, in nats (docs/METHOD.md, 11
@@ -165,7 +165,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         .or_else(|| by_pressure(analysis, &place, &limits))
 }
 
-/// A probe that a limit held: it read the limit, and it knows what the device itself took.
+/// A probe throttled by a limit: it has read the limit, and it knows the device's own latency.
 fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     let by = probed.held_by()?;
     let source = analysis.source(probed.listing);
@@ -343,7 +343,7 @@ fn strongest<'a>(
     Some(finding)
 }
 
-/// Bios that wait for a request: io.latency and io.cost hold them there.
+/// Bios that wait for a request: io.latency and io.cost delay them there.
 fn by_arrival(
     analysis: &Analysis,
     place: &Place,

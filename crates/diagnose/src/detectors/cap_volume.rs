@@ -62,16 +62,16 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of a cap or throttle given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.12;
-/// What a known limit nearby adds, in nats (docs/METHOD.md, 8 Cap).
+/// Weight of a known limit nearby, in nats (docs/METHOD.md, 8 Cap).
 const KNOWN_LIMIT: f64 = 2.0;
-/// What the pinned plateau adds: false alarms are at most 3 % on saturated devices (docs/METHOD.md,
+/// Weight of the pinned plateau: false alarms are at most 3 % on saturated devices (docs/METHOD.md,
 /// 8 Cap), so the odds rise thirty times: ln 30 = 3.4.
 const PINNED: f64 = 3.4;
 /// The maximum variation of a plateau (docs/METHOD.md, 8 Cap): less adds weight.
 const VARIATION: f64 = 0.012;
-/// What a demand that never moved takes away: a steady program may be the clock.
+/// Negative weight of constant demand: a steady program may be the clock.
 const UNMOVED: f64 = -2.0;
 /// How close a single average must be: a tenth of a plateau's tolerance, which occurs by chance
 /// once in some two hundred rows.
@@ -91,7 +91,7 @@ const BOUGHT: f64 = 0.5;
 /// of the provider's own count (a choice).
 const EXCEEDED_SHARE: f64 = 0.1;
 const COUNTED: f64 = 0.9;
-/// Requests that must be waiting for the limit to be what holds them.
+/// Minimum number of requests that wait for a limit.
 const WAITING: f64 = 1.5;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
@@ -238,8 +238,8 @@ fn finding(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Findi
     Some(finding)
 }
 
-/// Constant while demand moved, or held by a clock at a round number. A possible drive at its own
-/// speed may be at a round number by chance: then only a limit on sale counts.
+/// Constant while demand changed, or at a round number with clock-like regularity. A drive at its
+/// own maximum may be at a round number by chance: then only a limit on sale counts.
 fn holds(analysis: &Analysis, device: DeviceId, plateau: &Plateau, limit: Limit) -> bool {
     let tier = cap::nearest_tier(limit, plateau.level);
     let round = cap::is_round(limit, plateau.level) || tier.is_some();
@@ -295,7 +295,7 @@ fn pinned(analysis: &Analysis, trace: &DeviceTrace, limit: Limit, waits: &[f64])
         Limit::BytesPerSecond => f64::from(span.bytes) / unit.max(1.0),
     };
     let plateau = cap::plateau(&per_second(trace, waits.len(), worth), waits)?;
-    // What the log lost was served too.
+    // The lost I/Os were served, too.
     let source = analysis.source(trace.listing);
     let all = 1.0 + source.lost() as f64 / source.records.max(1) as f64;
     let plateau = Plateau { level: plateau.level * unit * all, ..plateau };
@@ -326,7 +326,7 @@ fn per_second(
     sums
 }
 
-/// What a network volume takes unhindered, from the class table.
+/// Latency of an unthrottled network volume, from the class table.
 fn network_s0_ms() -> f64 {
     let request = crate::baseline::healthy_time::Request {
         op: iowhy_model::Op::Read,

@@ -62,7 +62,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a wrong configuration when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of a wrong configuration given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const SHARE: f64 = 0.1;
@@ -72,8 +72,8 @@ const EACH: usize = 10;
 const READ_FIRST: f64 = 0.8;
 /// The assumed physical block size: Advanced Format, all disks since 2011.
 const LIKELY_BLOCK: f64 = 4096.0;
-/// And what that guess is worth: a suspicion; more if it is beyond doubt not chance that writes
-/// off it are slow, for then the device itself shows where its blocks begin.
+/// And the weight of that assumption: a suspicion; more if it is beyond doubt not chance that
+/// writes off it are slow, for then the device itself shows where its blocks begin.
 const GUESSED: f64 = 0.6;
 const BORNE_OUT: f64 = 0.8;
 const BEYOND_DOUBT: f64 = 1e-6;

@@ -64,7 +64,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a wrong configuration when someone complains (docs/METHOD.md, 11 Confidence: workload
+/// Prior of a wrong configuration given a reported problem (docs/METHOD.md, 11 Confidence: workload
 /// and configuration).
 const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
@@ -74,8 +74,8 @@ const ROOM: f64 = 0.5;
 const NORMAL: f64 = 2.5;
 /// Requests that decide (docs/METHOD.md, 10 Rules: at least thirty each).
 const FEWEST: usize = 30;
-/// Below this busy share a device is idle: its queue may have batches of writes that nobody waits
-/// for.
+/// Below this busy share a device is idle: its queue may have batches of writes for which no
+/// program waits.
 const LIGHT: f64 = 0.3;
 const FEW_PER_S: f64 = 50.0;
 /// Minimum share of the queue wait that belongs to programs; otherwise it is write-back by the
@@ -96,7 +96,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// The time that programs lose in the queue per second, and its share of all time lost there. The
-/// kernel writes dirty pages back in batches that nobody waits for.
+/// kernel writes dirty pages back in batches for which no program waits.
 fn awaited(analysis: &Analysis, requests: &Requests) -> (f64, f64) {
     let durable = [Flags::SYNC, Flags::FUA, Flags::PREFLUSH];
     // A log without flags does not show which writes are waited for.

@@ -177,7 +177,7 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     Some(finding)
 }
 
-/// The longest latency of a request that met none of these, ns.
+/// The longest latency of a request outside these, ns.
 fn longest_beside(trace: &DeviceTrace, hangs: &[&Episode]) -> f64 {
     let met = |span: &&ServiceSpan| {
         hangs.iter().any(|hang| {

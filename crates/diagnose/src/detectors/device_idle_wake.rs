@@ -91,8 +91,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// and the weight of that, nats: no request was seen waiting for it.
 const CYCLES_PER_HOUR: f64 = 30.0;
 const PARKS: f64 = 1.4;
-/// Load cycles that drives are made for, 300,000 to 600,000 (vendors' data sheets): fewer are no
-/// reason to look.
+/// Load cycles that drives are made for, 300,000 to 600,000 (vendors' data sheets): fewer are not
+/// examined.
 const MADE_FOR: f64 = 300_000.0;
 
 /// Disks that constantly park their heads, by their own count: the next request waits until they
@@ -176,7 +176,7 @@ impl<'s, 'a> PausedRun<'s, 'a> {
         Some(PausedRun { pause_s, sample, median_ns, spread })
     }
 
-    /// Whether it shows what the same requests take when the device is awake.
+    /// Whether it shows the latency of the same requests when the device is awake.
     fn is_awake_of(&self, slept: &PausedRun) -> bool {
         let (own, other) = (&self.sample.known, &slept.sample.known);
         own.device == other.device
@@ -299,7 +299,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Wake> {
     (!seeks && lasts && wake.of_slow > OF_SLOW).then_some(wake)
 }
 
-/// Whether more random reads than a cache could know are faster than any seek.
+/// Whether more random reads than a cache could serve are faster than any seek.
 fn no_seek(trace: &DeviceTrace) -> bool {
     let random = trace.groups.iter().map(|(group, _)| group);
     let random = random.filter(|group| group.op == Op::Read && group.sequential == Some(false));

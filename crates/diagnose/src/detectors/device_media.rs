@@ -18,7 +18,7 @@
 //! - `medium` lines in the kernel's log, of the drive itself or of an array that corrected its
 //!   reads;
 //! - internal failures reported by the drive;
-//! - requests that failed with ENODATA or EILSEQ, or twice at one place with EIO before any
+//! - requests that failed with ENODATA or EILSEQ, or twice at one offset with EIO before any
 //!   recovery limit ended them;
 //! - failed reads in its array without failed writes, media errors or a predicted failure counted
 //!   by its RAID controller, or a controller that failed it without giving a reason;
@@ -27,7 +27,7 @@
 //!   nothing else failed;
 //! - SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187
 //!   increased between two records;
-//! - places that a scan (badblocks, ddrescue) could not read;
+//! - locations that a scan (badblocks, ddrescue) could not read;
 //! - a pre-fail attribute that is FAILING_NOW, or a hundred grown defects (suspected only);
 //! - one 1-MiB range that was slow, more than ten medians, at each of two or more separate accesses
 //!   (Fisher's exact test, p below 0.01 over all ranges). This alone stays a suspicion.
@@ -108,27 +108,27 @@ const CORRECTED_ONCE: f64 = 2.5;
 /// bridges report it for other faults as well): 0.65 and 0.83 with the prior.
 const INSIDE: f64 = 2.0;
 const INSIDE_AGAIN: f64 = 3.0;
-/// What requests that failed are worth, by status.
+/// Weight of failed requests, by status.
 const FAILED_MEDIUM: f64 = 3.0;
 const FAILED_TWICE: f64 = 2.5;
 const FAILED: f64 = 1.0;
 /// The shortest limit of error recovery in use, ns, less a twentieth: SCT ERC of 7 s
 /// (docs/METHOD.md, 17 Faults, `device.recovery`).
 const GIVEN_UP_NS: i64 = 6_650_000_000;
-/// Chance of a slow place over all places (docs/METHOD.md, 17 Faults).
+/// Probability of a slow area by chance over all areas (docs/METHOD.md, 17 Faults).
 const CHANCE: f64 = 0.01;
-/// What such a place is worth.
+/// Weight of such an area.
 const PLACE: f64 = 2.5;
-/// SMART and scans: fact, words, what it is worth above zero, and when it grew. Weights follow the
+/// SMART and scans: fact, text, its weight above zero, and after an increase. Weights follow the
 /// risk ratios of Pinheiro et al. (FAST 2007) and the five attributes of Backblaze (2016): pending
 /// and offline uncorrectable are about now; 5 and 187 about the past, unless they grow.
 const SMART: [(FactKey, &str, f64, f64); 13] = [
     (key::SMART_RAW.of("197"), "sector(s) waiting for reallocation (SMART 197)", 2.5, 3.5),
     (key::SMART_RAW.of("198"), "sector(s) unreadable offline (SMART 198)", 2.5, 3.5),
-    (key::SCAN_FAILED, "place(s) that a program could not read or write", 2.5, 3.5),
+    (key::SCAN_FAILED, "location(s) that a program could not read or write", 2.5, 3.5),
     (key::SMART_PENDING_DEFECTS, "pending defect(s) in the drive's log", 2.5, 3.5),
     (key::SMART_ERROR_LOG_UNC, "unreadable sector(s) in the drive's error log", 1.0, 3.0),
-    (key::SMART_SCAN_REWRITTEN, "place(s) that the drive's background scan rewrote", 0.5, 2.5),
+    (key::SMART_SCAN_REWRITTEN, "sector(s) that the drive's background scan rewrote", 0.5, 2.5),
     (key::SMART_SELF_TEST_ERRORS, "self-test(s) that failed", 2.0, 3.0),
     (key::SMART_UNCORRECTED_READ, "read(s) the drive could not correct", 1.5, 3.0),
     (key::SMART_NVME_ERROR_LOG_MEDIA, "media error(s) in the drive's error log", 1.5, 3.0),
@@ -155,7 +155,7 @@ const MANY_ERRORS: f64 = 100.0;
 const BY_CONTROLLER: f64 = 1.7;
 /// Weight of used endurance: drives continue beyond it, most for a long time (vendors' sheets).
 const WORN: f64 = 0.5;
-/// Why a member that its array gave up is only suspected beside another one.
+/// Why a member that its array failed is only suspected beside another one.
 const GIVEN_UP_TOGETHER: &str = "another member of its array failed as well: two disks seldom fail \
                                  together; a shared component does";
 /// On flash a waiting sector may be a matter of firmware (identical drives healed by themselves).
@@ -235,7 +235,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let mut finding =
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
     builder.believe(&mut finding, PRIOR);
-    let why = "no medium error was reported: slow places alone may have another cause";
+    let why = "no medium error was reported: slow areas alone may have another cause";
     finding.doubt_if(!is_proven, why, SHAPE_ALONE);
     let by_smart =
         builder.clauses.iter().all(|clause| clause.nats <= 0.0 || clause.what == whats[2]);
@@ -256,7 +256,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     } else if is_proven {
         format!("{disk} reports that it is failing or worn out: {}", phrase::list(&builder.words))
     } else {
-        format!("one place on {disk} is slow: {}", phrase::list(&builder.words))
+        format!("one area of {disk} is slow: {}", phrase::list(&builder.words))
     };
     finding.refuted_by = lines(&[
         "the device is stacked on others: a full thin pool or an error target also fails requests",
@@ -275,7 +275,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     Some(finding)
 }
 
-/// Why a drive's counters are not what a log of hung tasks is about.
+/// Why a drive's counters do not explain a log of hung tasks.
 const HANGS: &str = "tasks hang while no read or write fails: these sectors may be old, and the \
                      tasks may wait for an array, a lock or memory";
 
@@ -319,7 +319,7 @@ fn logged_before(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Find
     Some(finding)
 }
 
-/// Share of the errors if they are proven; of the lost time if only a slow place is known.
+/// Share of the errors if they are proven; of the lost time if only a slow area is known.
 fn share(candidate: &FaultCandidate, is_proven: bool) -> f64 {
     let place = || {
         let trace = candidate.trace?;
@@ -331,7 +331,7 @@ fn share(candidate: &FaultCandidate, is_proven: bool) -> f64 {
 
 /// Unreadable sectors in the kernel's log.
 fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
-    // What a locked drive refuses, the kernel words as a medium error: from the first refusal on.
+    // The kernel reports a refusal of a locked drive as a medium error: from the first refusal on.
     let refused = candidate.about().logged(MessageKind::Denied);
     let refused_s = refused.map(|line| line.message.at_s.unwrap_or(0.0)).reduce(f64::min);
     let is_before = |line: &&LogLine| {
@@ -349,7 +349,7 @@ fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Evide
     if by_a_target { nats.min(OF_A_TARGET) } else { nats }
 }
 
-/// Reads that an array corrected or gave up, if the drive itself reports nothing; failures on the
+/// Reads that an array corrected or failed, if the drive itself reports nothing; failures on the
 /// path are excluded.
 fn from_array(
     analysis: &Analysis,
@@ -390,7 +390,7 @@ fn from_hardware(
         phrase::count(n as f64, "command(s) failed")
     ));
     match n {
-        // A logical unit reports errors from behind its target.
+        // A logical unit reports errors of the storage of its target.
         _ if reading.iter().any(|line| line.unit_of_a_target().is_some()) => OF_A_TARGET,
         1 => INSIDE,
         _ => INSIDE_AGAIN,
@@ -687,7 +687,7 @@ fn from_its_controller(
     BY_CONTROLLER
 }
 
-/// A place that is slow at each visit.
+/// An area that is slow at each access.
 fn from_places(
     analysis: &Analysis,
     candidate: &FaultCandidate,

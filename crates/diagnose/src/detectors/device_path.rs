@@ -42,8 +42,8 @@
 //!
 //! An NVMe controller that reports a fatal failure, or one of a guest, is `device.stall`.
 //!
-//! Or the only disk of an input gives one stream 0.45 to 0.89 of what the only USB link of it
-//! carries, and that link is one of USB 2 (`lsusb -t`).
+//! Or one stream from the only disk of an input reaches 0.45 to 0.89 of the rate of its only USB
+//! link, and that link is USB 2 (`lsusb -t`).
 //!
 //! ## Wrong if
 //! The CRC count is old and does not increase. Resets follow a medium error or an unplugged cable,
@@ -114,7 +114,7 @@ const LINK_COUNTERS: [(FactKey, &str); 10] = [
 const NOT_USED: [&str; 4] = ["faulted", "faulty", "unavail", "removed"];
 /// States of a pool that is out of service (zpoolconcepts(7)).
 const STOPPED: [&str; 3] = ["suspended", "unavail", "faulted"];
-/// What each is worth, nats.
+/// Weight of each, nats.
 const CORRUPTED: f64 = 3.5;
 const WAS_RESET: f64 = 3.0;
 const FAILED: f64 = 2.5;
@@ -152,7 +152,7 @@ const OFTEN: usize = 10;
 const WOKE: f64 = 1.5;
 const UNRESPONSIVE: f64 = 1.4;
 const LINK_DOWN: f64 = 1.2;
-/// A card's host controller that waited in vain: the card or the controller, so below an
+/// A card's host controller that waited without a response: the card or the controller, so below an
 /// accusation; and an adapter that reached for memory that it may not touch (choices).
 const CARD_HOST: f64 = 1.4;
 const FORBIDDEN: f64 = 2.0;
@@ -283,7 +283,7 @@ fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-/// Links or disks that were lost together: one fault of what they share.
+/// Links or disks that were lost together: one fault of a shared component.
 fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
     let mut builder = EvidenceBuilder::default();
     let (n, above) = (lost.devices.len() as f64, Some(Bound::Above(1.0)));
@@ -665,8 +665,7 @@ fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
         ],
         Way::Ide => {
             return vec![
-                "try another 80-wire cable, at most 45 cm long; master and slave on separate \
-                 cables"
+                "try another 80-wire cable, at most 45 cm long; master and slave on separate cables"
                     .to_string(),
                 format!(
                     "try a slower DMA mode, then none: `hdparm -X udma2 {node}`, `hdparm -d0 \

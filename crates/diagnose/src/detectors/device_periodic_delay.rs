@@ -92,10 +92,10 @@ const MOSTLY_OWN: f64 = 0.1;
 /// guest adds to it (sched(7): slices of 0.7 to 3 ms, which end with a tick).
 const SLICE_MS: f64 = 4.6;
 /// The longest time to program a page of flash, ms (TLC and QLC data sheets: 0.5 to 2), and the
-/// share of writes beside which reads meet it (a choice).
+/// share of writes at which reads wait for them (a choice).
 const PROGRAM_MS: f64 = 2.0;
 const BESIDE_WRITES: f64 = 0.1;
-/// What a known clock adds.
+/// Weight of a known clock.
 const KNOWN_CLOCK: f64 = 1.0;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
@@ -290,7 +290,7 @@ fn known_clock(period_ms: f64) -> Option<String> {
 }
 
 /// The latencies without the steps, and, for a device that serves one request at a time, without
-/// the waits behind them.
+/// the waits for them.
 fn forecast(
     trace: &DeviceTrace,
     group: &Group,

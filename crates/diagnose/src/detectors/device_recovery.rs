@@ -66,11 +66,11 @@ const USUAL_S: [f64; 6] = [7.0, 10.0, 15.0, 20.0, 30.0, 60.0];
 /// How much later than its end the kernel notices a command's timeout, s: its timer is rounded up
 /// to a power of two of jiffies, 1024 at 1000 Hz and 256 at 250 (block/blk-timeout.c).
 const NOTICED_S: f64 = 1.024;
-/// Latencies needed in a pile: at a stated limit, and at a guessed one.
+/// Latencies needed in a pile: at a stated limit, and at an assumed one.
 const AT_STATED: usize = 2;
 const AT_GUESSED: usize = 4;
 const NEAR: &str = "requests within 5 % of the limit";
-/// What each is worth, nats.
+/// Weight of each, nats.
 const STATED: f64 = 1.0;
 const LOGGED: f64 = 3.0;
 
@@ -159,7 +159,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     Some(finding)
 }
 
-/// What the kernel reports of commands that ended so.
+/// The kernel's messages about commands that ended this way.
 fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
     let about = candidate.about();
     let kinds = [MessageKind::Timeout, MessageKind::Medium, MessageKind::Controller];

@@ -85,11 +85,11 @@ const USUAL_RPM: [f64; 2] = [5400.0, 7200.0];
 const STEPS: usize = 6;
 /// The factor on the confidence then.
 const EVERY_OTHER: f64 = 0.2;
-/// One request in so many begins a batch, at most (a choice).
+/// At most one request in this many begins a batch (a choice).
 const FIRSTS_ARE_FEW: usize = 5;
 /// Standard speeds are 3 % apart at the nearest (5700 and 5900): 2 % off is another one.
 const SAME_SPEED: f64 = 0.02;
-/// A ladder this unlikely is not worth a mention.
+/// A ladder this unlikely is not reported.
 const MENTION: f64 = 0.15;
 
 /// A tenth of what a sequential read costs a healthy disk (0.2 ms, `baseline/classes.rs`; six times
@@ -332,7 +332,7 @@ fn against_the_stated_speed(analysis: &Analysis, case: &Case) -> Option<Evidence
 }
 
 /// Whether all slow requests lost two, four, six revolutions and none an odd number (or likewise by
-/// threes): then the step is longer than a revolution, and no platter turns that slowly.
+/// threes): then the step is longer than a revolution, and no platter spins that slowly.
 fn only_every_other(ladder: &Ladder) -> bool {
     let lost: Vec<u32> =
         ladder.revolutions.iter().copied().filter(|revolutions| *revolutions > 0).collect();
@@ -361,7 +361,7 @@ fn begins_batches(case: &Case, ladder: &Ladder) -> bool {
     FIRSTS_ARE_FEW * firsts < case.places.len() && 3 * of_firsts > 2 * retried.len()
 }
 
-/// The services without the lost revolutions, and without the waits behind them. A spinning disk
+/// The service times without the lost revolutions, and without the waits for them. A spinning disk
 /// has one arm and serves one request after the other, whatever its assumed class.
 fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
     if case.op != Op::Read {

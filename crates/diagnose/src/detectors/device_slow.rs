@@ -99,7 +99,7 @@ const MAY_BE_FETCHED: f64 = 0.3;
 const HELD_BACK: f64 = 0.5;
 const MOSTLY_QUEUED: f64 = 0.5;
 /// The share from which on a limit is as likely wherever there may be one: such a queue grows
-/// without end.
+/// without limit.
 const NEARLY_ALL: f64 = 0.9;
 /// Half of the least rate that providers sell, requests per second: a lower rate is not limited by
 /// one (AWS EBS gp2: 100, of any size; Azure managed disks: 120 and more; a factor of two for small
@@ -159,7 +159,7 @@ const DISCARDS: &str = "the requests waited behind discards";
 const MOST_ROWS: f64 = 0.5;
 /// Minimum share of the wait behind others that is reported: a tenth, one digit of the mean.
 const WORTH_SAYING: f64 = 0.1;
-/// Longer waits are error handling: a SATA link takes at least a second to come back, a drive's own
+/// Longer waits are error handling: a SATA link needs at least a second to recover, a drive's own
 /// recovery seven (libata's and the SCSI layer's limits begin there).
 const RESETS_NS: f64 = 1e9;
 /// Minimum share of all time in the separate slow mode (a choice, as in `healthy` for the tail of a
@@ -174,7 +174,7 @@ const CONTRADICTED: f64 = 0.5;
 /// What batches leave in a histogram.
 const BATCHES: &str = "the latency distribution looks like draining batches: each request waits \
                        for the ones before it";
-/// What histograms alone cannot know.
+/// What histograms alone do not show.
 const UNKNOWN_QUEUE: &str =
     "the number of requests in flight is not known: a queue would look the same";
 /// What would make the forecast a number.
@@ -183,7 +183,7 @@ const WIDE: &str = "the healthy service time is known only from its class: use `
 /// Another disk is slow like this one if so great a share of this one's share of requests is as
 /// slow (a choice).
 const AS_OFTEN: f64 = 0.5;
-/// What a log that begins at issue cannot know (`biosnoop` without `-Q`).
+/// What a log that begins at issue does not show (`biosnoop` without `-Q`).
 const UNSEEN_QUEUE: &str = "the log begins at issue: time in the host's queue was not observed";
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
@@ -595,8 +595,8 @@ fn hangs_beside(analysis: &Analysis, row: &IntervalSample) -> bool {
     })
 }
 
-/// Another disk of the same virtual machine that is slow, too: they share their host whatever else
-/// they share, so one is enough.
+/// Another disk of the same virtual machine that is slow, too: they share at least their host, so
+/// one is enough.
 fn virtual_twin<'a>(analysis: &'a Analysis, row: &IntervalSample) -> Option<&'a str> {
     let is_virtual = |disk: &str| VIRTUAL.contains(&disk_names::kind(disk));
     let is_twin = |other: &&IntervalSample| {
@@ -703,8 +703,8 @@ fn behind_discards(row: &IntervalSample) -> bool {
     share.is_some_and(|share| share > OF_DISCARDS * row.interval.busy.unwrap_or(1.0))
 }
 
-/// Whether a volume does twice as much or more, like a healthy one, in another row: places that are
-/// fetched when they are first read look like a slow device until all were read (`layer.remote`).
+/// Whether a volume does twice as much or more, like a healthy one, in another row: blocks that are
+/// fetched on first read look like a slow device until all were read (`layer.remote`).
 fn is_touched_first(analysis: &Analysis, row: &IntervalSample, rows: &[&IntervalSample]) -> bool {
     let healthy = |other: &&&IntervalSample| {
         let own = other.effective_ms().is_some_and(|ms| ms < SLOWDOWN * other.s0.median_ms());

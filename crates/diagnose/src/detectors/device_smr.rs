@@ -69,11 +69,11 @@ const RANDOM_WRITES: f64 = 0.20;
 const RISE: f64 = 5.0;
 /// Sequential requests stay: within twice (choice).
 const STAYS: f64 = 2.0;
-/// Longer than any seek, ns: a full stroke and a turn at 5400 rpm are below 35 ms (vendors'
+/// Longer than any seek, ns: a full stroke and a revolution at 5400 rpm are below 35 ms (vendors'
 /// sheets).
 const BEYOND_A_SEEK_NS: f64 = 40e6;
-/// What a listed model or a zoned attribute adds, and what sequential requests that slow down too
-/// take away, nats.
+/// Weight of a listed model or a zoned attribute, and negative weight of sequential requests that
+/// also slow down, nats.
 const LISTED: f64 = 3.0;
 const ALL_SLOW: f64 = -3.0;
 /// A listed model with timeouts or hung tasks, without a measured pattern (docs/METHOD.md, 17

@@ -67,9 +67,9 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the device when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of the device given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.20;
-/// What one line about a command that got no answer is worth, nats: with the prior 0.58.
+/// Weight of one line about a command without a response, nats: with the prior 0.58.
 const TIMED_OUT: f64 = 1.7;
 /// Weight of a second such command, and of libata's full record of one: it froze the port, names
 /// the command and its result. 0.79 with the prior.
@@ -230,8 +230,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
     findings.collect()
 }
 
-/// What a drive that does not answer is attached by: what to look at and what to try is another
-/// thing on each.
+/// How a drive that does not respond is attached: the checks differ.
 #[derive(Clone, Copy, PartialEq)]
 enum Bus {
     Ata,

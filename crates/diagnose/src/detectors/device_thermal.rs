@@ -60,7 +60,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a throttle when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of a throttle given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.12;
 /// Counters of the NVMe health log that only overheating increases (NVM Express base
 /// specification).
@@ -82,7 +82,7 @@ const COUNTERS: [(FactKey, &str); 4] = [
         "minutes above the critical temperature since the previous record",
     ),
 ];
-/// What each sign is worth, nats.
+/// Weight of each sign, nats.
 const ROSE: f64 = 3.0;
 const WARNS: f64 = 2.5;
 const AT_WARNING: f64 = 1.5;

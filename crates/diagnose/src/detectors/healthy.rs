@@ -107,7 +107,7 @@ const TAIL_HOLDS_MOST: f64 = 0.5;
 /// A suspicion of the device with at least this confidence forbids a HEALTHY verdict: that of five
 /// of nine baseline variants that call it slow, once calibrated.
 const SUSPECTED: f64 = 0.30;
-/// What each listing's clean verdict must be worth before the input's richness is counted (six
+/// Minimum confidence of each listing's clean verdict before the level of detail is counted (six
 /// votes of nine).
 const CLEARS: f64 = 0.6;
 /// Rows that must be as good.
@@ -116,7 +116,7 @@ const ALL_BUT: f64 = 0.95;
 /// which memory answers, ns.
 const FEWEST: u64 = 3;
 const MEMORY_NS: f64 = 20_000.0;
-/// Below so many ns a write whose program did not pass the page cache by ended there: a copy, a
+/// Below this many ns a write whose program did not bypass the page cache ended there: a copy, a
 /// lock, and now and then a page that must be found (a choice; a flush after each, which fio lists
 /// apart, then has the device's time).
 const COPIED_NS: f64 = 100_000.0;
@@ -124,7 +124,7 @@ const COPIED_NS: f64 = 100_000.0;
 const MOST_INPUTS: usize = 32;
 /// Maximum disks with all evidence shown.
 const FEW: usize = 3;
-/// What a clean verdict by the slowest class in question is worth: the class is a guess.
+/// Confidence of a clean verdict by the slowest possible class: the class is assumed.
 const BY_CLASS: f64 = 0.85;
 
 /// Share of the excess from which a note explains all of it (docs/METHOD.md, 12 Explaining away).
@@ -367,7 +367,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
 }
 
 /// Whether waits are no longer than on a healthy device, by the replay: below three healthy service
-/// times, or behind requests of the same load that it would have served no sooner.
+/// times, or after requests of the same load that it would not have served faster.
 fn of_replay(trace: &DeviceTrace) -> Worth {
     let Some(vote) = trace.vote.as_ref() else { return Worth::NOTHING };
     if trace.mean_ns() / 1e6 > WITHIN * trace.s0.slowest_ms() {

@@ -349,10 +349,10 @@ fn class_decides(suspicion: &Finding) -> bool {
 /// How many times slower than its class a disk must be to be suspected (`device.slow`:
 /// docs/METHOD.md, 10 Rules).
 const SUSPECTED: f64 = 2.0;
-/// Requests in flight from which on those that wait are worth naming (a choice).
+/// Requests in flight from which on the waiting ones are reported (a choice).
 const SEVERAL: f64 = 4.0;
 
-/// What to look at beside the events of a kernel's log: its other lines, and the drives it names.
+/// What to check besides the events of a kernel's log: its other lines, and the drives it names.
 fn asked_of_a_log(analysis: &Analysis, input: &str) -> Vec<String> {
     let has = |kinds: &[MessageKind]| {
         analysis.facts.log_events(input).any(|line| kinds.contains(&line.kind))

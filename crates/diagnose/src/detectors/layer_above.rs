@@ -81,8 +81,8 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a path when someone complains, and what two measurements of one time add, in nats
-/// (docs/METHOD.md, 11 Confidence).
+/// Prior of a path, given a reported problem, and the weight of two measurements of one time, in
+/// nats (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.08;
 const SIDE_BY_SIDE: f64 = 2.0;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules; 1 Replay: a mean below three S0 is healthy).
@@ -104,8 +104,8 @@ const TO_DO: [&str; 2] = [
     "`cat /proc/mdstat`: a resync or a slow member slows down a whole array",
 ];
 
-/// Requests are merged on their way down, so many above wait for one below: only a far longer wait
-/// is significant (choices: ten times, and noticeable).
+/// Requests are merged on their way down, so that many above wait for one below: only a far longer
+/// wait is significant (choices: ten times, and noticeable).
 const TIMES_OF_AVERAGES: f64 = 10.0;
 const FELT_NS: f64 = 1e8;
 /// A disk with a smaller share of the time waited above cannot be what is waited for, even if a

@@ -89,7 +89,7 @@ const INTERVALS: f64 = 4.0;
 const IN_BULK: f64 = 3.0;
 const LEFT: f64 = 0.1;
 const RUNNABLE: f64 = 3.0;
-/// What that is worth.
+/// Its weight.
 const USED_UP: f64 = 0.7;
 
 /// The processors have no time left, and hardly any of it passes in waits for I/O.
@@ -120,8 +120,8 @@ fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
         (false, false) => ("", "programs need them"),
     };
     finding.sentence = format!(
-        "the CPUs have no time left{moving} ({} in programs, {} in the kernel, {} idle or waiting \
-         for I/O): {so}; no disk is waited for",
+        "the CPUs are saturated{moving} ({} in programs, {} in the kernel, {} idle or waiting for \
+         I/O): {so}; no program waits for a disk",
         phrase::percent(user),
         phrase::percent(kernel),
         phrase::percent(left)

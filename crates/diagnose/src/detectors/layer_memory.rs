@@ -67,7 +67,7 @@ const ENDED: f64 = 0.6;
 /// Tasks that free memory at one moment: one alone may be passing through (a choice).
 const RECLAIM_AT_ONCE: f64 = 2.0;
 
-/// What a log says of allocations that do not succeed.
+/// A log's report of allocations that fail.
 const RETRIED: &str = "allocations tried a hundred times without success";
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
@@ -115,9 +115,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         let Some(first) = finding.evidence.first() else { continue };
         if first.quantity == RETRIED {
             finding.sentence =
-                "the kernel finds no free memory in one piece, though it tries again \
-                                and again: free memory is short or in small pieces, and programs \
-                                wait for that, not for a disk"
+                "the kernel repeatedly finds no contiguous free memory: memory is short or \
+                 fragmented, and programs wait for that, not for a disk"
                     .to_string();
             continue;
         }
@@ -159,8 +158,8 @@ const THRASHES: f64 = 0.72;
 const SWAP_IS_FULL: f64 = 0.85;
 const FULL: f64 = 0.9;
 
-/// Next to no memory is left for the cache, tasks wait for I/O, and what programs hold is swapped
-/// out, or is read again where there is no swap.
+/// Almost no memory is left for the cache, tasks wait for I/O, and memory of programs is swapped
+/// out, or read again if there is no swap.
 fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
     let about = analysis.facts.about(Some(input), "");
     let own = |(_, reading): &(f64, FactReading)| analysis.input(reading.listing) == input;
@@ -226,7 +225,7 @@ fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
         phrase::percent(waits.0)
     );
     finding.evidence = evidence;
-    finding.assume(worth, "no memory left, what programs hold evicted, tasks wait for I/O");
+    finding.assume(worth, "no memory left, pages of programs evicted, tasks wait for I/O");
     (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
     Some(finding)
 }

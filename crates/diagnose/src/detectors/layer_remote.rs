@@ -34,7 +34,7 @@
 //!
 //! Or the server of a FUSE mount (sshfs, s3fs, ntfs-3g, virtiofs) does not answer: requests wait
 //! for it (`/sys/fs/fuse/connections`), and a program has waited in one call on the mount for 5 s
-//! or more. Seen live, of calls that hang when iowhy starts.
+//! or more. Live only, and also for calls that already hang when iowhy starts.
 //!
 //! ## Wrong if
 //! The disk is local with a virtual name, and its own cache makes the second read fast.
@@ -91,7 +91,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a path or a neighbour when someone complains (docs/METHOD.md, 11 Confidence), and the
+/// Prior of a path or a neighbour given a reported problem (docs/METHOD.md, 11 Confidence), and the
 /// weight of a model that shows it, in nats; a name alone weighs less.
 const PRIOR: f64 = 0.08;
 const VIRTUAL_MODEL: f64 = 3.0;
@@ -133,8 +133,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 
 /// Weight of a cluster's own report that it does not serve part of its data.
 const OF_A_CLUSTER: f64 = 0.85;
-/// A request that is blocked for this long, s, waits for something that does not answer (Ceph's own
-/// bound for a log event, `osd_op_complaint_time`).
+/// A request that is blocked for this long, s, waits for something that does not respond (Ceph's
+/// own bound for a log event, `osd_op_complaint_time`).
 const BLOCKED_S: f64 = 30.0;
 
 /// A cluster that reports that it does not serve part of its data: requests for that part wait.
@@ -158,7 +158,7 @@ fn inactive(analysis: &Analysis) -> Vec<Finding> {
             let what = "daemons of the cluster (OSDs) that are down";
             finding.evidence.push(read_off(what, down, Unit::Count, 1, source));
         }
-        finding.assume(OF_A_CLUSTER, "stated by the cluster");
+        finding.assume(OF_A_CLUSTER, "reported by the cluster");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
         finding.next_step = lines(&[
@@ -238,7 +238,7 @@ fn peers(analysis: &Analysis) -> Vec<Finding> {
         let listings = builder.listings(candidate);
         let mut finding = remote(Some(candidate.device), listings, sentence, builder);
         finding.doubt("one moment: many may be open for an instant", OF_A_TARGET);
-        finding.next_step.insert(0, "`cat /proc/drbd` several times: does it stay so?".to_string());
+        finding.next_step.insert(0, "`cat /proc/drbd` several times: does it persist?".to_string());
         Some(finding)
     });
     found.collect()
@@ -287,7 +287,7 @@ fn blocked(analysis: &Analysis) -> Option<Finding> {
             .above(BLOCKED_S),
         read_off("blocked requests, maximum at once", count, Unit::Count, 1, source),
     ];
-    finding.assume(OF_A_CLUSTER, "stated by the cluster");
+    finding.assume(OF_A_CLUSTER, "reported by the cluster");
     finding.doubt("one moment: what it waits for itself is not in this output", OF_A_CLUSTER);
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
@@ -297,7 +297,7 @@ fn blocked(analysis: &Analysis) -> Option<Finding> {
         format!(
             "the disk of {first} (`ceph device ls`): `iostat -x 1`, `smartctl -x`, and its log"
         ),
-        "`ceph osd perf`: is it alone?".to_string(),
+        "`ceph osd perf`: is it the only slow one?".to_string(),
     ];
     Some(finding)
 }
@@ -455,8 +455,7 @@ fn hung(analysis: &Analysis, input: &str) -> Option<Finding> {
     if disk_names::kind(first) == "rbd" {
         finding.next_step.insert(
             0,
-            "`ceph -s`, `ceph health detail`: which placement groups or \
-             services do not answer?"
+            "`ceph -s`, `ceph health detail`: which placement groups or services do not answer?"
                 .to_string(),
         );
     }
@@ -765,8 +764,7 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
         finding.refuted_by = lines(&["the unit is a local disk behind a multiplexing enclosure"]);
         finding.next_step = vec![
             format!(
-                "find the target that serves it: `lsscsi -t | grep {}`, `iscsiadm -m session -P \
-                 3`",
+                "find the target that serves it: `lsscsi -t | grep {}`, `iscsiadm -m session -P 3`",
                 candidate.disk
             ),
             "check the log of the target (array, Longhorn, LIO, tgt) for the same minute"
@@ -866,7 +864,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let all = trace.map_or(0.0, |trace| trace.lost_ns());
     let times: Vec<f64> = reads.iter().map(|read| read.ns).collect();
     let mean = spread::mean(&times);
-    // Requests behind a first read would not wait either, if all reads were as fast as later ones.
+    // Requests after a first read would not wait either, if all reads were as fast as later ones.
     let spared = |ns: f64| (ns - found.spared_ns).max(0.0);
     let behind = trace
         .map_or(0.0, |trace| trace.spans.iter().map(|span| spared(span.latency_ns())).sum::<f64>());

@@ -67,7 +67,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.55;
 /// Minimum share of the lost time in ramps.
 const HOLDS: f64 = 0.2;
@@ -83,10 +83,10 @@ const NO_ROOM: f64 = 0.8;
 const RESTS: f64 = 0.2;
 /// Requests in ramps, two batches of five.
 const REQUESTS: usize = 10;
-/// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
+/// Time lost below which no problem is reported (docs/METHOD.md, 10 Rules).
 const MATTERS: f64 = 0.01;
 /// Averages: requests that wait, and the busy share below which they came at once (a choice: a
-/// queue of random arrivals at half of the pace holds one request, M/M/1).
+/// queue of random arrivals at half of the rate has one request, M/M/1).
 const QUEUE: f64 = 5.0;
 const HALF: f64 = 0.5;
 

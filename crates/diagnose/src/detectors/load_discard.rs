@@ -69,7 +69,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const TIMES: f64 = 2.0;

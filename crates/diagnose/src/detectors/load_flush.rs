@@ -64,7 +64,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules): share of the busy time, and times a plain write.
 const BUSY_SHARE: f64 = 0.3;
@@ -127,7 +127,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     {
         return None;
     }
-    // A track knows all but the empty flushes.
+    // A trace has all but the empty flushes.
     let empty: f64 = served.iter().filter(|one| one.kind == Kind::Flush).map(excess).sum();
     let trace = analysis.trace(requests.listing, requests.device);
     let all = empty + trace.map_or(0.0, |trace| trace.lost_ns());
@@ -173,7 +173,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         1,
         source,
     ));
-    // The two clauses of the rule speak of the same thing: the stronger one counts.
+    // The two clauses of the rule are about the same thing: the stronger one counts.
     let share = confidence::above("busy share of flushes", found.busy_share, BUSY_SHARE);
     let times = found
         .ratio
@@ -219,8 +219,8 @@ fn plain_s0_ms(analysis: &Analysis, device: iowhy_model::DeviceId) -> f64 {
     analysis.healthy_time(device, request, None).votes_ms[CACHED]
 }
 
-/// Whether reads or plain writes are nearly as slow, and slower than healthy, apart from waiting
-/// for durable ones.
+/// Whether reads or plain writes are nearly as slow, and slower than healthy, besides waiting for
+/// durable ones.
 fn all_slow(analysis: &Analysis, requests: &Requests, spans: &Spans, found: &FlushCost) -> bool {
     [Op::Read, Op::Write].into_iter().any(|op| {
         let others: Vec<f64> = requests

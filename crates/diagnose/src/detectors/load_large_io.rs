@@ -57,19 +57,18 @@ const TRANSFER: f64 = 0.7;
 /// No request that moves its bytes is larger: `max_hw_sectors_kb` ends at 32767 KiB (libata); a
 /// listing that counts discards among the writes, or calls them R as biosnoop does, shows more.
 const LARGEST: f64 = 33_554_432.0;
-/// How much smaller than large a request must be to speak against it: its transfer is then next to
+/// How much smaller than large a request must be to contradict it: its transfer is then next to
 /// nothing.
 const FAR_SMALLER: f64 = 8.0;
 /// The small request it is compared with.
 const SMALL: f64 = 4096.0;
-/// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.55;
 
 /// Read-ahead keeps the next request in flight beside the one that is read (two windows, mm/
 /// readahead.c); beyond three the queue is the story.
 const READ_AHEAD: f64 = 3.0;
-/// Requests in flight over the whole time from which on somebody waits for the device often enough
-/// to complain.
+/// Requests in flight over the whole time from which on programs wait for the device noticeably.
 const WAITED_FOR: f64 = 0.3;
 
 /// What one device did with its large requests.
@@ -95,7 +94,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 }
 
 fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
-    // A discard names many bytes and moves none, by whatever letter a log calls it.
+    // A discard has many bytes and moves none, whatever its letter in a log.
     let is_one = |span: &ServiceSpan| f64::from(span.bytes) <= LARGEST;
     let moves = |span: &&ServiceSpan| matches!(span.op, Op::Read | Op::Write) && is_one(span);
     let moving: Vec<&ServiceSpan> = trace.spans.iter().filter(moves).collect();
@@ -157,7 +156,7 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
     let small = Request { op: large.op, bytes: SMALL, sequential: Some(true) };
     let small_ms = analysis.healthy_time(large.device, small, None).median_ms();
     let healthy_ms = large.s0.median_ms();
-    // What waits behind one other request of its size waits for a transfer too.
+    // A request that waits for another one of its size waits for a transfer, too.
     let revolution_ms = if large.depth <= READ_AHEAD {
         large.latency_ms / large.depth.max(1.0)
     } else {

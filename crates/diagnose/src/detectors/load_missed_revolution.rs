@@ -84,8 +84,8 @@ const NEAR_REVOLUTION: f64 = 0.03;
 const MOSTLY_WAITS: f64 = 0.7;
 /// A completion this many usual intervals after the last one ends a pause of the program.
 const RESTS: f64 = 4.0;
-/// A write needs its own time under the head besides the revolution: what a disk of 60 MB/s (the
-/// slow end of its class) needs is not counted as lost.
+/// A write needs its own time under the head besides the revolution: the time of a disk of 60 MB/s
+/// (the slow end of its class) is not counted as lost.
 const BYTES_PER_MS: f64 = 60_000.0;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {

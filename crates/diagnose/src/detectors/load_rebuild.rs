@@ -15,8 +15,8 @@
 //! An array reports that it recovers, resynchronises, checks, scrubs or reshapes. If disks were
 //! measured they must have lost time. Linux software RAID maintains 1,000 KiB/s for a rebuild
 //! (`speed_limit_min`): a slower one is not a cause, but waits for a slow member itself; nor is one
-//! that stands at the same block in two reports, or of which the report is impossible. If most of
-//! what the members read and write is this work, it is what fills them.
+//! that is at the same block in two reports, or whose report is impossible. If this work is most of
+//! what the members read and write, it is what keeps them busy.
 //!
 //! ## Wrong if
 //! It was just as slow before that began. If a member counts errors, that member is the cause: the
@@ -105,8 +105,8 @@ fn of_members(
         .then(|| (share.min(1.0), cited(analysis.recording, &reading, what, number).held(bound)))
 }
 
-/// Why work that hangs is no load.
-const HANGS: &str = "the thread of this work hangs in the kernel's log: it waits itself";
+/// Why hung work is not a load.
+const HANGS: &str = "the kernel's log reports the thread of this work as hung: it waits itself";
 
 /// Whether the kernel reports that the thread of an array's work hangs: `INFO: task
 /// md0_reshape:2927 blocked for more than 120 seconds` (drivers/md/md.c, md_do_sync).

@@ -57,8 +57,8 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the workload when someone complains (docs/METHOD.md, 11 Confidence), and less of it
-/// where averages cannot tell who was in flight.
+/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence), and less of it
+/// where averages do not show what was in flight.
 const PRIOR: f64 = 0.55;
 const PRIOR_OF_ROWS: f64 = 0.35;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
@@ -142,7 +142,7 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     Some(finding)
 }
 
-/// The latency of the victims, and of those of them that met nobody.
+/// The latency of the victims, and of those without others in flight.
 fn alone(trace: &DeviceTrace, effect: &Effect) -> Option<Forecast> {
     let stretch = |span: &ServiceSpan| (span.issued_ns, span.completed_ns);
     let of = |op: Op| trace.spans.iter().filter(move |span| span.op == op);
@@ -207,7 +207,7 @@ fn effect(trace: &DeviceTrace, victim: Op, culprit: Op) -> Option<Effect> {
     (enough && holds).then_some(Effect { victim, culprit, found, fair })
 }
 
-/// From averages: intervals with many of the other kind beside intervals with few.
+/// From averages: intervals with many of the other kind compared with intervals with few.
 fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let (victim, culprit, found) = [(Op::Read, Op::Write), (Op::Write, Op::Read)]
         .into_iter()

@@ -74,10 +74,10 @@ const SERVED_WELL: f64 = 2.5;
 /// in question (published bar of a database's operators: sustained queue above 5).
 const QUEUE: f64 = 5.0;
 /// Elasticity above which more requests still bring more throughput (docs/METHOD.md, 10 Rules), and
-/// what is left of the belief then.
+/// the remaining confidence then.
 const STILL_GROWS: f64 = 0.5;
 const DOUBT: f64 = 0.5;
-/// Busy time over S0 from which on a histogram, which tells neither sizes nor places, leaves open
+/// Busy time over S0 from which on a histogram, which shows neither sizes nor offsets, leaves open
 /// whether the device is slow (a choice: half of what `SERVED_WELL` allows).
 const GIVES_LESS: f64 = 1.5;
 /// What a queue is worth that is there in batches at most (a choice: below an even chance).
@@ -105,7 +105,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     traced.chain(averaged).chain(counted).chain(deep).chain(staged).chain(asked).collect()
 }
 
-/// From histograms: all requests waited, and by rate and latency (Little's law) behind others,
+/// From histograms: all requests waited, and by rate and latency (Little's law) for others,
 /// while the device completed as a healthy one does. Where the rate is not known, that is a
 /// suspicion.
 fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
@@ -305,7 +305,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         ]);
     }
     let rests = row.interval.busy.is_some_and(|busy| busy < RESTS);
-    let batch = "the disk rests for most of the time: the requests came in a batch, such as \
+    let batch = "the disk is idle most of the time: the requests came in a batch, such as \
                  write-back, and no program may wait for them";
     finding.doubt_if(rests, batch, SHAPE_ALONE);
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);

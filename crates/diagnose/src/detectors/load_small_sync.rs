@@ -52,7 +52,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of workload and configuration when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of workload and configuration given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.55;
 /// The clauses of the rule (docs/METHOD.md, 10 Rules).
 const SMALL: f64 = 16384.0;
@@ -60,12 +60,13 @@ const IN_FLIGHT: f64 = 1.5;
 const BUSY: f64 = 0.6;
 const MERGES: f64 = 0.02;
 const CONTIGUOUS: f64 = 0.7;
-/// Below a tenth busy nothing waits for this disk; and this few requests per second are no stream.
+/// Below a tenth busy nothing waits for this disk; and this few requests per second are not a
+/// stream.
 const BUSY_AT_ALL: f64 = 0.1;
 const PER_S: f64 = 10.0;
 /// From averages alone it stays a suspicion: small requests are the rule on many healthy disks.
 const SUSPICION: f64 = 0.6;
-/// What a direct or synchronous option adds, in nats (docs/METHOD.md, 10 Rules).
+/// Weight of a direct or synchronous option, in nats (docs/METHOD.md, 10 Rules).
 const OPTION: f64 = 3.0;
 /// The size a page cache would have sent (docs/METHOD.md, 10 Rules).
 const CLUSTERED: f64 = 65536.0;
@@ -105,8 +106,8 @@ fn finding(analysis: &Analysis, input: &str) -> Option<Finding> {
     from_rows(analysis, &rows)
 }
 
-/// The share of the time watched in which somebody waited for the busiest disk; without
-/// completions, what the averages beside the trace say.
+/// The share of the time watched in which a program waited for the busiest disk; without
+/// completions, that of the averages beside the trace.
 fn waiting_share(analysis: &Analysis, listing: usize, rows: &[&IntervalSample]) -> Option<f64> {
     let watched_ns = analysis.source(listing).watched.map_or(0.0, |watched| watched.0 as f64);
     let traces = analysis.traces.iter().filter(|trace| trace.listing == listing);
@@ -179,7 +180,7 @@ fn is_small_and_idle(row: &IntervalSample) -> bool {
 }
 
 /// Mean requests in flight while the trace ran: measured in it if completions were seen, else by
-/// the averages beside it. `None` if more than one was in flight, or nobody knows.
+/// the averages beside it. `None` if more than one was in flight, or if unknown.
 fn one_at_a_time(analysis: &Analysis, listing: usize, rows: &[&IntervalSample]) -> Option<f64> {
     let traces = analysis.traces.iter().filter(|trace| trace.listing == listing);
     let deepest = traces

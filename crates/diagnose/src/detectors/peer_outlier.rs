@@ -78,11 +78,11 @@ const PRIOR: f64 = 0.5;
 const SAME_MINIMUM: f64 = 2.0;
 
 /// Slow I/Os of a member, and times as many as any other member has, from which on it is suspected
-/// (choices: one that took 30 s is no everyday matter, and a pool that was suspended gives some to
-/// all).
+/// (choices: one that took 30 s is unusual, and in a suspended pool all members have some).
 const SLOW_IOS: f64 = 5.0;
 const SLOW_TIMES: f64 = 5.0;
-/// What an accusation among two or three disks with the very same work is worth at most (a choice).
+/// Maximum confidence of an accusation among two or three disks with exactly the same work (a
+/// choice).
 const OF_TWINS: f64 = 0.95;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
@@ -201,8 +201,7 @@ fn finding(
     let disk = phrase::disk(&member.disk);
     let mut finding = new_finding(DETECTOR.verdict, Some(member.device), vec![listing]);
     finding.sentence = format!(
-        "{disk} is {} times slower than {} under the same load: {} on average against \
-         {}{}",
+        "{disk} is {} times slower than {} under the same load: {} on average against {}{}",
         phrase::digits(member.mean_ns / typical),
         match others.as_slice() {
             [other] => phrase::disk(&other.disk).to_string(),

@@ -18,7 +18,8 @@
 //! time per completion above twice the slowest healthy time), and their excess per request is
 //! correlated second by second: the median of r over all pairs exceeds 0.5. Two disks are enough if
 //! both stalled at the same moments. Suspected from averages: a disk completes nothing while eight
-//! requests wait, and every other of its kind stands still or takes a second per request.
+//! requests wait, and every other disk of its kind also completes nothing, or takes a second per
+//! request.
 //!
 //! ## Wrong if
 //! The same batch job ran on all of them and they are just queueing: then the replay blames the
@@ -64,7 +65,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of path and peers when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of path and peers given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.08;
 /// Share of the disks, their number, and how far they move together (docs/METHOD.md, 17 Faults).
 const SHARE: f64 = 0.60;
@@ -119,15 +120,15 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// Requests outstanding with which a disk that completes none stands still, and ms that no healthy
-/// one of its kind takes per request beside it, whatever waits (choices).
+/// Outstanding requests of a disk that completes none, and ms per request that no healthy disk of
+/// its kind takes (choices).
 const OUTSTANDING: f64 = 8.0;
 const TAKES_MS: f64 = 1000.0;
-/// What that is worth.
+/// Its weight.
 const STAND_STILL: f64 = 0.8;
 
-/// A disk that completes nothing while requests wait, and others of its kind that stand still or
-/// take seconds in the same report: not one of them, but what they share.
+/// A disk that completes nothing while requests wait, and others of its kind that also complete
+/// nothing or take seconds in the same report: suspect what they share.
 fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
     let rows = analysis.rows_in(listing);
     let disks: Vec<&[&IntervalSample]> = rows
@@ -168,8 +169,8 @@ fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
         phrase::disk(&first.disk),
         phrase::digits(waiting),
         phrase::list(&names),
-        longest.map_or("stands still as well".to_string(), |ms| format!(
-            "takes up to {} per request",
+        longest.map_or("completed nothing either".to_string(), |ms| format!(
+            "took up to {} per request",
             phrase::ms(ms)
         ))
     );
@@ -180,12 +181,15 @@ fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
         computed("longest mean latency of the others", ms, Unit::Ms, n, source).above(TAKES_MS)
     });
     finding.evidence.extend(longest);
-    finding.assume(STAND_STILL, "all disks of a kind stand still or take seconds at once");
+    finding.assume(
+        STAND_STILL,
+        "all disks of one kind stall, or take seconds per request, at the same time",
+    );
     finding.doubt("averages: a load that all disks share looks the same", confidence::SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (1.0, true);
-    finding.refuted_by = lines(&["one of them is quick while another stands still"]);
+    finding.refuted_by = lines(&["one of them is fast while another completes nothing"]);
     finding.next_step = lines(&[
-        "`dmesg --ctime | tail -50`: time-outs and resets, and of which adapter?",
+        "`dmesg --ctime | tail -50`: timeouts and resets, and of which adapter?",
         "`lsblk -o NAME,HCTL,TRAN`, `lsscsi -t`: what do they share? For a virtual machine, ask for \
          the latency and the limits that its host sees",
     ]);

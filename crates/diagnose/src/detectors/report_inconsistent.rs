@@ -15,7 +15,7 @@
 //! One of the following is true:
 //!
 //! - queue length and rate times latency differ by more than 10 % and more than rounding allows,
-//!   unless for every two completions one more request was in flight than their waits tell: those
+//!   unless for every two completions one more request was in flight than their waits imply: those
 //!   did not complete in the interval;
 //! - a printed size is not throughput divided by rate, allowing half a digit in each;
 //! - all waits of a run add up to more than its duration times its maximum number in flight (one at
@@ -87,7 +87,7 @@ pub const DETECTOR: Detector = Detector {
 
 /// Arithmetic is certain; the remaining doubt is that the listing was misread.
 const CERTAIN: f64 = 0.95;
-/// Lines that are no accident of copying, and what a listing without one usable line is worth.
+/// Lines that are not an accident of copying, and what a listing without one usable line is worth.
 const FEW_LINES: u64 = 3;
 const UNUSABLE: f64 = 0.75;
 /// Requests in flight beyond the completed ones may be flushes, which old kernels do not list.
@@ -105,7 +105,7 @@ const CUT: f64 = 2.0;
 const AWAY: f64 = 0.85;
 /// Two listings of one document may have watched different times.
 const TWO_WINDOWS: f64 = 0.85;
-/// How far a histogram's mean and the averages of the same device may be apart (docs/METHOD.md, 9
+/// How far a histogram's mean and the averages of the same device may differ (docs/METHOD.md, 9
 /// Elasticity and averages).
 const MEANS_APART: f64 = 2.0;
 /// Of two listings from different times at most one covers the problem: half of the numbers cannot
@@ -114,8 +114,7 @@ const SIDE_NOTE: f64 = 0.5;
 
 /// Requests whose mean is known to a fifth (docs/METHOD.md, 14 Counters: few requests).
 const FEW_REQUESTS: f64 = 30.0;
-/// Rows whose median is worth comparing, and how far two queues may be apart to be as long (a
-/// choice).
+/// Minimum rows for comparing their median, and how far two equal queues may differ (a choice).
 const FEW_ROWS: usize = 3;
 const AS_MUCH: f64 = 1.5;
 
@@ -591,7 +590,7 @@ fn row_beside<'s, 'a>(
         .filter(|(_, _, apart)| *apart > MEANS_APART)
 }
 
-/// Our own trace beside our own reading of the counters: they watched the same requests, and what
+/// iowhy's own trace and its own reading of the counters: they watched the same requests, and what
 /// differs are flushes, merges and the moment a request began.
 fn both_ours(of: &Source, other: &Source) -> bool {
     of.sampling != Sampling::Reported && other.sampling != Sampling::Reported

@@ -15,8 +15,8 @@
 //! The busy share is above 90 % at two loads, and throughput still grew with the number in flight:
 //! elasticity d ln X / d ln N above 0.5 (near 1 is unsaturated, below 0.2 saturated). svctm then
 //! falls as load grows, which a service time never does. Rows with waits of more than ten service
-//! times of the slowest class are left out: they have a trouble. The reported share is not of
-//! latency: it is the part of the throughput beyond the supposed saturation.
+//! times of the slowest class are left out: another problem affects them. The reported share is not
+//! of latency: it is the part of the throughput beyond the supposed saturation.
 //!
 //! ## Wrong if
 //! The device is serial: a single spinning disk without its own queue.

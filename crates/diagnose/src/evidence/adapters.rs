@@ -1,5 +1,5 @@
 //! Disks of one host adapter that stop answering together, and links of one host that are lost
-//! together: a shared cause is more likely than each of them; and adapter links that went down
+//! together: a shared cause is more likely than separate ones; and adapter links that went down
 //! before their disks.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ pub struct NotAnswering<'s, 'a> {
 
 /// Links, or disks of one adapter, that were lost together.
 pub struct LostTogether<'s, 'a> {
-    /// The number of the adapter in SCSI addresses; `None` for ports that are links of their own.
+    /// The number of the adapter in SCSI addresses; `None` for ports that are separate links.
     pub adapter: Option<u32>,
     /// The ports or disks, as the log names them; at least two.
     pub devices: Vec<DeviceId>,
@@ -207,10 +207,10 @@ const HOUR_S: f64 = 3600.0;
 /// into the same sixth with a chance of one in a thousand (choices).
 const WINDOW_S: f64 = 600.0;
 const TIMES: usize = 6;
-/// A drive that more often than this share stopped alone has a fault of its own.
+/// A drive that stopped alone more often than this share has its own fault.
 const ALONE: f64 = 0.5;
 
-/// All drives on ports of their own, ATA or IDE, that stopped answering within that time of each
+/// All drives on separate ports, ATA or IDE, that stopped responding within that time of each
 /// other, each hardly ever without the others; and those that did so at the same minutes of
 /// different hours.
 pub fn stopped_together<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<StoppedTogether<'s, 'a>> {

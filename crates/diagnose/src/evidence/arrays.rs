@@ -1,5 +1,5 @@
-//! Members of an array or pool that count errors together: what they share is at fault before each
-//! of them is.
+//! Members of an array or pool that count errors together: a shared component is suspected before
+//! any of them.
 
 use iowhy_model::{Bound, DeviceId, Finding, Unit, Verdict, key};
 
@@ -14,8 +14,8 @@ use crate::facts::reading::FactReading;
 use crate::facts::{About, is_partition};
 use crate::phrase;
 
-/// The minimum rebuild rate that Linux keeps, bytes per second, whatever other I/O its members
-/// have, if they can do both (`speed_limit_min`, 1,000 KiB/s by default; drivers/md/md.c).
+/// The minimum rebuild rate that Linux maintains, bytes per second, under other I/O of its members,
+/// if they can do both (`speed_limit_min`, 1,000 KiB/s by default; drivers/md/md.c).
 pub const FLOOR_BYTES_PER_S: f64 = 1000.0 * 1024.0;
 
 /// The rate is averaged over half a minute of bursts and pauses: a rebuild at the minimum is
@@ -31,7 +31,7 @@ pub struct ArrayState<'a> {
     pub action: Option<String>,
     /// Share of that which is done, 0 to 1.
     pub done: Option<f64>,
-    /// Where it stands, if two reports show it at the same block, each with a speed of its own.
+    /// Its position, if two reports show it at the same block, each with its own speed.
     pub stands_at: Option<(f64, FactReading<'a>)>,
     /// Its rate if it is at or below the minimum of Linux: throttled to it, or the members are even
     /// slower.
@@ -56,7 +56,7 @@ pub fn state_of<'a>(about: About<'_, 'a>, name: &str) -> ArrayState<'a> {
     }
 }
 
-/// Two reports of the same block: a place of Linux is exact to a block, so work that goes on moves
+/// Two reports of the same block: a position in Linux is exact to a block, so active work changes
 /// it. The same text pasted twice has one speed.
 fn stands_at<'a>(about: About<'_, 'a>) -> Option<(f64, FactReading<'a>)> {
     let last_two = |key| {
@@ -69,10 +69,10 @@ fn stands_at<'a>(about: About<'_, 'a>) -> Option<(f64, FactReading<'a>)> {
     (is_exact && now.0 == before.0 && speed.0 != other.0).then_some(now)
 }
 
-/// What work that stands still is worth: a disk that does not answer stops it as well.
+/// Weight of work that has stopped: a disk that does not respond stops it as well.
 const STANDS: f64 = 0.70;
 
-/// Background work that does not go on: the layer that does it waits, not its members.
+/// Background work that has stopped: the layer that does it waits, not its members.
 pub fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let stands = |name: &str| {
         let state = state_of(analysis.facts.about(None, name), name);
@@ -80,8 +80,8 @@ pub fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let action = state.action?;
         let mut finding = new_finding(verdict, reading.fact.device, vec![reading.listing]);
         finding.sentence = format!(
-            "the background work of {name} ({action}) stands still: two reports show it at the same \
-             block, and their speeds are only averages that run out; no member is said to fail"
+            "the background work of {name} ({action}) has stopped: two reports show it at the \
+             same block, and their rates are averages that decay; no member is reported as failed"
         );
         let number = (share, Unit::Share);
         finding.evidence =
@@ -108,10 +108,10 @@ pub fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 /// A longer time, s, is left of no background work (ten years, a choice): where a scrub has read
 /// more than there was, btrfs subtracts below zero.
 const LONGEST_S: f64 = 315_360_000.0;
-/// What such a report is worth.
+/// Weight of such a report.
 const IMPOSSIBLE: f64 = 0.85;
 
-/// The time left that background work states, where it is none.
+/// The reported remaining time of background work, if it is impossible.
 pub fn absurd_time_left<'a>(about: About<'_, 'a>) -> Option<(f64, FactReading<'a>)> {
     about.number(key::ARRAY_REMAINING).filter(|(left, _)| *left > LONGEST_S)
 }
@@ -124,28 +124,29 @@ pub fn absurd(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let action = state_of(about, name).action?;
         let mut finding = new_finding(verdict, reading.fact.device, vec![reading.listing]);
         finding.sentence = format!(
-            "the report on {} is impossible: more than ten years are left of its {action}; the \
-             program subtracts below zero where more was done than there was to do, so it is near \
-             its end, and no disk is slow because of it",
+            "the report on {} is impossible: it leaves more than ten years for its {action}; the \
+             program underflows when more is done than was planned, so the work is nearly \
+             complete, and no disk is slow because of it",
             phrase::disk(name)
         );
         let evidence = cited(analysis.recording, &reading, "time remaining", (left, Unit::Seconds));
         finding.evidence = vec![evidence.held(Bound::Above(LONGEST_S))];
         finding.assume(IMPOSSIBLE, "no background work takes ten years");
         finding.explained_share = 1.0;
-        finding.refuted_by = lines(&["the rate it states, times that time, is what is left to do"]);
+        finding.refuted_by = lines(&["the reported rate times that time equals the remaining \
+             work"]);
         finding.next_step = lines(&["the same report again in some minutes: has it ended?"]);
         Some(finding)
     };
     analysis.facts.disks().filter_map(of).collect()
 }
 
-/// Members from which on, and the share of an array's members from which on, errors are no faults
+/// Members from which on, and the share of an array's members from which on, errors are not faults
 /// of single disks (choices: two disks of a shelf do fail together, half of it does not).
 const TOGETHER: usize = 4;
 const SHARE: f64 = 0.5;
 
-/// An array of which so many members count errors.
+/// An array of which this many members count errors.
 pub struct FailingMembers<'a> {
     /// The array.
     pub device: DeviceId,
@@ -197,10 +198,10 @@ pub fn any_fails(analysis: &Analysis, input: &str) -> bool {
     })
 }
 
-/// States of members that their array or controller gave up.
+/// States of members that their array or controller failed.
 pub const THROWN_OUT: [&str; 6] = ["faulty", "faulted", "failed", "offline", "bad", "unavail"];
 
-/// Other members of a disk's array that the array gave up as well.
+/// Other members of a disk's array that the array failed as well.
 pub fn given_up_beside(analysis: &Analysis, candidate: &FaultCandidate) -> Vec<String> {
     let Some((_, members)) = candidate.about().array() else { return Vec::new() };
     let is_given_up = |disk: &&String| {
@@ -212,7 +213,7 @@ pub fn given_up_beside(analysis: &Analysis, candidate: &FaultCandidate) -> Vec<S
     others.filter(is_given_up).cloned().collect()
 }
 
-/// Partitions of one disk that their arrays gave up.
+/// Partitions of one disk that their arrays failed.
 pub struct LostParts<'a> {
     /// The disk.
     pub disk: String,

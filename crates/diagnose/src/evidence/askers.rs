@@ -1,9 +1,9 @@
-//! Programs that ask the disks for most of what they move, and wait for it.
+//! Programs that cause most of the disks' traffic, and wait for it.
 //!
-//! `iotop` names who reads and writes, how much, and how long it waits. That is the load, without a
-//! single latency: whether the disk could do more is not in it. Where the rate is one that a
-//! healthy disk reaches only in long transfers, the load is what fills it; below that a slow disk,
-//! or many small requests, would look the same.
+//! `iotop` lists which tasks read and write, how much, and how long they wait. That is the load,
+//! without a single latency: whether the disk could do more is not in it. If the rate is one that a
+//! healthy disk reaches only in long transfers, the load saturates it; below that a slow disk, or
+//! many small requests, would look the same.
 
 use iowhy_model::{Bound, Finding, Unit, Verdict, key};
 
@@ -14,22 +14,22 @@ use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::facts::kernel_threads;
 use crate::phrase;
 
-/// Share of its time that a program waits from which on it asks for more than it gets, and share of
-/// all that is moved which the named ones account for (choices).
+/// Share of its time that a program waits from which on it requests more than it gets, and share of
+/// all traffic that the named ones account for (choices).
 const WAITS: f64 = 0.8;
 const MOST: f64 = 0.3;
-/// Bytes per second that no disk of any class moves in small requests at random places unless it is
-/// quick (a choice: 100 requests of 300 KiB).
+/// Bytes per second that no disk of any class moves in small requests at random offsets unless it
+/// is fast (a choice: 100 requests of 300 KiB).
 const IN_BULK: f64 = 3e7;
-/// What it is worth; programs that are named, and of one name.
+/// Its weight; programs that are named, and of one name.
 const ASKED: f64 = 0.68;
 const NAMED: usize = 2;
 
-/// How many times more programs write than the disks do where the rest is in memory, and bytes per
-/// second that are no small matter (choices).
+/// How many times more programs write than the disks do where the rest is in memory, and the least
+/// bytes per second that count (choices).
 const AHEAD: f64 = 10.0;
 const MUCH: f64 = 1e8;
-/// What two rates of one screen are worth.
+/// Weight of two rates of one screen.
 const TWO_RATES: f64 = 0.85;
 
 /// Programs that write far more than the disks do in the same seconds.
@@ -50,7 +50,7 @@ fn ahead_of_disks(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<
     let mut finding = new_finding(verdict, None, vec![by_program.listing]);
     finding.sentence = format!(
         "{} writes {} into the page cache, and the disks write {}: the rest is in memory and is \
-         written later, so the rate of the program is not one of a disk",
+         written later, so the program's rate is not that of a disk",
         kernel_threads::without_arguments(who),
         phrase::rate(sum),
         phrase::rate(written)
@@ -67,7 +67,7 @@ fn ahead_of_disks(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<
     ]);
     finding.next_step = lines(&[
         "`grep -E 'Dirty|Writeback' /proc/meminfo`: how much is still to be written?",
-        "`iostat -x 1` until that is written: what the disk does then is its own rate",
+        "`iostat -x 1` until that is written: the disk's rate then is its own",
     ]);
     Some(finding)
 }
@@ -122,7 +122,7 @@ fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Findin
     let mut finding = new_finding(verdict, None, vec![reading.listing]);
     finding.sentence = format!(
         "{}{more} {verb} much or all of the {} that the disks move, and wait for I/O up to {} of \
-         their time: the load is theirs; how long a request takes is not in this input",
+         their time: they cause the load; how long a request takes is not in this input",
         phrase::list(&names),
         phrase::rate(moved),
         phrase::percent(share)
@@ -130,7 +130,8 @@ fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Findin
     let what = format!("time that {waits} waited for I/O");
     let number = (share, Unit::Share);
     let number_moved = (moved, Unit::BytesPerSecond);
-    let moved_by = cited(analysis.recording, reading, "moved by all together", number_moved);
+    let moved_by =
+        cited(analysis.recording, reading, "moved by all of them together", number_moved);
     finding.evidence = vec![
         cited(analysis.recording, &of_wait, &what, number).held(Bound::Above(WAITS)),
         moved_by.held(Bound::Above(IN_BULK)),
@@ -138,7 +139,7 @@ fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Findin
     if moved < IN_BULK {
         finding.evidence[1].bound = None;
     }
-    finding.assume(ASKED, "programs ask for more than they get, and account for it");
+    finding.assume(ASKED, "programs request more than they get, and cause the load");
     let little = "so little may be many small requests, or a slow disk";
     finding.doubt_if(moved < IN_BULK, little, SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);

@@ -1,6 +1,6 @@
-//! Runs of a load generator whose own threads need all the time of a CPU.
+//! Runs of a load generator whose own threads are CPU-bound.
 //!
-//! A thread that is always on a CPU is limited by that CPU, so its result is the host's: copying,
+//! A thread that is always on a CPU is limited by that CPU, so its result shows the host: copying,
 //! encryption or checksums in the calls, or the program. A polling engine uses a whole CPU by
 //! design, which proves nothing.
 
@@ -41,8 +41,8 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let mut finding = new_finding(verdict, None, vec![place]);
         let reached = here.iter().map(|run| run.throughput()).fold(0.0, f64::max);
         finding.sentence = format!(
-            "the threads of the test need all the time of a CPU ({}): its {} are what the host \
-             can issue, not what the disk can give",
+            "the threads of the test are CPU-bound ({}): its {} are what the host can issue, not \
+             what the disk can serve",
             phrase::percent(least),
             phrase::rate(reached)
         );
@@ -58,7 +58,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 analysis.source(place),
             ),
         ];
-        finding.assume(STATED, "stated by the run itself");
+        finding.assume(STATED, "reported by the run itself");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[
             "its engine polls (`hipri`, `sqthread_poll`), which needs a CPU whatever the disk does",

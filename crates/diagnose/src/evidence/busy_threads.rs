@@ -1,4 +1,4 @@
-//! Threads of the kernel that need all of a CPU for their part of the I/O.
+//! Kernel threads that saturate a CPU with their part of the I/O.
 //!
 //! Write-back of a device, parity of an array, encryption and checksums each run in threads that
 //! can use one CPU and no more. If such a thread is always on its CPU, it limits the disks below,
@@ -64,7 +64,8 @@ fn of_listing(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Fin
     (share >= ALL_OF_IT).then_some(())?;
     let mut finding = new_finding(verdict, None, vec![place]);
     finding.sentence = format!(
-        "{who} needs all of a CPU ({}): {does}; the disks get no more than this thread gets done",
+        "{who} saturates one CPU ({}): {does}; the disks get no more work than this thread can \
+         issue",
         phrase::percent(share)
     );
     let what = "CPU time of a kernel thread that serves the disks, share of one CPU";
@@ -75,7 +76,10 @@ fn of_listing(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Fin
     let disks = disks(analysis, input);
     match disks {
         Disks::Quiet => {
-            finding.assume(BESIDE_IDLE, "a kernel thread at the limit of one CPU, its disks quiet");
+            finding.assume(
+                BESIDE_IDLE,
+                "a kernel thread at the limit of one CPU, its disks mostly idle",
+            );
         }
         _ => finding.assume(ALONE, "a kernel thread at the limit of one CPU"),
     }

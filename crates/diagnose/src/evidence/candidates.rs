@@ -9,7 +9,7 @@ use crate::facts::disk_names;
 
 /// A disk that may have a fault.
 pub struct FaultCandidate<'s, 'a> {
-    /// The input that measured it; `None` if it is only spoken of.
+    /// The input that measured it; `None` if it is only mentioned.
     pub input: Option<&'s str>,
     /// Its name.
     pub disk: String,

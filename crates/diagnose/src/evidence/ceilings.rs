@@ -1,7 +1,7 @@
-//! Throughput of all disks together that stands at a ceiling while tasks wait.
+//! Throughput of all disks together that stays at a ceiling while tasks wait.
 //!
 //! A load below the capacity of the disks varies with the programs. One that never rises above its
-//! mean, interval after interval, with blocked tasks and idle CPUs, is held by a limit: of a disk,
+//! mean, interval after interval, with blocked tasks and idle CPUs, is limited: of a disk,
 //! of its bus or network, or a configured one. Which one is not in this input.
 
 use iowhy_model::{Observation, Unit, Verdict, key};
@@ -10,8 +10,8 @@ use crate::analysis::Analysis;
 use crate::evidence::builder::cited;
 use crate::phrase;
 
-/// Intervals from which on it is not chance, the maximum over the mean that is a ceiling, and
-/// bytes per second below which requests, not bytes, are what is limited (choices).
+/// Intervals from which on it is not chance, the maximum over the mean that is a ceiling, and bytes
+/// per second below which requests, not bytes, are limited (choices).
 const INTERVALS: f64 = 8.0;
 const CEILING: f64 = 1.1;
 const FLOWS: f64 = 1e6;

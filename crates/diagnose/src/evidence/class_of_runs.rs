@@ -15,7 +15,7 @@ use crate::phrase;
 const SMALL: f64 = 16_384.0;
 /// Requests in flight up to which a read is alone.
 const ALONE: f64 = 1.05;
-/// Below so many ms memory may have answered (a choice: no flash behind a bus does).
+/// Below this many ms memory may have served it (a choice: no flash on a bus does).
 const BY_MEMORY_MS: f64 = 0.06;
 /// Times a healthy device of a class, least and most, that is still of it (docs/METHOD.md, 1
 /// Replay; a choice for the least).
@@ -68,7 +68,7 @@ fn alone(analysis: &Analysis, input: &str) -> Option<Alone> {
 }
 
 /// A read that was alone and took as long as a healthy disk of some class does, with the bound of
-/// the slowest such class, where the class of its own is not known.
+/// the slowest such class, if its own class is not known.
 pub fn is_of_a_class(analysis: &Analysis, input: &str) -> Option<(DeviceId, f64, f64)> {
     let one = alone(analysis, input).filter(|one| analysis.medium(one.device).is_none())?;
     let request = Request { op: Op::Read, bytes: one.bytes, sequential: Some(false) };

@@ -25,16 +25,16 @@ const REPORTS: f64 = 4.0;
 const BLOCKED: f64 = 0.25;
 const IOWAIT: f64 = 0.05;
 const SWAPPED: f64 = 4096.0;
-/// Bytes per second read or written from which on somebody may wait for asynchronous I/O, which
+/// Bytes per second read or written from which on a program may wait for asynchronous I/O, which
 /// blocks no task (a choice).
 const MOVED: f64 = 20e6;
 /// The weight: an idle moment looks the same.
 const NOBODY_WAITS: f64 = 0.70;
-/// What it is worth that disks had nothing to do, and a wait that somebody notices, ms (Nielsen,
+/// What it is worth that disks had nothing to do, and a noticeable wait, ms (Nielsen,
 /// Usability Engineering, 1993).
 const HARDLY_ANY: f64 = 0.93;
 const FELT_MS: f64 = 100.0;
-/// Another cause from this confidence on is looked at first.
+/// Another cause from this confidence on comes first.
 const SUSPECTED: f64 = 0.30;
 
 /// The HEALTHY verdicts of all inputs of which no disk was timed, or none had anything to do.
@@ -97,7 +97,7 @@ fn of_a_class(analysis: &Analysis, input: &str) -> Option<Finding> {
     Some(finding)
 }
 
-/// All disks of averages were idle nearly all the time, and nobody waited for them.
+/// All disks of averages were idle nearly all the time, and no program waited for them.
 fn hardly_any(analysis: &Analysis, input: &str) -> Option<Finding> {
     let here = |place: usize| analysis.input(place) == input;
     let mut listings = analysis.recording.listings.iter().enumerate();
@@ -167,7 +167,7 @@ fn is_timed(analysis: &Analysis, place: usize) -> bool {
         || listing.distributions.iter().any(|one| one.layer == Layer::Block)
 }
 
-/// Whether another cause comes first; a test's own queue is none.
+/// Whether another cause comes first; a test's own queue does not count.
 fn accuses(known: &Finding) -> bool {
     let own_queue = matches!(known.verdict, Verdict::LoadSaturated | Verdict::LoadLargeIo);
     !known.verdict.accuses_nobody() && !own_queue && known.confidence() > SUSPECTED
@@ -198,7 +198,7 @@ fn nobody_waits(analysis: &Analysis, input: &str) -> Option<Finding> {
     builder.fact(analysis, &iowait.1, "mean iowait (wa)", share, bound(IOWAIT));
     let mut finding = new_finding(Verdict::Healthy, None, builder.listings.clone());
     finding.sentence = format!(
-        "nobody waits for I/O: over {} {} tasks were blocked on average, and the CPUs waited for \
+        "no task waits for I/O: over {} {} tasks were blocked on average, and the CPUs waited for \
          I/O {} of the time",
         phrase::count(reports, "report(s)"),
         phrase::digits(blocked.0),

@@ -1,6 +1,6 @@
-//! Tests of a cluster's objects (`rados bench`) that hardly go on.
+//! Tests of a cluster's objects (`rados bench`) that make almost no progress.
 //!
-//! A test makes its own queue, so each object waits for those before it. If the cluster completes
+//! A test creates its own queue, so each object waits for those before it. If the cluster completes
 //! almost nothing, no queue explains it: requests to some of its services hang.
 
 use iowhy_model::{Distribution, Finding, Unit, Verdict};
@@ -16,10 +16,10 @@ const RADOS_BENCH: &str = "rados-bench";
 /// disks completes one of 4 MB in 50 ms).
 const APART_S: f64 = 0.25;
 const OBJECT_S: f64 = 2.0;
-/// What that is worth: which service holds them up is not in it.
+/// Its weight: which service holds them up is not in it.
 const STUCK: f64 = 0.90;
 
-/// A finding of each test that hardly goes on.
+/// A finding of each test with almost no progress.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let listings = analysis.recording.listings.iter().enumerate();
     let tests = listings.filter(|(_, listing)| listing.source.format == RADOS_BENCH);

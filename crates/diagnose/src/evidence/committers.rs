@@ -15,9 +15,9 @@ use crate::phrase;
 /// Share of its time that such a thread waits from which on it is in commits all along (a choice:
 /// one commit in 5 s that takes 1 s is 20 %).
 const ALL_ALONG: f64 = 0.6;
-/// What that is worth: a slow disk makes few commits long, too.
+/// Its weight: a slow disk makes few commits long, too.
 const WAITS: f64 = 0.67;
-/// Bytes per second of a process that is worth naming beside it (a choice).
+/// Bytes per second from which on a process is named beside it (a choice).
 const WRITES: f64 = 1e4;
 
 /// Journals that are committed all along: `load.flush`.

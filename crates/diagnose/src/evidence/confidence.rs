@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use iowhy_model::{Bound, Clause, Evidence, Finding};
 
-/// Prior of a device's fault when someone complains (docs/METHOD.md, 11 Confidence).
+/// Prior of a device's fault given a reported problem (docs/METHOD.md, 11 Confidence).
 pub const PRIOR: f64 = 0.20;
-/// What a shape of latencies alone is worth at most, where log, SMART or a failed request have to
-/// confirm it: a suspicion, never an accusation.
+/// Maximum confidence of a latency pattern alone, if log, SMART or a failed request have to confirm
+/// it: a suspicion, never an accusation.
 pub const SHAPE_ALONE: f64 = 0.55;
-/// Share of the time lost below which nobody notices (docs/METHOD.md, 10 Rules).
+/// Share of the time lost below which it is not noticeable (docs/METHOD.md, 10 Rules).
 pub const COMPLAINED_OF: f64 = 0.05;
 
 /// Starts a finding from a prior and adds the log-likelihood ratio of each clause: first of the
@@ -52,7 +52,7 @@ pub fn below(what: impl Into<Cow<'static, str>>, value: f64, threshold: f64) -> 
     Clause { what: what.into(), compared: Some((value, Bound::Below(threshold))), nats }
 }
 
-/// What a value beyond a threshold is worth, in nats.
+/// Weight of a value beyond a threshold, in nats.
 pub fn beyond(value: f64, threshold: f64) -> f64 {
     if value <= 0.0 || threshold <= 0.0 {
         return -Evidence::MOST_NATS;

@@ -1,4 +1,4 @@
-//! Controllers of NVMe that the kernel gave up.
+//! NVMe controllers that the kernel gave up on.
 
 use crate::facts::kernel_log::LogLine;
 

@@ -13,18 +13,18 @@ use crate::evidence::peer_families;
 use crate::facts::disk_names;
 use crate::measures::modes::{self, SlowMode};
 
-/// A request is slow from so many healthy service times of the slowest class in question on
+/// A request is slow from this many healthy service times of the slowest possible class on
 /// (docs/METHOD.md, 1 Replay: above 2.5 S0).
 const SLOW_FROM: f64 = 2.5;
 /// Share of the requests that must be slow for all of them to count as slow: a cache answers a few
 /// of any device's.
 const NEARLY_ALL: f64 = 0.9;
-/// Requests a histogram must hold (docs/METHOD.md, 10 Rules: as many I/Os as a trace).
+/// Requests that a histogram must have (docs/METHOD.md, 10 Rules: as many I/Os as a trace).
 const ENOUGH: u64 = crate::analysis::EVENTS_NEEDED as u64;
 
 /// The requests of one disk that the histograms of a listing count.
 pub struct CountedDisk {
-    /// The listing's place.
+    /// The listing's index.
     pub listing: usize,
     /// The device.
     pub device: DeviceId,
@@ -50,7 +50,7 @@ pub struct CountedDisk {
 pub enum Slow {
     /// Nearly all, from this latency on, ns.
     All(f64),
-    /// Some, apart from the others.
+    /// Some, separate from the others.
     Some(SlowMode),
 }
 
@@ -86,7 +86,7 @@ fn slow(histogram: &Histogram, slowest_ms: f64) -> Option<Slow> {
     modes::slow_mode(histogram, bound_ns).map(Slow::Some)
 }
 
-/// The disks of which histograms count enough, each listing by itself. Counts of stacked devices
+/// The disks with enough counts in histograms, per listing. Counts of stacked devices
 /// are not those of disks, and for a traced disk single I/Os are better.
 pub fn disks<'s>(analysis: &'s Analysis) -> Vec<CountedDisk> {
     let mut by_disk: BTreeMap<(usize, &str), Vec<&HistogramSample>> = BTreeMap::new();

@@ -7,7 +7,7 @@ use crate::evidence::builder::cited;
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
-/// Attributes that count what a drive gave up, could not read or correct, or what its link
+/// Attributes that count sectors a drive reallocated, could not read or correct, or that its link
 /// corrupted (smartctl(8)): reallocated, reported, pending, uncorrectable, CRC.
 const DEFECTS: [&str; 5] = ["5", "187", "197", "198", "199"];
 /// Those without which nothing can be reported of its surface: the first and any other.
@@ -75,7 +75,7 @@ fn clean(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
     let what = format!("defects counted by the drive{name}");
     let evidence = cited(analysis.recording, &reading, &what, (0.0, Unit::Count));
     let log = quiet.map_or(String::new(), |quiet| {
-        format!("; the last error in its log is {} of power-on time old", phrase::ms(quiet * 1e3))
+        format!("; the last error in its log was {} of power-on time ago", phrase::ms(quiet * 1e3))
     });
     let celsius = [key::SMART_CELSIUS, key::SMART_NVME_TEMPERATURE];
     let celsius = celsius.into_iter().find_map(|key| number(analysis, input, disk, key));
@@ -84,7 +84,7 @@ fn clean(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
             format!("; at {celsius:.0} degrees Celsius it is too hot: cool it")
         });
     let would_mean = format!(
-        "{}{log}{heat}; a drive may be slow without counting anything",
+        "{}{log}{heat}; a drive can be slow although no counter shows it",
         match is_nvme {
             true => "no media error and no critical warning",
             false => "no reallocated, pending or uncorrectable sector and no corrupt transfer",

@@ -57,7 +57,7 @@ const FEWEST: usize = 30;
 const STRETCHES: usize = 10;
 const STUDENT: f64 = 1.833;
 
-/// Error of a forecast beside sampling error: after a cure the result was within this share of the
+/// Error of a forecast besides sampling error: after a cure the result was within this share of the
 /// forecast nine times in ten (docs/METHOD.md, 18 Forecast).
 const ERRS: f64 = 0.15;
 
@@ -86,8 +86,8 @@ pub fn forecast(trace: &DeviceTrace, vote: &Vote) -> Option<Forecast> {
     })
 }
 
-/// Mean latencies of the replayed stretch if each kind of request took what it takes on a healthy
-/// disk, ns, by the least, the middle and the most of the nine guesses; kinds that are faster
+/// Mean latencies of the replayed interval if each kind of request took as long as on a healthy
+/// disk, ns, by the lowest, the middle and the highest of the nine baselines; kinds that are faster
 /// already stay.
 fn quickened(trace: &DeviceTrace, vote: &Vote) -> Option<Vec<f64>> {
     let n = vote.middle()?.n;
@@ -123,7 +123,7 @@ fn middle_of(range: Range<usize>, most: usize) -> Range<usize> {
     start..(start + most).min(range.end)
 }
 
-/// What the requests would take if none waited for another: the service times that they showed.
+/// Latency of the requests if none waited for another: the service times that they showed.
 pub fn unqueued(trace: &DeviceTrace) -> Option<Forecast> {
     let spans = trace.spans.get(trace.judged.clone())?;
     let now: Vec<f64> = spans.iter().map(|span| span.latency_ns()).collect();
@@ -131,8 +131,7 @@ pub fn unqueued(trace: &DeviceTrace) -> Option<Forecast> {
     from_latencies(&now, services, "requests arrive no faster than they are served".to_string())
 }
 
-/// One mean before and one after the cure, ns, where the latter is what is known and not how it
-/// spreads.
+/// One mean before and one after the fix, ns, if only the latter's mean is known.
 pub fn from_means(now_ns: f64, after_ns: f64, assuming: String) -> Option<Forecast> {
     (now_ns > 0.0 && after_ns >= 0.0).then_some(Forecast {
         now_mean: Nanos(now_ns as i64),

@@ -15,8 +15,8 @@ pub const BUSY_SHARE: f64 = 0.05;
 /// Most requests must be fast, or the device is slow and does not stall: median service within
 /// three healthy ones, the replay's bound of health.
 const QUICK: f64 = 3.0;
-/// Episodes that follow each other without a fast request between are one slow stretch: of a
-/// device that freezes most are apart.
+/// Episodes without a fast request in between are one slow interval: those of a device that freezes
+/// are mostly separate.
 const UNBROKEN: f64 = 0.5;
 /// A freeze of at least this length is not a slow request, ns; and this many are a pattern
 /// (choices).
@@ -26,12 +26,12 @@ const APART: usize = 3;
 /// most are then seen. And what is in flight when a trace begins or ends.
 const LOST: f64 = 0.05;
 const AT_THE_EDGES: f64 = 2.0;
-/// Share of processor time stolen by the host from which on a silence may be the guest's own (a
+/// Share of processor time stolen by the host from which on a gap may be due to the guest itself (a
 /// guest that is not run completes nothing, whatever the device does).
 const STEAL: f64 = 0.05;
 
 /// The freezes of a device whose other requests are fast; `None` if there is none, the host
-/// stood still, or too many events were lost to tell.
+/// stood still, or too many events were lost to decide it.
 pub fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
     let lost = analysis.source(trace.listing).lost() as f64;
     let seen = trace.spans.len();
@@ -54,7 +54,7 @@ pub fn recur(stalls: &Stalls) -> bool {
         && (stalls.unbroken < UNBROKEN || apart(stalls).is_some_and(|times| times > APART))
 }
 
-/// How many times a device froze, if every freeze was so long that none is a slow request: those
+/// How many times a device froze, if every freeze was too long to be a slow request: those
 /// that follow each other without a fast request between count once.
 pub fn apart(stalls: &Stalls) -> Option<usize> {
     let long = stalls.episodes.iter().all(|episode| episode.length_ns() > UNDOUBTED_NS);

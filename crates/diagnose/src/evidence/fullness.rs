@@ -1,4 +1,4 @@
-//! Whether a disk does all that it can, from averages: it never pauses, requests wait, and a deeper
+//! Whether a disk is at its capacity, from averages: it never pauses, requests wait, and a deeper
 //! queue brings no more.
 
 use crate::analysis::Analysis;
@@ -6,8 +6,8 @@ use crate::analysis::samples::IntervalSample;
 use crate::facts::disk_names;
 use crate::measures::elasticity::{self, Load};
 
-/// How far apart the depths must be to be two loads: within one the noise of a second's average has
-/// a slope of its own.
+/// How far apart the depths must be for two loads: within one load the noise of one-second averages
+/// has its own slope.
 const TWO_LOADS: f64 = 1.5;
 /// Bytes of a request from which on its transfer is a good part of it on any disk (a choice: 1 ms
 /// at 128 MiB/s).
@@ -19,7 +19,7 @@ const STEEPEST: f64 = 2.0;
 const SATURATED: f64 = 0.2;
 
 /// Elasticity of the throughput of a row's disk over the rows of its input, and how many these are;
-/// `None` where they are of one depth, whose points have no slope to speak of.
+/// `None` if they are of one depth, whose points have no meaningful slope.
 pub fn elasticity(analysis: &Analysis, row: &IntervalSample) -> Option<(f64, usize)> {
     let of_it = || {
         analysis.intervals.iter().filter(|other| {

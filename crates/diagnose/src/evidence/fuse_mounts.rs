@@ -12,7 +12,7 @@ use crate::phrase;
 /// A call that does not return for this long, s, is not waiting for one slow request (a choice, as
 /// for a file server: a disk answers within it unless it is faulty itself).
 const HANGS_S: f64 = 5.0;
-/// What such calls are worth: a few files are made to be waited for.
+/// Weight of such calls: a few files are made to be waited for.
 const HANGING: f64 = 0.88;
 
 /// One finding a mount.
@@ -50,7 +50,7 @@ fn finding(
     let number = requests.as_ref().or(tasks.as_ref()).map_or(1.0, |(number, _)| *number);
     finding.sentence = format!(
         "the FUSE server of {mount} does not answer: {} without a reply, and {who} has waited in \
-         one call for {} s or more; what uses the mount waits until its server answers",
+         one call for {} s or more; programs that use the mount wait until its server answers",
         phrase::count(number, "request(s)"),
         phrase::digits(*waited)
     );
@@ -68,7 +68,7 @@ fn finding(
     finding.assume(HANGING, "programs waited in one call on the mount all the time");
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&[
-        "the file is made to be waited for: a queue, an event, a pipe",
+        "waiting for this file is normal: a queue, an event, a pipe",
         "the slow I/O goes to other storage: `findmnt`, `lsblk -s`",
     ]);
     let known = requests.as_ref().map(|(_, reading)| reading.fact.read_from.as_str());
@@ -86,7 +86,7 @@ fn finding(
     if let Some(file) = abort {
         let abort = file.with_file_name("abort");
         finding.next_step.push(format!(
-            "if its server cannot be helped: `echo 1 > {}` gives every caller an \
+            "if its server cannot be recovered: `echo 1 > {}` gives every caller an \
              error (unwritten data is lost), then `umount -l`",
             abort.display()
         ));

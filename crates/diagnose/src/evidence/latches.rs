@@ -14,7 +14,7 @@ use crate::phrase;
 /// A wait for a lock that holds for microseconds, s: InnoDB reports it from 241 s on, and its
 /// monitor any (a choice).
 const LONG_S: f64 = 10.0;
-/// What such a wait is worth with no request pending.
+/// Weight of such a wait with no request pending.
 const NOTHING_PENDING: f64 = 0.85;
 
 /// A finding of each input with such waits.
@@ -50,10 +50,11 @@ fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Findin
         finding.evidence.push(cited(recording, of_count, "requests pending", none));
     }
     finding.assume(NOTHING_PENDING, "a lock inside the server, and no I/O outstanding");
-    let unknown = "whoever holds the lock may wait for a disk itself: the input counts no requests";
+    let unknown = "the holder of the lock may itself wait for a disk: this input does not count \
+         requests";
     finding.doubt_if(pending.is_empty(), unknown, SHAPE_ALONE);
     finding.explained_share = 1.0;
-    finding.refuted_by = lines(&["whoever holds the lock waits for a disk: `iowhy waits`"]);
+    finding.refuted_by = lines(&["the holder of the lock waits for a disk: `iowhy waits`"]);
     finding.next_step = lines(&[
         "which thread holds it (`a writer (thread id ...) has reserved it`), and what does its \
          statement do? `SHOW PROCESSLIST`, `performance_schema.threads`",

@@ -34,13 +34,13 @@ const HEALTHY: f64 = 2.5;
 /// A reading counts if its medium is at least half as likely by the name as the other.
 const LIKELY: f64 = 0.5;
 /// Random places of a platter spread over half a revolution and the seeks: from this on a spread
-/// between quartiles is a platter's own, ms (half of half a turn at 7200 rpm).
+/// between quartiles is that of a platter, ms (half of half a revolution at 7200 rpm).
 const PLATTER_SPREAD_MS: f64 = 2.0;
-/// And this share of the median: half of a platter's own time is the revolution, which is even
-/// between nothing and all of it (a revolution of 8.33 ms and seeks of 1.5 to 6.5 ms: 0.5); flash
-/// that is slow has a tail, no such body.
+/// And this share of the median: half of a platter's own time is the revolution, which is uniform
+/// between none and all of it (a revolution of 8.33 ms and seeks of 1.5 to 6.5 ms: 0.5); flash that
+/// is slow has a tail, no such body.
 const PLATTER_SPREAD: f64 = 0.35;
-/// Services that tell a spread.
+/// Service times needed for a spread.
 const ENOUGH: usize = 20;
 
 impl Readings {
@@ -61,7 +61,7 @@ impl Readings {
 }
 
 /// The readings of a device's own time per request, if the media its name allows disagree: one is
-/// slow from so many times its class on.
+/// slow from this many times its class on.
 fn readings(
     analysis: &Analysis,
     device: DeviceId,
@@ -89,7 +89,7 @@ fn readings(
     Some(Readings { healthy: *healthy, slow: *slow, times: of(*slow) })
 }
 
-/// Whether a spread between quartiles beside such a median is a platter's own, ms.
+/// Whether a spread between quartiles with such a median is that of a platter, ms.
 fn is_a_platters(spread_ms: f64, median_ms: f64) -> bool {
     spread_ms >= PLATTER_SPREAD_MS.max(PLATTER_SPREAD * median_ms)
 }
@@ -123,7 +123,7 @@ pub fn of_row(analysis: &Analysis, row: &IntervalSample) -> Option<Readings> {
     of_row_from(analysis, row, SLOW)
 }
 
-/// The same, where a medium is slow from so many times its class on.
+/// The same, if a medium is slow from this many times its class on.
 pub fn of_row_from(analysis: &Analysis, row: &IntervalSample, from: f64) -> Option<Readings> {
     let own_ms = row.effective_ms().or_else(|| row.await_ms())?;
     let parts = |op: Op| row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0);
@@ -166,7 +166,7 @@ pub fn of_counts(analysis: &Analysis, sample: &HistogramSample) -> Option<Readin
     readings(analysis, known.device, mean_ns / 1e6, &s0, SLOW)
 }
 
-/// The readings of a finding: of any listing and disk that it speaks of.
+/// The readings of a finding: of any listing and disk in it.
 fn of_finding(analysis: &Analysis, finding: &Finding) -> Option<Readings> {
     let about = |listing: usize, device: DeviceId| {
         finding.subject.listings.contains(&listing)
@@ -206,8 +206,8 @@ pub fn is_open(analysis: &Analysis, finding: &Finding) -> bool {
     of_finding(analysis, finding).is_some() || may_be_durable(analysis, finding)
 }
 
-/// Limits a finding that depends on the assumed class: neither a clean verdict nor an accusation
-/// stands then. In the lab a clean verdict would deserve more, because slow flash is rare there.
+/// Limits a finding that depends on the assumed class: neither a clean verdict nor an accusation is
+/// firm then. In the lab a clean verdict would deserve more, because slow flash is rare there.
 pub fn bound(analysis: &Analysis, finding: &mut Finding) {
     let holds = match finding.verdict {
         // What programs waited for rests on no class.

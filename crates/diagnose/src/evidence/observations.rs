@@ -1,6 +1,6 @@
 //! Observations without a conclusion, each with what it would mean.
 //!
-//! Nothing here accuses. No number of this list moved a verdict; it shows the user what to check
+//! Nothing here accuses. No value listed here affected a verdict; it shows the user what to check
 //! next.
 
 use std::collections::BTreeMap;
@@ -29,11 +29,11 @@ use crate::phrase;
 const MOST: usize = 8;
 /// Minimum bytes per second of all disks together (a choice: any disk does more).
 const NOTABLE_PER_S: f64 = 1e6;
-/// Pages scanned, and page faults that read, from which on paging is worth a word (choices: a tenth
-/// of what a copy of 4 MB/s through a full page cache scans; a fault is one read of a disk).
+/// Pages scanned, and page faults that read, from which on paging is reported (choices: a tenth of
+/// what a copy of 4 MB/s through a full page cache scans; a fault is one read of a disk).
 const SCANNED_PER_S: f64 = 100.0;
 const FAULTS_PER_S: f64 = 10.0;
-/// Gaps in a file that are worth a word: a second of seeks of 10 ms (a choice).
+/// Gaps in a file from which on they are reported: a second of seeks of 10 ms (a choice).
 const SCATTERED: f64 = 100.0;
 /// Suspicions below this are noise.
 const SUSPECTED: f64 = 0.1;
@@ -46,7 +46,7 @@ struct NotableNumber {
     would_mean: &'static str,
     verdict: Option<Verdict>,
     unit: Unit,
-    /// The reading that decides; `/dev/DISK` stands for the disk's node.
+    /// The reading that decides; `/dev/DISK` is the disk's node.
     decided_by: Option<&'static str>,
 }
 
@@ -82,7 +82,7 @@ fn share(
     known(key, quantity, above, would_mean, verdict).measured_in(Unit::Share)
 }
 
-/// Numbers of the whole machine. Bounds are choices: what is below them is everyday.
+/// Numbers of the whole machine. Bounds are choices: lower values are normal.
 fn of_machine() -> Vec<NotableNumber> {
     let above = Some(Verdict::LayerAbove);
     let mut all = vec![
@@ -295,14 +295,14 @@ fn of_machine() -> Vec<NotableNumber> {
         .measured_in(Unit::Seconds),
         share(
             key::ARC_HITS,
-            "reads that the cache of ZFS (ARC) served",
+            "reads served by the ZFS cache (ARC)",
             0.0,
             "the rest are read from disks or from an L2ARC: `zpool iostat -vl 1` shows them",
             None,
         ),
         known(
             key::ARC_MISSES,
-            "reads that the cache of ZFS (ARC) did not have, per second",
+            "reads that missed the ZFS cache (ARC), per second",
             0.0,
             "each is a read of a disk or of an L2ARC: `zpool iostat -vl 1` shows them",
             None,
@@ -407,8 +407,8 @@ fn of_machine() -> Vec<NotableNumber> {
 
 const SELF_TEST: &str = "`smartctl -t long /dev/DISK`, hours later `smartctl -l selftest /dev/DISK`: a test that \
                          ends in a read failure proves a bad surface";
-const PHY_AGAIN: &str = "the same counters again after an hour of load: a phy that counts on has a bad \
-                         cable, connector or backplane slot";
+const PHY_AGAIN: &str = "the same counters again after an hour of load: a phy whose counters \
+     still increase has a bad cable, connector or backplane slot";
 
 /// Numbers of a drive.
 fn of_drive() -> Vec<NotableNumber> {
@@ -523,8 +523,8 @@ fn of_drive() -> Vec<NotableNumber> {
             key::FILE_GAPS,
             "extents of the file beyond those that its size needs",
             SCATTERED,
-            "reading it in order is random I/O: up to a seek for each on a disk that rotates, \
-             little on flash",
+            "reading it in order is random I/O: up to one seek each on a spinning disk, little on \
+             flash",
             Some(Verdict::LayerAbove),
         )
         .decided_by(
@@ -643,7 +643,7 @@ fn of_drive() -> Vec<NotableNumber> {
     ]
 }
 
-/// An observation, and what a pointer asks of it.
+/// An observation, and what a pointer requires of it.
 struct Seen {
     one: Observation,
     /// A message of the kernel: an event, not a count of a lifetime.
@@ -735,14 +735,14 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
 }
 
 /// Times the slowest healthy service from which on a request is one of the tail (docs/METHOD.md, 1
-/// Replay), and the share of all time that it must hold to be worth a word: that of a HEALTHY
+/// Replay), and its minimum share of all time to be reported: that of a HEALTHY
 /// verdict's veto.
 const TAIL_FROM: f64 = 3.0;
 const TAIL_HOLDS: f64 = 1.0 / 3.0;
 /// Beyond this share the tail is the body.
 const FEW_OF_ALL: f64 = 0.25;
 
-/// A histogram of which a few requests hold a great share of the time.
+/// A histogram in which a few requests have a large share of the time.
 fn held_by_few(analysis: &Analysis, input: &str, disks: &[String]) -> Option<Observation> {
     let here = analysis
         .histograms
@@ -803,7 +803,7 @@ fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f6
 const LARGE: f64 = 65_536.0;
 
 /// The longest mean that a program saw, for what it read or wrote each time: a queue, a file
-/// system, a network or the page cache lay between it and any device.
+/// system, a network or the page cache was between it and any device.
 fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> {
     let listings = analysis.recording.listings.iter().enumerate();
     let of_input = listings.filter(|(place, _)| analysis.input(*place) == input);
@@ -833,8 +833,8 @@ fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> 
     Some(Observation { evidence, would_mean, verdict: None })
 }
 
-/// What requests took at most on average where a program printed their rate and no latency: as many
-/// as were asked for at once, over the rate (Little's law). Fewer were in flight if the program
+/// What requests took at most on average where a program printed their rate and no latency: the
+/// requests in flight divided by the rate (Little's law). Fewer were in flight if the program
 /// paused or was paced.
 fn at_most(analysis: &Analysis, input: &str) -> Option<Observation> {
     let listings = analysis.recording.listings.iter().enumerate();
@@ -867,7 +867,7 @@ fn at_most(analysis: &Analysis, input: &str) -> Option<Observation> {
     Some(Observation { evidence, would_mean: would_mean.to_string(), verdict: None })
 }
 
-/// A flush that a program waited for longer than this is worth a word, ns.
+/// A flush that a program waited for longer than this is reported, ns.
 const LONG_FLUSH_NS: u64 = 100_000_000;
 
 /// The longest flush that a program saw among those it summed up.
@@ -909,7 +909,7 @@ fn synchronous_mount(analysis: &Analysis, input: &str) -> Option<Observation> {
 }
 
 /// Share of a database's checkpoints that the volume of changes forces, from which on its own
-/// limit, and no disk, sets their pace (a choice), of so many at least.
+/// limit, and no disk, sets their rate (a choice), of at least this many.
 const MOSTLY_FORCED: f64 = 0.5;
 const CHECKPOINTS: f64 = 4.0;
 
@@ -1000,7 +1000,7 @@ fn by_kind<'a, 'b: 'a>(
             None => kinds.push((line.kind, line.disk.clone(), vec![line])),
         }
     }
-    // What a drive refused, the kernel calls a medium error as well.
+    // The kernel reports a refused command as a medium error, too.
     let denied: Vec<Option<String>> = kinds
         .iter()
         .filter(|(kind, ..)| *kind == MessageKind::Denied)
@@ -1024,7 +1024,7 @@ fn by_kind<'a, 'b: 'a>(
     seen.collect()
 }
 
-/// The verdict that a log event would speak for, if there were more of it.
+/// The verdict that a log event would support, if there were more of it.
 fn speaks_for(kind: MessageKind) -> Option<Verdict> {
     match kind {
         MessageKind::Medium | MessageKind::Hardware => Some(Verdict::DeviceMedia),
@@ -1050,7 +1050,7 @@ pub struct Pointer {
 }
 
 /// What the strongest observation points to, and all of them: a message of the kernel before a
-/// counter, and what speaks for a verdict before what speaks for none.
+/// counter, and evidence for a verdict before evidence for none.
 pub fn pointer(
     analysis: &Analysis,
     ranked: &RankedFindings,
@@ -1137,7 +1137,7 @@ fn named(quantity: &str, disk: &str, disks: &[String]) -> String {
 /// Disks that are named of one kind, the worst first.
 const WORST: usize = 3;
 
-/// The drives of which a number means something.
+/// The drives for which a value is meaningful.
 fn of_drives(analysis: &Analysis, input: &str, disks: &[String], one: &NotableNumber) -> Vec<Seen> {
     let numbers = disks.iter().filter_map(|disk| {
         let (value, reading) = analysis.facts.about(Some(input), disk).number(one.key.clone())?;

@@ -15,16 +15,16 @@ const APART: f64 = 3.0;
 /// own block of 512 bytes, twice; a write to the page cache takes some microseconds).
 const SMALL: f64 = 1024.0;
 const A_CALL_NS: f64 = 50_000.0;
-/// How many times faster a read is that memory answered, and its least rate, bytes per second
+/// How many times faster a read from memory is, and its least rate, bytes per second
 /// (choices: zones of a disk and its other load differ by less, and a disk that reads so fast
 /// answers the first time as well).
 const AGAIN: f64 = 6.0;
 const OF_MEMORY: f64 = 5e8;
-/// What the test with and without a flush is worth, and what the arithmetic of calls is.
+/// Weight of the test with and without a flush, and of the arithmetic of calls.
 const BESIDE: f64 = 0.85;
 const BY_CALLS: f64 = 0.8;
 
-/// What each says of the rate it printed.
+/// What each shows about the rate it printed.
 pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut all = runs::runs(analysis);
     all.retain(|run| run.await_ms().is_none() && run.throughput() > 0.0);
@@ -51,7 +51,7 @@ pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// Reads of one device that ended far apart: the fast one was answered by memory.
+/// Reads of one device at very different rates: memory served the fast one.
 pub fn read_again(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut all = runs::runs(analysis);
     all.retain(|run| run.op() == Op::Read && run.await_ms().is_none() && run.throughput() > 0.0);
@@ -150,7 +150,7 @@ fn short_call(run: &Run) -> Option<f64> {
 
 fn by_calls(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Option<Finding> {
     let call_ns = short_call(run)?;
-    // Whoever shows a far slower test asks for that one.
+    // An input with a far slower test is about that one.
     let is_slower = |other: &Run| {
         let same = analysis.input(other.place()) == analysis.input(run.place());
         same && run.throughput() > APART * other.throughput() && short_call(other).is_none()
@@ -172,7 +172,7 @@ fn by_calls(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Op
         computed("time of a call", call_ns / 1e6, Unit::Ms, 1, source).below(A_CALL_NS / 1e6),
         read_off("throughput", run.throughput(), Unit::BytesPerSecond, 1, source),
     ];
-    finding.assume(BY_CALLS, "so small and so quick that the page cache answered each call");
+    finding.assume(BY_CALLS, "so small and fast that the page cache served each call");
     finish(&mut finding, "the same test with large blocks (`bs=1M`) is as slow");
     Some(finding)
 }

@@ -9,11 +9,11 @@ use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::facts::disk_names;
 use crate::measures::peers::Peer;
 
-/// Fewer disks are no group (docs/METHOD.md, 7 Peers).
+/// Fewer disks are not a group (docs/METHOD.md, 7 Peers).
 const GROUP: usize = 4;
 /// Rates, sizes and shares of reads this near to each other are the same (a choice: a tenth, of
 /// numbers that are printed with two or three digits), and requests of each from which on they are
-/// no chance.
+/// not chance.
 const SAME: f64 = 1.1;
 const COUNTED: u64 = 100;
 /// Means this near to each other are equal: the spread of a model series (docs/METHOD.md, 7 Peers).
@@ -52,7 +52,7 @@ pub struct Member {
     pub disk: String,
     /// What of it is compared.
     pub measured: PeerMetric,
-    /// Its place in the comparison.
+    /// Its index in the comparison.
     pub peer: Peer,
     /// Mean latency, ns.
     pub mean_ns: f64,
@@ -95,7 +95,7 @@ pub fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     families
 }
 
-/// Whether there are enough for a spread of their own.
+/// Whether there are enough for their own spread.
 pub fn is_group(family: &[Member]) -> bool {
     family.len() >= GROUP
 }
@@ -119,13 +119,13 @@ fn is_twin(a: &Member, b: &Member) -> bool {
     work && same(a.peer.rate, b.peer.rate) && a.peer.n.min(b.peer.n) >= COUNTED
 }
 
-/// Of two or three disks with the very same work, one is accused only if it is so many times
+/// Of two or three disks with the very same work, one is accused only if it is this many times
 /// slower, and slower than a healthy platter at such a rate (choices: a mirror of flash and a
 /// platter differs by as much, and its models say so).
 const TWINS: f64 = 10.0;
 const TWINS_NS: f64 = 50e6;
-/// Of NVMe none is a platter, and models differ by less: so many times slower, and slower than any
-/// flash at such a rate (choices).
+/// Of NVMe none is a platter, and models differ by less: this many times slower, and slower than
+/// any flash at such a rate (choices).
 const TWINS_OF_FLASH: f64 = 4.0;
 const TWINS_OF_FLASH_NS: f64 = 20e6;
 
@@ -153,7 +153,7 @@ pub fn fast_control_disk(analysis: &Analysis, listing: usize, device: DeviceId) 
 }
 
 /// How many other disks with like work are as slow as a device, if two or more are there and all of
-/// them are: then nothing speaks against this one of them.
+/// them are: then nothing contradicts this one of them.
 pub fn equals(analysis: &Analysis, listing: usize, device: DeviceId) -> Option<usize> {
     let is_it = |member: &Member| member.device == device;
     let family = groups(analysis, listing).into_iter().find(|family| family.iter().any(is_it))?;
@@ -187,10 +187,9 @@ fn groups(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     families
 }
 
-/// Disks of one kind may be peers. Stacked devices show the faults of others and are no peers;
-/// neither are devices over memory or a file, unless it is as large as the others and, where the
-/// files are known, lies on the same disk: one on flash and one on a platter are as unlike as
-/// those.
+/// Disks of one kind may be peers. Stacked devices show the faults of others and are not peers;
+/// neither are devices over memory or a file, unless it is as large as the others and, if the files
+/// are known, is on the same disk: one on flash and one on a platter are as unlike as those.
 fn kind_of(analysis: &Analysis, input: &str, disk: &str) -> Option<String> {
     let kind = disk_names::kind(disk);
     if disk_names::is_stacked(disk) {
@@ -269,8 +268,8 @@ pub fn measured(sample: &HistogramSample) -> Option<PeerMetric> {
     Some(of(known.op, known.stage))
 }
 
-/// The disks of a listing that only histograms know, or know better: a table of all I/Os is better
-/// evidence than single outliers.
+/// The disks of a listing that are only in histograms, or better there: a table of all I/Os is
+/// better evidence than single outliers.
 fn from_histograms(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec<Member> {
     let mut disks: Vec<(PeerMetric, Vec<&HistogramSample>)> = Vec::new();
     for sample in analysis.histograms.iter().filter(|sample| sample.listing == listing) {
@@ -321,7 +320,7 @@ fn from_disk(
     })
 }
 
-/// The disks of a listing that only averages know: all their rows together.
+/// The disks of a listing that are only in averages: all their rows together.
 fn from_rows(analysis: &Analysis, listing: usize, known: &[Member]) -> Vec<Member> {
     let here = analysis.rows_in(listing);
     let new = here.iter().filter(|rows| {

@@ -1,8 +1,8 @@
-//! What programs waited for, above the block layer: their flushes, peers among services, and what a
-//! limit left of a run.
+//! What programs waited for, above the block layer: their flushes, peers among services, and runs
+//! at the rate of a limit.
 //!
 //! A program's wait includes all layers below it. It never shows that a disk is faulty; it can show
-//! that a program waits for flushes, that one of several equal services is far behind, or that a
+//! that a program waits for flushes, that one of several equal services is far slower, or that a
 //! run is at the rate of a limit.
 
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ use crate::facts::disk_models;
 use crate::measures::spread;
 use crate::phrase;
 
-/// A durable write on flash or in a protected cache takes less than a millisecond; from so many ms
-/// on a program that commits one by one feels it (1000 commits per second are then out of reach ten
-/// times over).
+/// A durable write on flash or in a protected cache takes less than a millisecond; from this many
+/// ms on a program that commits sequentially is affected (1000 commits per second are then out of
+/// reach ten times over).
 const FELT_MS: f64 = 2.0;
 /// A flush costs this many times a plain write, or it is not the flush (docs/METHOD.md, 10 Rules).
 const TIMES_PLAIN: f64 = 3.0;
-/// The weight of such a wait: beside a plain write, and alone.
+/// The weight of such a wait: compared with a plain write, and alone.
 const BESIDE_WRITES: f64 = 0.90;
 const ALONE: f64 = 0.85;
 /// Flushes below which a mean is one occasion, and what that is worth.
@@ -103,7 +103,7 @@ fn reads_prevail(listing: &Listing, waits: &Waits) -> bool {
     reads_ms > READS_PREVAIL * waits.n * waits.mean_flush()
 }
 
-/// Whether what a listing counts is flushed by a checkpoint, behind the back of whoever asks.
+/// Whether the counted writes are flushed by a checkpoint, independently of the waiting program.
 fn is_in_background(listing: &Listing) -> bool {
     listing.facts.iter().any(|fact| fact.key.is_under("checkpoint"))
 }
@@ -111,7 +111,7 @@ fn is_in_background(listing: &Listing) -> bool {
 /// From here on, ms, flash has no excuse: it writes a flush's pages in under 5 (as in
 /// `quick_programs`), doubled.
 const OF_A_PLATTER_MS: f64 = 10.0;
-/// Bytes up to which a write takes no time worth a word beside its flush: 1 ms at 64 MB/s.
+/// Bytes up to which the time of a write is negligible compared with its flush: 1 ms at 64 MB/s.
 const SMALL: f64 = 65_536.0;
 
 /// Whether each write of a run waits until its data are on the medium.
@@ -123,7 +123,7 @@ fn is_durable(listing: &Listing, device: DeviceId) -> bool {
     })
 }
 
-/// What rows of averages say: of all devices together, which may be ways to flush one disk, and of
+/// What rows of averages show: of all devices together, which may be ways to flush one disk, and of
 /// each by itself where several write as well as flush.
 fn of_rows(listing: &Listing) -> (Waits, Vec<Waits>) {
     let mut each: BTreeMap<DeviceId, Waits> = BTreeMap::new();
@@ -171,7 +171,7 @@ fn of_rows(listing: &Listing) -> (Waits, Vec<Waits>) {
     (together, apart)
 }
 
-/// The share of its time, at least, that a task is in its flushes where they hold it up: that of
+/// The minimum share of its time that a task is in its flushes if they delay it: that of
 /// the busy time which makes flushes of a trace the cause (docs/METHOD.md, 10 Rules).
 const HELD_UP: f64 = 0.3;
 /// The share of the time of all slow operations from which on flushes prevail (a choice).
@@ -310,10 +310,10 @@ fn held_up_in(
     Some(finding)
 }
 
-/// What that is worth: it shows that durable writes are slow, not how many there are.
+/// Its weight: it shows that durable writes are slow, not how many there are.
 const CACHE_OFF: f64 = 0.75;
 
-/// Controllers whose write cache is off against what was configured: each durable write pays for
+/// Controllers whose write cache is off contrary to its configuration: each durable write pays for
 /// the medium.
 pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -373,8 +373,7 @@ fn fell_back(listing: &Listing) -> Option<&Fact> {
 }
 
 fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -> Option<Finding> {
-    // A log that names only what was slow says neither how many flushes were fast nor what held
-    // these up.
+    // A log of slow operations shows neither the number of fast flushes nor the cause of these.
     if analysis.lists_only_slow(place) {
         return None;
     }
@@ -442,17 +441,17 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
 /// absolute terms.
 const FAR: f64 = 10.0;
 const SLOW_MS: f64 = 50.0;
-/// What that is worth: the load of each is not known.
+/// Its weight: the load of each is not known.
 const LAGS: f64 = 0.90;
 
-/// One or a few of several equal services far behind the others, where a listing gives one mean
-/// wait for each.
+/// One or a few of several equal services that are far slower, if a listing has one mean wait for
+/// each.
 pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
         let mut means: BTreeMap<DeviceId, Vec<f64>> = BTreeMap::new();
         for row in listing.intervals.iter().filter(|row| row.layer == Layer::Application) {
-            // Rates would tell runs of one program after the other; here only waits are known.
+            // Rates would separate runs of one program; here only waits are known.
             let waits = row.rates.iter().filter(|(_, rates)| rates.ios_per_s <= 0.0);
             let ms = waits.filter_map(|(_, rates)| rates.await_ns).map(|ns| ns / 1e6);
             let ms: Vec<f64> = ms.chain(row.await_ns.map(|ns| ns / 1e6)).collect();
@@ -493,8 +492,8 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             ),
             None => format!(
                 "{} of {} peers are at least {} times slower than the others: {} take {} to {} on \
-                 average against {}: look for what only they share, as a journal device, a host or \
-                 a link",
+                 average against {}: look for what only they share, such as a journal device, a \
+                 host or a link",
                 slow.len(),
                 all.len(),
                 phrase::digits(least / middle),
@@ -535,10 +534,10 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
-/// A run that a limit holds goes at 0.4 to 1.05 of it: small requests waste part of each slice
+/// A run throttled by a limit runs at 0.4 to 1.05 of it: small requests waste part of each slice
 /// (kernel, block/blk-throttle.c).
 const OF_LIMIT: (f64, f64) = (0.4, 1.05);
-/// What one run at a limit that is set is worth, and several.
+/// Weight of one run at a configured limit, and of several.
 const ONE_RUN: f64 = 0.85;
 const RUNS: f64 = 0.93;
 

@@ -1,8 +1,8 @@
-//! What programs timed, where none of it is slow.
+//! Latencies that programs measured, if none of them is slow.
 //!
 //! A program's wait includes all layers below it: if everything that programs timed is as fast as
-//! flash, nothing below them was slow while they ran. Answers from memory count too: nothing waited
-//! for them.
+//! flash, nothing below them was slow while they ran. Requests served from memory count, too:
+//! nothing waited for them.
 
 use std::collections::BTreeSet;
 
@@ -22,11 +22,11 @@ use crate::phrase;
 const WITHIN: f64 = 3.0;
 /// A flush, ms: flash without a protected cache empties it within this (a choice).
 const FLUSH_MS: f64 = 5.0;
-/// A write that may have to be durable, ms: whoever writes one at a time then does a thousand per
-/// second (a choice).
+/// A write that may have to be durable, ms: a program that writes one at a time then does a
+/// thousand per second (a choice).
 const WRITE_MS: f64 = 1.0;
-/// Nobody was served within a tenth of a second, however much was in flight (Nielsen, Usability
-/// Engineering, 1993), and no single wait was ten times that.
+/// Every request completed within a tenth of a second, however many were in flight (Nielsen,
+/// Usability Engineering, 1993), and no single wait was ten times that.
 const FELT_MS: f64 = 100.0;
 const LONG_MS: f64 = 1000.0;
 /// Share of all time that slow requests may take: the mean is then theirs (as in `healthy`).
@@ -36,17 +36,17 @@ const HOLDS: f64 = 1.0 / 3.0;
 const IN_CALLS: f64 = 0.5;
 /// Standard deviation of a run's rate, over its mean, from which on it is not one rate (a choice).
 const MOVES: f64 = 0.5;
-/// Counted requests of one kind that say anything, and flushes, each of which is many writes.
+/// Minimum count of requests of one kind, and flushes, each of which is many writes.
 const FEWEST: u64 = 100;
 const FEWEST_FLUSHES: u64 = 3;
-/// Bytes per second of a test of throughput from which on any disk is well (a disk of 2005 gives
-/// as much).
+/// Bytes per second of a test of throughput from which on any disk is healthy (a disk of 2005
+/// reaches it).
 const FLOWS: f64 = 50e6;
 /// The request where a program does not show how large.
 const USUAL_BYTES: f64 = 4096.0;
-/// What that is worth: whatever was slow may have been slow at another time.
+/// Its weight: whatever was slow may have been slow at another time.
 const NOTHING_SLOW: f64 = 0.93;
-/// Of so many kinds of requests the numbers are shown.
+/// The numbers are shown for this many kinds of requests.
 const SHOWN: usize = 3;
 
 /// Requests of one kind as a program timed them.
@@ -65,7 +65,7 @@ struct Timed {
 }
 
 impl Timed {
-    /// Time per request: what was waited for others is theirs (Little's law).
+    /// Time per request: waiting for others is not counted (Little's law).
     fn pace_ms(&self) -> f64 {
         self.mean_ms / self.at_once
     }
@@ -145,14 +145,14 @@ pub fn nothing_slow(analysis: &Analysis, input: &str) -> Option<Finding> {
     (finding.explained_share, finding.share_is_assumed) = (1.0, true);
     finding.refuted_by = lines(&[
         "the problem did not occur while this was measured",
-        "the page cache answered: then no request reached the device",
+        "the page cache served it: then no request reached the device",
     ]);
     finding.next_step = look_elsewhere();
     Some(finding)
 }
 
-/// Whether the rate of a run is another from second to second: what is fast on average stood still
-/// in between.
+/// Whether the rate of a run is another from second to second: what is fast on average stalled in
+/// between.
 fn moves(listing: &Listing) -> bool {
     let deviation = |fact: &Fact| fact.key.member_of(key::RUN_RATE_DEVIATION).is_some();
     let wide = |fact: &Fact| fact.value.number().is_some_and(|share| share > MOVES);

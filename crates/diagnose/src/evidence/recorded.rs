@@ -1,4 +1,4 @@
-//! Records that moved no verdict: a line for each kind of record, with its device.
+//! Records that affected no verdict: a line for each kind of record, with its device.
 //!
 //! A user who pastes a listing wants to see that it was read. Nothing here accuses, and nothing
 //! that was read is hidden.
@@ -17,7 +17,7 @@ use crate::phrase;
 /// Lines of one kind, at most.
 const LINES: usize = 3;
 
-/// What the listings of an input hold beside the block layer's present.
+/// Contents of the listings of an input besides current block I/O.
 pub fn of(analysis: &Analysis, input: &str) -> Vec<Observation> {
     let listings = analysis.recording.listings.iter().enumerate();
     let mut seen = Vec::new();
@@ -43,8 +43,7 @@ fn names(analysis: &Analysis, devices: &[DeviceId]) -> String {
     phrase::list(&names)
 }
 
-/// Rates that a program measured, the least first: where latencies stand beside them those are
-/// told.
+/// Rates that a program measured, the least first: latencies beside them are reported instead.
 fn untimed(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observation> {
     let is_untimed = |row: &Interval| {
         row.layer == Layer::Application
@@ -137,7 +136,7 @@ fn above_the_device(op: Op) -> &'static str {
     }
 }
 
-/// Waits of programs that a source summed up: first what they waited longest for in all.
+/// Waits of programs that a source summed up: the longest total wait first.
 fn counted_for_programs(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observation> {
     let total = |(mean_ns, n): (f64, u64)| mean_ns * n as f64;
     let mut by_op: BTreeMap<(DeviceId, Option<Op>), (f64, u64)> = BTreeMap::new();

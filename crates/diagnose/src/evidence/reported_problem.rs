@@ -10,12 +10,12 @@ pub const STATED: f64 = 0.66;
 /// And its assumed share of the excess (choice).
 pub const UNKNOWN_SHARE: f64 = 0.5;
 
-/// Mean latency over the slowest class in question below which a disk is well (docs/METHOD.md, 1
+/// Mean latency over the slowest class in question below which a disk is healthy (docs/METHOD.md, 1
 /// Replay: healthy if L < 3 S0).
 const WELL: f64 = 3.0;
 
 /// Whether disks of the input were measured, and each responds like a healthy one: time adds up
-/// where much is asked, and nobody waits for long.
+/// under load although no program waits long.
 pub fn all_answer_well(analysis: &Analysis, input: &str) -> bool {
     let here = |listing: usize| analysis.input(listing) == input;
     // What a program saw above them may wait long all the same.

@@ -40,7 +40,7 @@ pub fn main_program(
     (share >= MOST_OF_IT).then(|| (analysis.recording.text(name).to_string(), share))
 }
 
-/// Adds who waited to the first finding and to all firm ones.
+/// Adds the waiting processes to the first finding and to all firm ones.
 pub fn state(analysis: &Analysis, findings: &mut [Finding]) {
     for (rank, finding) in findings.iter_mut().enumerate() {
         if rank == 0 || finding.stands() {

@@ -18,12 +18,12 @@ const SILENT_S: f64 = 5.0;
 /// spinning disk), and longer than the load of one client explains.
 const SLOW_MS: f64 = 100.0;
 const LONG_MS: f64 = 1000.0;
-/// Answers without which a mean is none, where their number is known.
+/// Minimum number of replies for a mean, if known.
 const FEWEST: f64 = 20.0;
-/// Times the round trip that requests wait in the client before it, where the client is what is
-/// waited for (a choice).
+/// Wait in the client as a multiple of the round trip from which on the client is the cause (a
+/// choice).
 const QUEUE_TIMES: f64 = 3.0;
-/// What they are worth.
+/// Their weight.
 const UNANSWERED: f64 = 0.92;
 const LONG: f64 = 0.90;
 const QUEUED: f64 = 0.90;
@@ -163,8 +163,8 @@ impl Mount<'_, '_> {
         let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
         finding.sentence = format!(
             "{} to the file server of {} wait {} in this machine before they are sent, and \
-             are answered {} later: the client holds them back, or its connection stalled; \
-             the server and its disks are quick",
+             are answered {} later: the client holds them back, or its connection stalled; the \
+             server and its disks are fast",
             of.map_or("requests", phrase::plural),
             self.name(),
             phrase::ms(queue),
@@ -178,15 +178,15 @@ impl Mount<'_, '_> {
         ];
         finding.evidence.extend(self.repeated());
         finding.assume(QUEUED, "the queue of a file server's client is measured by it");
-        let long_ago = "a mean since the mount: one outage long ago would make it as well";
+        let long_ago = "a mean since the mount: one outage long ago would have the same effect";
         finding.doubt_if(self.since_mount, long_ago, SHAPE_ALONE);
         finding.explained_share = queue / (queue + trip);
         finding.refuted_by =
-            lines(&["one outage of the server long ago makes such a mean since the mount: \
+            lines(&["one outage of the server long ago explains such a mean since the mount: \
              `nfsiostat 5 3` shows no queue now"]);
         finding.next_step = lines(&[
             "`nfsiostat 5 3` while it is slow: does the queue stay?",
-            "`dmesg | grep -i nfs`: was the server away?",
+            "`dmesg | grep -i nfs`: was the server unreachable?",
             "more requests at once: mount with `nconnect=4`, or raise \
              `sunrpc.tcp_max_slot_table_entries` and `nfs.max_session_slots`",
         ]);

@@ -1,9 +1,9 @@
 //! What a load generator reports of its own requests: how many at once, how fast, how long each
 //! took.
 //!
-//! A generator makes its own queue: it keeps so many requests in flight, and by Little's law each
-//! then waits for that number over the rate. What it reports is the program's view, so it shows a
-//! limit or the generator's depth, and never that a disk is faulty.
+//! A generator makes its own queue: it keeps a fixed number of requests in flight, and by Little's
+//! law each then waits for that number over the rate. What it reports is the program's view, so it
+//! shows a limit or the generator's depth, and never that a disk is faulty.
 
 use iowhy_model::{
     Bound, Clause, DeviceId, Fact, FactKey, Finding, Histogram, Layer, Listing, Op, Rates, Stage,
@@ -36,7 +36,7 @@ pub struct Run {
     op: Op,
 }
 
-/// From so many requests in flight on, the queue is the generator's own doing (a choice: a single
+/// From this many requests in flight on, the queue is the generator's own (a choice: a single
 /// disk reorders up to 32, SATA's limit, and gains nothing beyond).
 const DEEP: f64 = 8.0;
 /// Mean latency over S0 (docs/METHOD.md, 1 Replay).
@@ -50,7 +50,7 @@ const LONG_S: f64 = 30.0;
 /// band.
 const NEAR: f64 = 0.0015;
 /// The same where the rate was seen not to move (docs/METHOD.md, 8 Cap), and how little that is;
-/// from so many samples on.
+/// from this many samples on.
 const NEAR_STEADY: f64 = 0.015;
 const STEADY: f64 = 0.012;
 const SAMPLES: f64 = 15.0;
@@ -59,18 +59,18 @@ const SAMPLES: f64 = 15.0;
 /// over five minutes).
 const EVEN_LATENCY: f64 = 0.08;
 const NEAR_EVEN: f64 = 0.025;
-/// What a rate that does not move adds: as a plateau of `cap.volume` (docs/METHOD.md, 8 Cap).
+/// Weight of a constant rate: as a plateau of `cap.volume` (docs/METHOD.md, 8 Cap).
 const PINNED: f64 = 3.4;
-/// A mean below so many ns is taken for memory's: a request to a drive needs a PCIe round trip, an
-/// interrupt and a context switch. The bound is a choice, not a measurement.
+/// A mean below this many ns is taken as that of memory: a request to a drive needs a PCIe round
+/// trip, an interrupt and a context switch. The bound is a choice, not a measurement.
 const MEMORY_NS: f64 = 5_000.0;
-/// Below so many ns nothing was waited for at all: not even an interrupt takes so little. And
-/// handing a request over takes up to so many, copying it included (choices).
+/// Below this many ns nothing was waited for at all: not even an interrupt takes so little. And
+/// handing over a request takes up to this many, copying included (choices).
 const AT_ONCE_NS: f64 = 1_000.0;
 const HANDED_OVER_NS: f64 = 50_000.0;
 /// What the depth of a generator explains: it is known, and so are rate and latency.
 const STATED: f64 = 0.90;
-/// What it is worth where pauses come on top.
+/// Confidence with additional pauses.
 const BESIDE_PAUSES: f64 = 0.82;
 /// The same where the depth is rate times latency of the run itself: exact over a whole run
 /// (Little's law).
@@ -80,9 +80,9 @@ const INFERRED: f64 = 0.87;
 /// below that.
 const EVEN: f64 = 0.2;
 /// Share of the requests in flight that the median accounts for, where the queue makes it (a
-/// choice): what is beyond are pauses.
+/// choice): longer ones are pauses.
 const HALF: f64 = 0.5;
-/// So few requests are no queue (a choice).
+/// So few requests are not a queue (a choice).
 const FEW_SHARE: f64 = 0.001;
 
 /// Options of fio that pace a run (HOWTO, I/O rate), as they are and as they were spelt.
@@ -184,7 +184,7 @@ impl Run {
         self.bytes_per_s
     }
 
-    /// The place of its listing.
+    /// The index of its listing.
     pub fn place(&self) -> usize {
         self.listing
     }
@@ -224,7 +224,7 @@ impl Run {
         self.await_ms.or(self.at_once.map(|n| n / self.per_s * 1000.0))
     }
 
-    /// The limit that is sold and on which the whole run stands, and how far from it.
+    /// The product limit at which the whole run is, and its distance.
     fn tier(&self, near: f64) -> Option<(Limit, cap::Tier, f64)> {
         let rates = [(Limit::Iops, self.per_s), (Limit::BytesPerSecond, self.bytes_per_s)];
         rates.into_iter().find_map(|(limit, rate)| {
@@ -277,8 +277,8 @@ fn even_latency(analysis: &Analysis, run: &Run) -> Option<f64> {
     (spread < EVEN_LATENCY).then_some(spread)
 }
 
-/// The standard deviation of a run's rate over its samples, as a share of the mean, where it hardly
-/// moved.
+/// The standard deviation of a run's rate over its samples, as a share of the mean, if it hardly
+/// changed.
 fn steady<'a>(analysis: &Analysis<'a>, run: &Run) -> Option<(f64, FactReading<'a>)> {
     let facts = &analysis.recording.listings.get(run.listing)?.facts;
     let of_run = |key: FactKey| {
@@ -387,7 +387,7 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
             };
             finding.assume(worth, why);
             let pauses = "a few requests took far longer than the rest: pauses of the device, a \
-                          file system or a host come on top";
+                 file system or a host add to the queueing";
             finding.doubt_if(is_uneven, pauses, BESIDE_PAUSES);
             finding.explained_share = (1.0 - revolution_ms.max(s0.median_ms()) / latency).max(0.0);
             finding.refuted_by = lines(&[
@@ -404,7 +404,7 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
         .collect()
 }
 
-/// Runs that stand on a limit that is sold, however many requests they keep in flight.
+/// Runs at a product limit, however many requests they keep in flight.
 pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding> {
     let option =
         |fact: &Fact| fact.key.member_of(key::FIO).is_some_and(|name| RATES.contains(&name));
@@ -488,8 +488,8 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
         .collect()
 }
 
-/// How long a run waited for completions on average, ns: where that is next to nothing, memory
-/// answered while a request was being handed over, which its whole latency counts.
+/// How long a run waited for completions on average, ns: if that is almost zero, memory served it
+/// during submission, which its whole latency includes.
 fn answered_in_ns(analysis: &Analysis, run: &Run) -> Option<f64> {
     let whole = run.await_ms? * 1e6;
     let of_run = histograms_of(analysis, run)

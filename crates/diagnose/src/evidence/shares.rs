@@ -10,14 +10,14 @@ use crate::facts::mount_options;
 use crate::phrase;
 
 /// A call that takes longer than this, ms, outlasts what any disk takes for one (a choice: a drive
-/// gives up a sector after 7 s, and what a server's disk does is the server's).
+/// gives up on a sector after 7 s, and a server's disk is the server's problem).
 const LONG_MS: f64 = 1000.0;
 /// Bytes per second of one stream that a network of 100 Mbit/s gives; less is slow for any of today
 /// (a choice).
 const SLOW_PER_S: f64 = 12.5e6;
 /// Requests of this size, bytes, do not wait for round trips (a choice: 512 KiB).
 const LARGE: f64 = 524_288.0;
-/// What a call so long on a file system of a server is worth.
+/// Weight of such a long call on a file system of a server.
 const OF_A_SERVER: f64 = 0.75;
 
 /// Calls on files of a server that took very long, and streams that went slower than the slowest
@@ -121,7 +121,7 @@ pub fn mount_of<'a>(analysis: &Analysis<'a>, place: usize, file: &str) -> Option
     })
 }
 
-/// What to look at where a server is to blame, and what would refute it.
+/// What to check if a server is to blame, and what would refute it.
 pub fn advise(finding: &mut Finding) {
     finding.refuted_by =
         lines(&["the slow I/O goes to a disk of this machine: `findmnt`, `lsblk -s`"]);

@@ -7,8 +7,8 @@ use crate::evidence::builder::{EvidenceBuilder, new_finding};
 use crate::evidence::confidence::{self, COMPLAINED_OF, SHAPE_ALONE};
 use crate::evidence::reported_problem::{self, UNKNOWN_SHARE};
 
-/// Prior of software or host when someone complains: that of a path (docs/METHOD.md, 11
-/// Confidence), for the list had no place for it.
+/// Prior of software or host, given a reported problem: that of a path (docs/METHOD.md, 11
+/// Confidence), because the list has none.
 const PRIOR: f64 = 0.2;
 /// The factor on the confidence if a device of the input may itself be slow.
 const BESIDE_A_SUSPECT: f64 = 0.5;
@@ -30,8 +30,8 @@ pub struct Symptom {
     pub unit: Unit,
 }
 
-/// Share of the time in which somebody waits for a processor, and that the host takes (choices:
-/// twice what `vmstat` shows of a machine that is busy and well).
+/// Share of the time in which tasks wait for a CPU, and that the host takes (choices: twice the
+/// value of a busy, healthy machine in `vmstat`).
 const PRESSURE: f64 = 0.5;
 const STEAL: f64 = 0.15;
 
@@ -57,7 +57,7 @@ pub fn is_stated(analysis: &Analysis, input: &str, symptoms: &[Symptom]) -> bool
 
 /// A finding of each input in which any symptom exceeds its bound. Symptoms of one shortage say the
 /// same thing: the strongest counts. Where disks were measured and lost no time worth reporting,
-/// nobody complains.
+/// no trouble is reported.
 pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> Vec<Finding> {
     let mut inputs: Vec<&str> = Vec::new();
     let mut found = Vec::new();

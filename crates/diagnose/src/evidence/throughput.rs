@@ -1,8 +1,8 @@
-//! What one stream of large requests gave: tests such as `hdparm -tT` and `dd`.
+//! Throughput of one stream of large requests: tests such as `hdparm -tT` and `dd`.
 //!
-//! A rate alone names no cause: the class of the disk is not known, nor who else used it. Far below
-//! what the slowest disk of any class gives it is a suspicion, and what memory gave in the same
-//! test separates the disk from its host.
+//! A rate alone shows no cause: neither the class of the disk nor other load on it is known. A rate
+//! far below that of the slowest class raises a suspicion, and the rate of memory in the same test
+//! separates the disk from its host.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ fn streams(analysis: &Analysis) -> Vec<Run> {
     all
 }
 
-/// The least that memory gave, if the input shows it: the host was as slow in one of the tests.
+/// The least rate of memory, if the input shows it: the host was that slow in one of the tests.
 fn memory<'a>(analysis: &Analysis<'a>, place: usize) -> Option<(f64, FactReading<'a>)> {
     let about = analysis.about(place, "");
     about.readings_of_machine(key::MEMORY_THROUGHPUT).min_by(|a, b| a.0.total_cmp(&b.0))
@@ -138,7 +138,7 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
     Some(finding)
 }
 
-/// What one short test is worth: others may have used the disk meanwhile.
+/// Weight of one short test: others may have used the disk meanwhile.
 fn suspect(finding: &mut Finding, why: &'static str) {
     finding.assume(SLOW, why);
     finding.doubt("other programs may have used the disk during the test", SHAPE_ALONE);
@@ -151,7 +151,7 @@ fn suspect(finding: &mut Finding, why: &'static str) {
 /// 125 us), bridges reach 0.45 to 0.75 (choices).
 const USB_2: f64 = 480e6;
 const CEILING: std::ops::RangeInclusive<f64> = 0.45..=0.89;
-/// What it is worth that a disk is as fast as its link (a choice).
+/// Weight of a disk that is as fast as its link (a choice).
 const AT_THE_CEILING: f64 = 0.85;
 
 /// Disks on a USB 2 link whose one stream is as fast as that link. A list of links names no disk:
@@ -215,16 +215,16 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
-/// Times a volume's disks are faster than it, so that it is what lies between (a choice: encryption
-/// on one CPU of a small machine costs as much, a copy beside the test a half).
+/// How many times faster than a volume its disks are if the layer between limits it (a choice:
+/// encryption on one CPU of a small machine costs as much, a copy beside the test a half).
 const BETWEEN: f64 = 2.5;
 /// The same of an array, which reads at least as fast as one of its members (a choice: read-ahead
 /// that is too short for a stripe costs a third).
 const BETWEEN_MEMBERS: f64 = 1.8;
-/// Bytes per second that a disk gives which is not the trouble (a choice: any of 2005
+/// Bytes per second of a disk that is not the problem (a choice: any of 2005
 /// does).
 const WELL_PER_S: f64 = 2e7;
-/// What that is worth.
+/// Its weight.
 const COSTS: f64 = 0.9;
 
 /// A volume, stacked on disks, that gives one stream far less than every disk of the same test.
@@ -262,8 +262,8 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         (times >= between).then_some(())?;
         let mut finding = new_finding(verdict, Some(volume.device()), vec![volume.place()]);
         finding.sentence = format!(
-            "one stream of {} reaches {} from {}, and {} from {} in the same test: what lies \
-             between them costs it ({costs}), not the disk",
+            "one stream of {} reaches {} from {}, and {} from {} in the same test: the layers \
+             between them limit it ({costs}), not the disk",
             phrase::plural(volume.op()),
             phrase::rate(volume.throughput()),
             volume.name(),
@@ -293,7 +293,7 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 
 /// Times that one test of a disk differs from the same one where something else changed, and
 /// beyond which the page cache served one of them (choices: zones of a spinning disk differ by
-/// two); and bytes per second of the better one that are worth comparing.
+/// two); and minimum bytes per second of the better one for a comparison.
 const UNLIKE: std::ops::RangeInclusive<f64> = 2.0..=6.0;
 const COMPARED: f64 = 1e7;
 /// Times that runs of one level differ (a choice).
@@ -344,8 +344,8 @@ pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let name = &analysis.recording.device_of(device).name;
         finding.sentence = format!(
             "the same test of {name} ({op}) reached {} once and {} another time: the disk and its \
-             link can do the better one, so what differed is above them (kernel, driver, settings, \
-             file system) or other load",
+             link can reach the higher rate, so the difference is above them (kernel, driver, \
+             settings, file system) or other load",
             phrase::rate(worst),
             phrase::rate(best)
         );
@@ -357,7 +357,7 @@ pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             rate("throughput of the worst run", worst),
             rate("throughput of the best run", best),
         ];
-        suspect(&mut finding, "the same disk did better in the same test");
+        suspect(&mut finding, "the same disk was faster in the same test");
         finding.next_step = lines(&[
             "repeat both, in turn and on an idle machine: does the difference stay with what was \
              changed?",
@@ -375,7 +375,7 @@ const BEHIND: f64 = 3.0;
 const TOGETHER: f64 = 1.5;
 const PEERS: usize = 3;
 
-/// Disks far behind their peers in the same test of one stream each.
+/// Disks far slower than their peers in the same test of one stream each.
 pub fn behind_peers(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let runs = streams(analysis);
     let mut inputs: Vec<&str> = runs.iter().map(|run| analysis.input(run.place())).collect();
@@ -428,7 +428,7 @@ fn behind(analysis: &Analysis, runs: &[Run], input: &str, verdict: Verdict) -> O
         read_off("throughput of the slowest", first.throughput(), Unit::BytesPerSecond, 1, source),
         computed("median of all disks", middle, Unit::BytesPerSecond, n, source),
     ];
-    suspect(&mut finding, "far behind its peers in the same test");
+    suspect(&mut finding, "far slower than its peers in the same test");
     finding.next_step = vec![
         format!("the same test of {} again, while nothing else uses it", phrase::list(&names)),
         format!("`smartctl -x` of {} and of a peer: errors, link speed, model", names[0]),

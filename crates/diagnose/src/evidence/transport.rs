@@ -6,7 +6,7 @@ use crate::facts::About;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 
-/// Why a disk that disappeared is no proof against its cable (a doubt for all verdicts on the
+/// Why a disk that disappeared does not prove a faulty cable (a doubt for all verdicts on the
 /// path).
 pub const UNKNOWN: &str = "no line shows how the disk is attached: its target, the network or the \
                            host adapter may have failed";
@@ -15,7 +15,7 @@ pub const UNKNOWN: &str = "no line shows how the disk is attached: its target, t
 const OF_ANY_DISK: [MessageKind; 3] =
     [MessageKind::Offline, MessageKind::IoError, MessageKind::Medium];
 
-/// Whether nothing says by what a disk is attached: its name is one that all SCSI disks have, no
+/// Whether nothing shows how a disk is attached: its name is one that all SCSI disks have, no
 /// fact names the bus, and its lines in the log are those of the layers above the host adapter.
 pub fn is_unknown(about: About, disk: &str, reading: &[&LogLine]) -> bool {
     let stated = [key::DEVICE_PORT, key::DEVICE_TRANSPORT];

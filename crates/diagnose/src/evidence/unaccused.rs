@@ -38,7 +38,7 @@ pub fn unaccused<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<(&'a 
     inputs
 }
 
-/// Whether a finding speaks of a disk: of this one, of a group with it, or of all.
+/// Whether a finding is about a disk: of this one, of a group with it, or of all.
 fn is_about(analysis: &Analysis, known: &Finding, disk: &str) -> bool {
     let Subject { device, devices, .. } = &known.subject;
     let mut named = device.iter().chain(devices).peekable();
@@ -76,6 +76,6 @@ pub fn unread(analysis: &Analysis, input: &str) -> Option<(f64, String)> {
     })
 }
 
-/// Where one line of so many could not be used, nobody knows what stood there: a damaged log loses
+/// If one line of this many could not be used, its content is unknown: a damaged log loses
 /// a line or two, a format misread loses most.
 const SKIPPED_SHARE: u64 = 20;

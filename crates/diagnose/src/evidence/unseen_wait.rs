@@ -1,8 +1,8 @@
 //! Whether CPUs waited for I/O of disks that are not listed.
 //!
-//! iowait is the share of the processors' time in which one had nothing to do while a task that
+//! iowait is the share of CPU time in which a CPU had nothing to do while a task that
 //! last ran on it waited for I/O (Documentation/filesystems/proc.rst; kernel/sched/cputime.c). So
-//! on average at least that many requests were waited for: 0.6 of one processor's time or of all of
+//! on average at least that many requests were waited for: 0.6 of the time of one CPU or of all of
 //! them is 0.6 requests in flight, or more. Disks with far fewer are not what was waited for:
 //! others are, which were left out of the listing, or a server.
 
@@ -14,7 +14,7 @@ use crate::analysis::Analysis;
 
 /// iowait from which on it is looked at, a share of the processors' time.
 const WAITED: f64 = 0.2;
-/// Requests in flight on all disks, for each that iowait says was waited for: below half of them
+/// Requests in flight on all disks, for each that iowait counts: below half of them
 /// others were waited for (a choice: numbers are rounded, and waits are shared).
 const SEEN: f64 = 0.5;
 
@@ -37,7 +37,7 @@ pub fn is_unseen(analysis: &Analysis, input: &str) -> bool {
     // Of each disk the row in which most was in flight.
     let mut most: BTreeMap<&str, f64> = BTreeMap::new();
     for row in rows {
-        // Where that is not reported of a row, nobody knows. A disk has at least as many in flight
+        // If a row does not report that, it is unknown. A disk has at least as many in flight
         // as it is busy.
         let Some(queue) = row.interval.queue_len else { return false };
         let in_flight = queue.max(row.interval.busy.unwrap_or(0.0));

@@ -20,8 +20,8 @@ pub struct LostVolume<'a> {
     pub reading: FactReading<'a>,
 }
 
-/// The volumes of at least two paths of which none works: two paths that share no cable do not fail
-/// alike.
+/// The volumes of at least two paths of which none works: two paths without a common cable do not
+/// fail together.
 pub fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
     let mut found = Vec::new();
     for (listing, known) in analysis.recording.listings.iter().enumerate() {
@@ -65,7 +65,7 @@ pub fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
     found
 }
 
-/// Paths that are lost within this time, s, of each other were lost by what they share (a choice: a
+/// Paths that are lost within this time, s, of each other have a shared cause (a choice: a
 /// minute).
 pub const PATHS_S: f64 = 60.0;
 

@@ -48,7 +48,7 @@ pub fn is_virtual(model: &str) -> bool {
     VIRTUAL.iter().any(|word| model.contains(word))
 }
 
-/// Whether it stands for a volume behind a network or an array.
+/// Whether it represents a volume of a network or an array.
 pub fn is_volume(model: &str) -> bool {
     let model = model.to_lowercase();
     VOLUME.iter().any(|word| model.contains(word)) && !model.contains(LOCAL)

@@ -8,7 +8,7 @@ pub fn disk(name: &str) -> String {
     name.trim().trim_start_matches("/dev/").to_string()
 }
 
-/// `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`, as far as a name tells.
+/// `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`, as far as a name shows.
 pub fn without_partition(name: &str) -> &str {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let is_numbered = |disk: &&str| disk.ends_with(|c: char| c.is_ascii_digit());
@@ -56,9 +56,9 @@ pub fn is_of_a_disk(name: &str) -> bool {
     known.contains(&kind(name)) && name.len() > kind(name).len() && !name.contains('/')
 }
 
-/// Whether the block layer counts its requests, as far as the name tells: drivers of cards that
+/// Whether the block layer counts its requests, as far as the name shows: drivers of cards that
 /// take I/O before there are requests (`fioa`, `vgca0`, `rssda`) count their queue themselves, each
-/// in its way.
+/// differently.
 pub fn is_counted_by_the_block_layer(name: &str) -> bool {
     const OF_CARDS: [&str; 5] = ["fct", "fio", "rssd", "rsxx", "vgc"];
     !OF_CARDS.iter().any(|driver| name.starts_with(driver))
@@ -161,7 +161,7 @@ pub fn is_served_by_tasks(disk: &str) -> bool {
     matches!(kind(disk), "loop" | "nbd" | "ublkb") || is_stacked(disk)
 }
 
-/// Whether it is a device number, `0:45`, and no name: that of a file system on no disk of its own.
+/// Whether it is a device number, `0:45`, and no name: that of a file system without its own disk.
 pub fn is_device_number(text: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     text.split_once(':').is_some_and(|(major, minor)| digits(major) && digits(minor))
@@ -179,7 +179,7 @@ pub fn is_parity_thread(comm: &str) -> bool {
     comm.starts_with("md") && (comm.ends_with("_raid5") || comm.ends_with("_raid6"))
 }
 
-/// Whether all of these paths, set apart by colons as fio's are, are of memory.
+/// Whether all of these paths, separated by colons like fio's, are of memory.
 pub fn are_memory(paths: &str) -> bool {
     paths.split(':').all(|path| is_memory(&disk(path)))
 }

@@ -24,7 +24,7 @@ pub struct LogLine<'a> {
 }
 
 impl LogLine<'_> {
-    /// How many messages so many lines stand for.
+    /// How many messages these lines represent.
     pub fn messages(lines: &[&LogLine]) -> u64 {
         lines.iter().map(|line| 1 + line.further).sum()
     }
@@ -87,8 +87,8 @@ pub fn of_now<'a>(
     })
 }
 
-/// Messages of no known kind whose words report trouble: the first of each kind and device stands
-/// for all of them.
+/// Messages of no known kind whose words report trouble: the first of each kind and device
+/// represents all of them.
 pub fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
     let mut found = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {

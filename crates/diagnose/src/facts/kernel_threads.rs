@@ -1,7 +1,7 @@
 //! The I/O work of kernel threads, by their names.
 //!
 //! Each does its part of the I/O on one CPU. Names are those of `/proc/PID/comm`; a worker of the
-//! kernel's pools carries its queue behind its own name (Documentation/core-api/workqueue.rst).
+//! kernel's pools has its queue after its own name (Documentation/core-api/workqueue.rst).
 
 /// What threads of such a name do.
 struct KernelThread {
@@ -40,7 +40,7 @@ const THREADS: [KernelThread; 21] = [
     thread("btrfs-", "", OF_BTRFS),
     thread("kworker", "btrfs", OF_BTRFS),
     thread("kworker", "xfs", "it completes writes and allocations of XFS"),
-    thread("xfsaild", "", "it writes the journal's items of XFS to their places"),
+    thread("xfsaild", "", "it writes XFS log items back to their locations on disk"),
     thread("jbd2/", "", "it commits the journal of ext4"),
     thread("ksoftirqd", "", COMPLETES),
     thread("irq/", "", COMPLETES),
@@ -76,7 +76,7 @@ pub fn committer(who: &str) -> Option<Committer> {
     COMMITTERS.iter().find(|(begins, _)| name.starts_with(begins)).map(|(_, what)| *what)
 }
 
-/// What a thread of the kernel does for the disks, by its name with the process in brackets behind
+/// What a thread of the kernel does for the disks, by its name with the process in brackets after
 /// it: `md127_raid6 (812)`. `None` for programs, and for threads that do something else.
 pub fn does(who: &str) -> Option<&'static str> {
     let name = who.split_whitespace().next()?.trim_matches(['[', ']']);

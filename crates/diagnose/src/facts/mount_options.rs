@@ -23,12 +23,12 @@ const REMOTE: [&str; 8] =
 const REMOTE_TYPES: [&str; 8] =
     ["nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "fuse.glusterfs", "lustre"];
 
-/// Whether a file lies below where a file system is mounted.
+/// Whether a file is below the mount point of a file system.
 pub fn is_below(file: &str, point: &str) -> bool {
     file.strip_prefix(point).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Whether a file system lies on a server, by its type and its options.
+/// Whether a file system is on a server, by its type and its options.
 pub fn is_remote(kind: Option<&str>, options: &str) -> bool {
     let of_server = |option: &str| REMOTE.iter().any(|known| option.starts_with(known));
     kind.is_some_and(|kind| REMOTE_TYPES.contains(&kind)) || options.split(',').any(of_server)

@@ -6,7 +6,7 @@ use iowhy_model::{DeviceId, FactKey, FactValue, LimitKind, Recording, key};
 #[derive(Clone, Copy)]
 pub struct ProbeListing<'a> {
     recording: &'a Recording,
-    /// The place of its listing.
+    /// The index of its listing.
     pub listing: usize,
     /// What was probed.
     pub device: DeviceId,
@@ -27,7 +27,7 @@ pub struct Revolutions {
     pub share: f64,
 }
 
-/// A limit of a control group that held the probe.
+/// A limit of a control group that throttled the probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldBy<'a> {
     /// What it counts.
@@ -46,7 +46,7 @@ pub struct HeldBy<'a> {
     pub asked: Option<f64>,
     /// Mean latency from the moment an I/O was due, ms.
     pub caller_ms: f64,
-    /// Mean latency of the device behind the limit, by the kernel's counters, ms.
+    /// Mean latency of the device after the limit, by the kernel's counters, ms.
     pub device_ms: Option<f64>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> ProbeListing<'a> {
         })
     }
 
-    /// The limit that held it.
+    /// The limit that throttled it.
     pub fn held_by(&self) -> Option<HeldBy<'a>> {
         let fact = self.fact(key::PROBE_LIMIT)?;
         Some(HeldBy {

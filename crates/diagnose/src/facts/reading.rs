@@ -2,12 +2,12 @@
 
 use iowhy_model::Fact;
 
-/// A fact and the listing that holds it.
+/// A fact and its listing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FactReading<'a> {
     /// The fact as it was read.
     pub fact: &'a Fact,
-    /// The place of its listing.
+    /// The index of its listing.
     pub listing: usize,
 }
 

@@ -1,7 +1,7 @@
-//! The operating system that an input was captured on, where it is not Linux: what its formats and
-//! the names of its devices say.
+//! The operating system that an input was captured on, where it is not Linux, by its formats and
+//! device names.
 
-/// A system whose disks are looked at with other commands than those of Linux.
+/// A system with other commands for its disks than those of Linux.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum System {
     /// FreeBSD, and what is made of it.
@@ -38,7 +38,7 @@ impl System {
         is_of_freebsd(name).then_some(System::FreeBsd)
     }
 
-    /// The listing to add next, which tells more of a disk on this system.
+    /// The listing to add next, which shows more about a disk on this system.
     pub fn next_listing(self) -> &'static str {
         match self {
             System::FreeBsd => {

@@ -73,7 +73,7 @@ fn a_port_is_given_to_the_one_disk_that_complains_with_it() {
 fn a_complaint_from_long_before_the_watch_is_not_of_now() {
     use iowhy_model::{FactValue, Nanos};
     let line = "sdc|kernel.log.medium|[86420.0] critical medium error, dev sdc, sector 16";
-    // How many are of now and how many are older, where the watch begins at so many seconds of the
+    // Numbers of new and older ones, where the watch begins at this many seconds of the
     // machine's clock.
     let counted = |input: &str, began_s: i64| {
         let mut recording = recording(&[(input, &[line])]);

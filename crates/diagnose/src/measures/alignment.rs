@@ -1,11 +1,12 @@
-//! Whether requests begin and end where the device's blocks do, and who read what it then wrote.
+//! Whether requests begin and end where the device's blocks do, and which tasks read what they then
+//! wrote.
 
 use std::collections::HashMap;
 
 /// Bytes of a sector, the kernel's unit whatever the device's block.
 const SECTOR: u64 = 512;
 
-/// Bytes from the start of the block of `block` bytes that `start` lies in; blocks start at
+/// Bytes from the start of the block of `block` bytes that contains `start`; blocks start at
 /// `offset`.
 pub fn past_block(start: u64, block: u64, offset: u64) -> u64 {
     start.wrapping_sub(offset).checked_rem(block).unwrap_or(0)
@@ -30,7 +31,7 @@ pub struct Access {
     pub write: bool,
 }
 
-/// The share of the writes that were read at the same place, in the same length, within a time
+/// The share of the writes that were read at the same offset, in the same length, within a time
 /// before, and how many writes there are.
 pub fn read_before_write(accesses: &mut [Access], within_ns: i64) -> Option<(f64, usize)> {
     accesses.sort_by_key(|access| (access.ns, access.write));

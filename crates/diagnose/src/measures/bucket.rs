@@ -34,8 +34,8 @@ const EDGE: usize = 1;
 /// and what counting adds to it, in standard deviations of a count.
 const NEAR: f64 = 0.03;
 const DEVIATIONS: f64 = 3.0;
-/// Dispersion of even counts of which a trace lost a tenth by chance, the most that a replay stands
-/// (docs/METHOD.md, 1 Replay).
+/// Dispersion of even counts of which a trace lost a tenth by chance, the most that a replay
+/// tolerates (docs/METHOD.md, 1 Replay).
 const THINNED: f64 = 0.1;
 
 /// The standard deviation, as a share, that an even count of this height may have for what was

@@ -1,7 +1,7 @@
 //! A throughput that is pinned: the plateau, and the tier it may be.
 //!
-//! A limit set by a provider or a cgroup holds throughput at one height however many requests
-//! wait. A saturated device wobbles.
+//! A limit set by a provider or a cgroup keeps throughput at one level however many requests wait.
+//! That of a saturated device varies.
 
 use super::spread;
 
@@ -26,8 +26,8 @@ pub struct Plateau {
     /// Whether it is pinned: at least 5 samples and 15 %, CV < 1.2 %, max / median < 1.02, and
     /// in-flight spread > 1.3, which must be known.
     pub pinned: bool,
-    /// Whether a clock holds it although the number in flight never moved: all samples but the
-    /// edges on it, and counts far more even than any queueing device completes.
+    /// Whether it has clock-like regularity although the number in flight never changed: all
+    /// samples but the edges on it, and counts far more even than any queueing device completes.
     pub clocked: bool,
 }
 
@@ -45,7 +45,7 @@ const STICKS_OUT: f64 = 1.02;
 /// Smallest spread of requests in flight: demand must have moved while throughput did not.
 const DEMAND: f64 = 1.3;
 
-/// Share of the samples that a clock must hold where demand never moved.
+/// Minimum share of regular samples if demand never changed.
 const MOST: f64 = 0.8;
 /// Dispersion below which counts come from a clock. A server whose services vary by a quarter, less
 /// than any seek or flash read does, has 0.06.

@@ -1,4 +1,4 @@
-//! Whether things move together: Pearson's r, and its median over all pairs of a group.
+//! Whether values are correlated: Pearson's r, and its median over all pairs of a group.
 
 use super::spread;
 

@@ -7,7 +7,7 @@
 use super::spread;
 use std::ops::Range;
 
-/// A stretch of requests.
+/// A run of requests.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Window {
     /// Requests in it.
@@ -58,7 +58,7 @@ const QUICKEST: f64 = 0.10;
 /// Windows of the running median, and fewest windows of a state.
 const SMOOTHED: usize = 5;
 const SHORTEST: usize = 3;
-/// Windows needed to speak of states.
+/// Minimum number of windows for states.
 const WINDOWS: usize = 12;
 
 /// The states of a list of windows; `None` if no fast state is followed by a slow one.
@@ -129,7 +129,7 @@ fn runs(costs: &[f64], at: f64) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    /// Windows of 100 requests and 1 MB at so many ms each.
+    /// Windows of 100 requests and 1 MB at this many ms each.
     fn windows(costs_ms: &[f64]) -> Vec<Window> {
         let window = |ms: &f64| Window { requests: 100.0, bytes: 1e6, cost_ns: ms * 1e6 };
         costs_ms.iter().map(window).collect()

@@ -1,4 +1,4 @@
-//! What durability costs: empty flushes, and writes that must be on the medium before they return.
+//! The cost of durability: empty flushes, and writes that must be on the medium before they return.
 
 use super::spans::Spans;
 use super::spread;

@@ -1,6 +1,6 @@
-//! How throughput answers to more requests in flight, and whether averages agree with Little.
+//! How throughput responds to more requests in flight, and whether averages obey Little's law.
 //!
-//! Elasticity is the honest question about saturation: does more work in parallel bring more
+//! Elasticity is the question about saturation: does more work in parallel bring more
 //! throughput? Little's law (Little, 1961) holds for any queue, so averages that break it come
 //! from different windows or wrong units.
 

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use super::rank_test;
 use super::spread;
 
-/// One request: its latency, whether it met the condition, and its stratum for a fair comparison.
+/// One request: its latency, whether the condition held, and its stratum for a fair comparison.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
     /// Its time, ns.
     pub ns: f64,
-    /// Whether it met the circumstance.
+    /// Whether the condition held.
     pub exposed: bool,
     /// Only samples of the same stratum are compared with each other.
     pub stratum: u32,
@@ -20,21 +20,21 @@ pub struct Sample {
 /// The effect of a circumstance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Exposure {
-    /// Requests that met it.
+    /// Requests with the condition.
     pub exposed: usize,
     /// Requests that did not.
     pub spared: usize,
-    /// Median time of those that met it, ns.
+    /// Median time of those with the condition, ns.
     pub exposed_ns: f64,
     /// Median time of the others, ns.
     pub spared_ns: f64,
     /// Exposed over spared.
     pub ratio: f64,
-    /// The same within strata, their geometric mean; `None` if no stratum holds enough of both.
+    /// The same within strata, their geometric mean; `None` if no stratum has enough of both.
     pub matched: Option<f64>,
-    /// Chance of such a difference within strata (over all if none holds both) by luck.
+    /// Probability of such a difference by chance within strata (over all if none has both).
     pub p: f64,
-    /// Time that those that met it took beyond the others' median, ns.
+    /// Time of those with the condition beyond the others' median, ns.
     pub excess_ns: f64,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Power states of flash take milliseconds to leave, platters seconds to spin up, and always the
 //! same time. The pause after which a device sleeps is not known: of several candidates the
-//! shortest is taken that sets the woken requests apart.
+//! shortest that separates the first requests after a sleep is used.
 
 use super::service::ServiceSpan;
 use super::spread;
@@ -39,7 +39,7 @@ pub const WOKEN: usize = 4;
 /// Their relative spread at most.
 pub const SPREAD: f64 = 0.15;
 
-/// The shortest pause that sets its first requests apart from all others; `None` if none does.
+/// The shortest pause that separates its first requests from all others; `None` if none does.
 /// `spans` are sorted by completion.
 pub fn idle_wake(spans: &[ServiceSpan]) -> Option<Wake> {
     let pauses = pauses_s(spans);
@@ -118,7 +118,7 @@ mod tests {
     use crate::measures::service::{sort, span};
 
     /// Ten reads of 0.1 ms in each burst; bursts 1.2 s apart, some 0.2 s; the first read of a burst
-    /// takes the set time after so long a pause.
+    /// takes the given time after such a pause.
     fn bursts(first_ms: impl Fn(usize, f64) -> f64) -> Vec<ServiceSpan> {
         let (mut at, mut spans) = (0i64, Vec::new());
         for burst in 0..16 {
@@ -159,7 +159,7 @@ mod tests {
         sort(&mut spans);
         let found = idle_wake(&spans).unwrap();
         assert_eq!(found.woken, 7);
-        // But for those behind the one that opened the trace.
+        // Except for those after the one that opened the trace.
         assert!(found.of_slow > 0.5 && found.lost_ns > 6.0 * 7.0 * 49e6, "{found:?}");
     }
 

@@ -1,15 +1,15 @@
 //! Whole extra revolutions of a platter in a list of service times: base, period, steps.
 //!
-//! A drive that fails to read a sector waits for it to come round again, so each retry costs
-//! exactly one revolution: 8.33 ms at 7200 rpm. Services then stand on a ladder, base + k
-//! revolutions. The input must be service times of one size class, sequential or on one track (a
-//! random read's own rotation smears the steps), on a device that turns.
+//! A drive that fails to read a sector waits for the next revolution, so each retry costs exactly
+//! one: 8.33 ms at 7200 rpm. Service times then form a ladder, base + k revolutions. The input must
+//! be service times of one size class, sequential or on one track (the rotation of random reads
+//! blurs the steps), on a spinning disk.
 //!
-//! Two questions are asked. *Speed known*: do the slow services keep step with the revolution
-//! (V-test, Mardia and Jupp, Directional Statistics, 2000), and still do without their fullest
+//! Two questions are asked. *Speed known*: are the slow service times multiples of the revolution
+//! (V-test, Mardia and Jupp, Directional Statistics, 2000), and still are without their fullest
 //! step? *Speed unknown*: does a step pattern of a standard speed explain them better than no step
-//! pattern, than one lucky step, and than any period no platter has? The weights of that second
-//! question were learned from simulated disks (docs/METHOD.md, 4 Ladder).
+//! pattern, than a single step by chance, and than any period that no platter has? The weights of
+//! that second question were learned from simulated disks (docs/METHOD.md, 4 Ladder).
 
 use super::{quantisation, spread, step_fit};
 
@@ -27,9 +27,9 @@ pub struct Ladder {
     /// Log-likelihood ratio of the step pattern over no step pattern, nats, events outside the
     /// fullest step.
     pub llr: f64,
-    /// The same without its best step: what is left if one step was luck.
+    /// The same without its best step: the rest if one step was chance.
     pub without_best: f64,
-    /// What of it counts as evidence for the speed (a lone heap several revolutions up does not).
+    /// The part that is evidence for the speed (a single cluster several revolutions up is not).
     pub evidence: f64,
     /// The best `without_best` of any free period: a rival without a platter.
     pub rival: f64,
@@ -59,8 +59,8 @@ pub struct Ladder {
     pub retried_share: f64,
     /// Share of the time above the base that whole revolutions explain.
     pub explained_share: f64,
-    /// Chance that slow events without a ladder gather so well around a phase, over all speeds
-    /// tried: speeds x exp(-m R^2) (Rayleigh).
+    /// Probability that slow events without a ladder cluster so closely around a phase, over all
+    /// speeds tried: speeds x exp(-m R^2) (Rayleigh).
     pub chance: f64,
     /// Lower end of the 95 % bootstrap interval of the speed.
     pub rpm_low: f64,
@@ -101,7 +101,7 @@ pub const SPEEDS_RPM: [f64; 8] =
     [4200.0, 5400.0, 5700.0, 5900.0, 7200.0, 10_000.0, 10_520.0, 15_000.0];
 /// Slow events below which nothing is reported: three points fit any ladder of two parameters.
 const FEWEST_SLOW: usize = 3;
-/// Below this log-likelihood ratio no speed is worth a bootstrap: a nat is even odds at best.
+/// Below this log-likelihood ratio no bootstrap is run: a nat is even odds at best.
 const FAINT: f64 = 1.0;
 /// Slow services looked at in the search, and as many fast ones; more sharpen nothing that
 /// matters and cost time.
@@ -276,8 +276,8 @@ fn known_confidence(ladder: &Ladder) -> f64 {
     1.0 / (1.0 + (-logit).exp())
 }
 
-/// Where most services stand: the half-sample mode of the lower 60 % (docs/METHOD.md, 4 Ladder; the
-/// upper 40 % may be retries).
+/// The mode of the service times: the half-sample mode of the lower 60 % (docs/METHOD.md, 4 Ladder;
+/// the upper 40 % may be retries).
 fn mode(services_ms: &[f64]) -> Option<f64> {
     let sorted = spread::sorted(services_ms);
     let lower = (sorted.len() * 3).div_ceil(5);
@@ -297,8 +297,8 @@ fn lowest_base(services_ms: &[f64], near_ms: f64, revolution_ms: f64) -> f64 {
     if near_ms > revolution_ms && is_step { near_ms.rem_euclid(revolution_ms) } else { near_ms }
 }
 
-/// How near to a step a service below the mode stands on it, in revolutions: all nine reads of
-/// document 000 below its mode, the sixteenth step, do. By chance three of ten would.
+/// How near to a step a service time below the mode counts as on it, in revolutions: all nine reads
+/// of document 000 below its mode, the sixteenth step, do. By chance three of ten would.
 const LOW_STEP: f64 = 0.15;
 
 /// The narrowest bell a clock of this step allows: rounding errs by step / sqrt(12), and no

@@ -13,7 +13,7 @@ pub struct RateAtLimit {
     pub median: f64,
     /// Highest sample over the limit.
     pub most: f64,
-    /// Whether more than a tenth of these lie so far above the limit that it does not hold.
+    /// Whether more than a tenth of these are so far above the limit that it does not apply.
     pub exceeded: bool,
 }
 
@@ -39,7 +39,7 @@ pub fn granted(limit: f64) -> impl Iterator<Item = f64> {
     std::iter::once(limit).chain(rounded.into_iter().filter(differs))
 }
 
-/// How rates stand against a limit; `None` without activity or a limit. One I/O more or less in a
+/// Rates compared with a limit; `None` without activity or a limit. One I/O more or less in a
 /// sample makes the `grain` of its rate, in the unit of the rates: 7 a second are now 6 and now 8.
 /// Where that is more than the slack, samples within one I/O of the limit count as at it, provided
 /// that they are there on average.

@@ -3,7 +3,7 @@
 //! A synchronous program issues nothing while it waits, so quantiles hide a freeze from it
 //! (coordinated omission, Tene). The sum of lost time does not.
 
-/// The sum of what each latency is above `s0_ns`, ns.
+/// The sum of the excess of each latency over `s0_ns`, ns.
 pub fn lost_ns(latencies_ns: &[f64], s0_ns: f64) -> f64 {
     latencies_ns.iter().map(|latency| (latency - s0_ns).max(0.0)).sum()
 }

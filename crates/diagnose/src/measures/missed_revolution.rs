@@ -1,7 +1,7 @@
 //! Sequential synchronous writes that each wait a whole revolution of the platter.
 //!
-//! The sector behind the one just written has passed under the head by the time the next write
-//! arrives, and comes round one revolution later. Every service is then a whole number of
+//! The sector after the one just written has passed under the head by the time the next write
+//! arrives, and returns one revolution later. Every service time is then a whole number of
 //! revolutions, at least one. Meant for writes, one at a time; the caller ensures that.
 
 use iowhy_model::Histogram;
@@ -15,7 +15,7 @@ pub struct MissedRevolution {
     pub n: u64,
     /// The revolution, ms.
     pub revolution_ms: f64,
-    /// The speed that turn means, revolutions per minute.
+    /// The speed of that revolution, revolutions per minute.
     pub rpm: f64,
     /// The standard speed nearest to it.
     pub standard_rpm: f64,
@@ -28,17 +28,17 @@ pub struct MissedRevolution {
     pub below_share: f64,
     /// Mean revolutions per request.
     pub mean_revolutions: f64,
-    /// Share that must stand on a revolution.
+    /// Minimum share on a revolution.
     pub most: f64,
     /// True if the three clauses of the rule hold: no request below half a revolution, enough of
     /// them on a revolution, and the revolution within 0.6 % of a standard one.
     pub holds: bool,
 }
 
-/// How far from a whole number of revolutions, in revolutions, a request still stands on it. This
-/// constant and the next two: docs/METHOD.md, 5 Missed revolution.
+/// How far from a whole number of revolutions, in revolutions, a request still counts as on it.
+/// This constant and the next two: docs/METHOD.md, 5 Missed revolution.
 const NEAR_REVOLUTIONS: f64 = 0.03;
-/// Share of requests that must stand on a revolution.
+/// Minimum share of requests on a revolution.
 const MOST: f64 = 0.85;
 /// The same from completion to completion, where a busy host sees each completion late by its own
 /// delay: a platter behind a loop device had 0.82 to 0.88 on two processors at a load of 6. Random
@@ -53,7 +53,7 @@ const SPEED_SLACK: f64 = 0.006;
 /// docs/METHOD.md, 5 Missed revolution), below five it rests on anecdote.
 const FEWEST: usize = 5;
 
-/// Measures from single services: at the standard speed on which most of them stand.
+/// Measures from single services: at the standard speed that most of them match.
 pub fn missed_revolution(services_ms: &[f64]) -> Option<MissedRevolution> {
     best(|rpm| {
         let standard_ms = 60_000.0 / rpm;
@@ -83,14 +83,14 @@ pub fn from_completions(completed_ms: &[f64], advance_ms: f64) -> Option<MissedR
     })
 }
 
-/// Share of a histogram in two buckets from which on it has no spread worth the name: random
+/// Share of a histogram in two buckets from which on it has no real spread: random
 /// services of a platter leave any two octaves more often (`samples::IN_ONE` shows it of one).
 const IN_TWO: f64 = 0.97;
-/// What the host may take of a revolution before it sends the next write.
+/// The share of a revolution that the host may need before it sends the next write.
 const HOST: f64 = 0.10;
 
 /// Whether a histogram may be of writes that each wait a revolution less what the host takes:
-/// nearly all lie in two neighbouring buckets, and the edge between them just below a standard
+/// nearly all are in two neighbouring buckets, with the edge between them just below a standard
 /// revolution.
 pub fn may_be_revolutions(histogram: &Histogram) -> bool {
     let filled: Vec<(u64, u64, u64)> = histogram.filled().collect();
@@ -128,7 +128,7 @@ fn revolutions(service_ms: f64, revolution_ms: f64) -> f64 {
     (service_ms / revolution_ms).round().max(1.0)
 }
 
-/// Whether a time is a whole number of revolutions, at least so many.
+/// Whether a time is a whole number of revolutions, at least this many.
 fn is_whole(time_ms: f64, revolution_ms: f64, least: usize) -> bool {
     let whole = revolutions(time_ms, revolution_ms).max(least as f64);
     (time_ms / revolution_ms - whole).abs() <= NEAR_REVOLUTIONS
@@ -168,7 +168,7 @@ fn judged(mut measured: MissedRevolution, most: f64, advance: f64) -> MissedRevo
 
 /// Measures from a histogram, buckets as (low, high, count) in ms, whose mean and minimum are
 /// known exactly. The minimum is taken as the revolution: nothing is faster, and in the fullest
-/// bucket the requests cannot lie far above it, because their mean is known once the other buckets
+/// bucket the requests cannot be far above it, because their mean is known once the other buckets
 /// are counted at their lower edges (Markov's inequality gives the share on the revolution).
 pub fn from_histogram(
     buckets_ms: &[(f64, f64, u64)],

@@ -1,8 +1,8 @@
-//! Whether a histogram falls in two: a fast body, and slow requests apart from it.
+//! Whether a histogram has two parts: a fast body, and separate slow requests.
 //!
-//! A queue that fills and drains leaves a smear: the first requests wait a little, the last ones
-//! long, and each octave of latency has half of the next one's counts. A device that answers most
-//! requests at once and some late leaves a mode of its own, with next to nothing below it.
+//! A queue that fills and drains gives a continuous range: the first requests wait a little, the
+//! last ones long, and each octave of latency has half of the next one's counts. A device that
+//! serves most requests at once and some late gives a separate mode, with almost nothing below it.
 
 use iowhy_model::{Edges, Histogram, numbers};
 
@@ -25,12 +25,12 @@ pub struct SlowMode {
     pub no_smear: f64,
 }
 
-/// Octaves of latency that a histogram is looked at in: up to 18 minutes.
+/// Octaves of latency in which a histogram is examined: up to 18 minutes.
 const OCTAVES: u32 = 30;
 /// A count below this share of a peak is next to nothing: a smear contains a half of it in the
 /// octave below and a quarter two octaves below.
 const NOTHING: f64 = 0.12;
-/// So many octaves below its peak, at most, a mode ends.
+/// A mode ends at most this many octaves below its peak.
 const STEEP: usize = 2;
 /// Share of the requests that must be fast for a body, and requests that a body and a mode have at
 /// least (docs/METHOD.md, 10 Rules: ten events).
@@ -81,8 +81,8 @@ pub fn slow_mode(histogram: &Histogram, bound_ns: f64) -> Option<SlowMode> {
 }
 
 /// How much less likely a smear would have so few requests below its peak, nats; `None` where the
-/// counts fall off as slowly as a smear's. Whoever waits behind a batch that drains leaves one, and
-/// no request needs to be fast for that.
+/// counts fall off as slowly as a smear's. Requests that wait for a draining batch leave one, even
+/// if no request is fast.
 pub fn rises_steeply(histogram: &Histogram) -> Option<f64> {
     let coarse = histogram.rebin(&Edges::log2_us(OCTAVES));
     let counts = coarse.counts();
@@ -92,7 +92,7 @@ pub fn rises_steeply(histogram: &Histogram) -> Option<f64> {
     Some(-ln_as_few(counts[gap], above as f64 * SMEARED))
 }
 
-/// Whether a count is next to nothing beside a peak.
+/// Whether a count is negligible compared with a peak.
 fn is_nothing(count: u64, peak: u64) -> bool {
     (count as f64) < NOTHING * peak as f64
 }
@@ -103,13 +103,13 @@ fn gap_below(counts: &[u64], peak: usize) -> Option<usize> {
     (peak.saturating_sub(STEEP)..peak).rev().find(|place| is_nothing(counts[*place], counts[peak]))
 }
 
-/// Of an even smear the octave two below the last contains an eighth, the two above it six: so many
-/// for each of them.
+/// Of an even smear the octave two below the last contains an eighth, the two above it six: this
+/// many for each of them.
 const SMEARED: f64 = 1.0 / 6.0;
 
 /// The logarithm of the chance to count `n` or fewer where more are expected (Poisson). The term of
-/// `n` is the largest, and those before it fall off: a sum that holds for any counts, where powers
-/// would leave what a number holds.
+/// `n` is the largest, and those before it fall off: a sum that works for any counts, where powers
+/// would overflow.
 fn ln_as_few(n: u64, expected: f64) -> f64 {
     let mut left = n as f64;
     if left >= expected {

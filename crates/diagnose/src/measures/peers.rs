@@ -1,6 +1,6 @@
 //! One disk compared with others under the same load: the two-view z-score.
 //!
-//! A plain z-score is blind in a small group: with N values none can exceed sqrt(N - 1), because
+//! A plain z-score fails in a small group: with N values none can exceed sqrt(N - 1), because
 //! the outlier widens the spread it is measured in. Here each disk is compared with the *others*,
 //! in two views (median, and mean without the worst request), in units of a spread that never
 //! includes the suspect.
@@ -57,7 +57,7 @@ impl Peer {
     }
 
     /// From a histogram. Values are taken at the middle of their buckets, but the mean and the
-    /// largest are exact where the histogram knows them.
+    /// largest are exact if the histogram has them.
     pub fn from_histogram(histogram: &Histogram) -> Option<Peer> {
         let n = histogram.count();
         if n < 3 {
@@ -87,7 +87,7 @@ fn middle(low: u64, high: u64) -> f64 {
 }
 
 /// The median, interpolated within its bucket: peers share their buckets, and without that two
-/// disks in one bucket would look alike to the last digit.
+/// disks in one bucket would be identical.
 fn median_of(histogram: &Histogram) -> Option<f64> {
     let half = histogram.count() as f64 / 2.0;
     let mut seen = 0.0;
@@ -102,7 +102,7 @@ fn median_of(histogram: &Histogram) -> Option<f64> {
     None
 }
 
-/// The quantity in which a disk stands out.
+/// The quantity in which a disk is an outlier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum View {
     /// The median.
@@ -114,7 +114,7 @@ pub enum View {
 /// One disk compared with its peers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PeerRank {
-    /// The view in which it stands out most.
+    /// The view in which it is the largest outlier.
     pub view: View,
     /// Its value over the median of the others' values.
     pub ratio: f64,
@@ -180,7 +180,7 @@ fn standing(peers: &[Peer], candidate: usize) -> Option<PeerRank> {
 fn view(value: f64, others_ns: &[f64], own: &Peer, others: &[&Peer]) -> Option<(f64, f64)> {
     let logs: Vec<f64> = others_ns.iter().filter(|v| **v > 0.0).map(|v| v.ln()).collect();
     let center = spread::median(&logs)?;
-    // 1.483 makes the MAD a standard deviation; the rest corrects it in small groups.
+    // 1.483 times the MAD is a standard deviation; the rest corrects it in small groups.
     let small = 1.0 + 2.0 / (others.len() as f64).max(3.0);
     let between = 1.483 * spread::mad(&logs)? * small;
     let spreads: Vec<f64> = others.iter().map(|peer| peer.cv).collect();

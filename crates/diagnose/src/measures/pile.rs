@@ -24,8 +24,8 @@ pub const NEAR: f64 = 0.05;
 /// A limit's neighbourhood: a factor of two to both sides.
 const AROUND: f64 = 2.0;
 
-/// The heap at a limit that is looked at within `late_s` of its end; `None` if nothing stands
-/// there, or more stands beside it than in it.
+/// The cluster at a limit within `late_s` of its end; `None` if it is empty, or has fewer than its
+/// surroundings.
 pub fn pile(latencies_s: &[f64], limit_s: f64, late_s: f64) -> Option<Pile> {
     let latest = limit_s * (1.0 + NEAR) + late_s;
     let near = |latency: &&f64| (limit_s * (1.0 - NEAR)..=latest).contains(*latency);

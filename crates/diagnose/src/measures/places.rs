@@ -1,9 +1,9 @@
-//! Places of a disk that are slow every time they are visited, while all others are fast.
+//! Areas of a disk that are slow at every access, while all others are fast.
 //!
-//! A weak sector is read again and again by the drive itself, so the same place is slow at each
+//! A weak sector is read again and again by the drive itself, so the same area is slow at each
 //! visit. A visit is a run of requests to one 1-MiB range without a request elsewhere between, so
 //! that a freeze of the whole disk counts once and not for every request that met it. Requests in
-//! flight beside a slow one that completed after it waited for it: they are no visits.
+//! flight beside a slow one that completed after it waited for it: they do not count as visits.
 
 use std::collections::HashSet;
 
@@ -19,11 +19,11 @@ pub struct Place {
     pub spans: usize,
     /// How many of them were slow.
     pub slow: usize,
-    /// Visits to all other places, and how many of these were slow.
+    /// Visits to all other areas, and how many of these were slow.
     pub others: usize,
-    /// Slow visits to all other places.
+    /// Slow visits to all other areas.
     pub others_slow: usize,
-    /// Fisher's exact probability of that by chance, times the places visited twice or more.
+    /// Fisher's exact probability of that by chance, times the areas visited twice or more.
     pub chance: f64,
     /// Latency beyond the median of all, by its slow requests, ns.
     pub lost_ns: f64,
@@ -33,7 +33,7 @@ pub struct Place {
 
 /// Sectors of a range: 1 MiB (docs/METHOD.md, 17 Faults).
 pub const RANGE: u64 = 2048;
-/// A visit is slow from this many medians on (same place).
+/// A visit is slow from this many medians on (same section).
 const SLOW: f64 = 10.0;
 
 /// One run of requests to one range.
@@ -43,8 +43,8 @@ struct Call {
     lost_ns: f64,
 }
 
-/// The place least likely to be slow by chance; `None` if no place was visited twice and slow
-/// twice. `spans` are sorted by completion.
+/// The area least likely to be slow by chance; `None` if no area was visited twice and slow twice.
+/// `spans` are sorted by completion.
 pub fn slow_place(spans: &[ServiceSpan]) -> Option<Place> {
     let latencies: Vec<f64> = spans.iter().map(ServiceSpan::latency_ns).collect();
     let median = spread::median(&latencies).filter(|median| *median > 0.0)?;
@@ -80,8 +80,8 @@ pub fn slow_place(spans: &[ServiceSpan]) -> Option<Place> {
 }
 
 /// Slow requests, by their number, that were issued before the one that completed before them: the
-/// first to complete may itself have been slow, the others met the same pause. `spans` are sorted
-/// by completion.
+/// first to complete may itself have been slow, the others were in the same pause. `spans` are
+/// sorted by completion.
 fn behind(spans: &[ServiceSpan], slow_at: f64) -> HashSet<usize> {
     let mut over = i64::MIN;
     let slow = spans.iter().enumerate().filter(|(_, span)| span.latency_ns() > slow_at);
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::measures::service::{sort, span};
 
-    /// 300 random reads of 8 ms; every hundredth goes to the same place.
+    /// 300 random reads of 8 ms; every hundredth goes to the same offset.
     fn spans(slow_ms: impl Fn(usize) -> f64) -> Vec<ServiceSpan> {
         let mut spans: Vec<ServiceSpan> = (0..300)
             .map(|k| {
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(slow_place(&[]), None);
     }
 
-    /// Eight requests in flight, and the whole disk stands still for 5 ms now and then.
+    /// Eight requests in flight, and the whole disk stalls for 5 ms now and then.
     #[test]
     fn a_pause_of_the_whole_disk_has_no_place() {
         let mut random = iowhy_model::Random::seeded(7);
@@ -202,7 +202,7 @@ mod tests {
         assert!(by_chance <= 4, "{by_chance} of 200");
     }
 
-    /// Four in flight; one place needs 300 ms, and the others wait after it.
+    /// Four in flight; one area needs 300 ms, and the others wait after it.
     #[test]
     fn a_weak_place_is_found_below_a_queue() {
         let mut spans: Vec<ServiceSpan> = Vec::new();

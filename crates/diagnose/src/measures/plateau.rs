@@ -1,15 +1,15 @@
-//! Whether a device completes at one pace however many requests wait: the throughput plateau of a
-//! saturated device.
+//! Whether a device completes at a constant rate however many requests wait: the throughput plateau
+//! of a saturated device.
 //!
-//! A device that serves many at once answers some from a cache and others late, and completes in
-//! bunches. Its single services then say little, while its throughput over many of them is what it
-//! can give. By Little's law a request waits for the number in flight times the time per completion
+//! A device that serves many at once serves some from a cache and others late, and completes in
+//! bunches. Single service times then show little, while the throughput over many of them is its
+//! capacity. By Little's law a request waits for the number in flight times the time per completion
 //! (Little, 1961).
 
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spread;
 
-/// How a device completed over a stretch of time.
+/// Completions of a device over an interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Plateau {
     /// Mean number in flight while any was.

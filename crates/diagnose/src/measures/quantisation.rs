@@ -1,9 +1,9 @@
-//! How well a list of service times stands on the steps of a step pattern: base plus whole periods.
+//! How well a list of service times fits a step pattern: base plus whole periods.
 //!
-//! The likelihood of each event's distance from its step (a normal bell of width sigma, mixed
-//! with a share epsilon that stands anywhere) is compared with standing anywhere. Events of the
-//! fullest step do not count: any single heap fits any step pattern. A step pattern that lives from
-//! one further step alone is seen by leaving its best step out.
+//! The likelihood of each event's distance from its step (a normal distribution of width sigma,
+//! mixed with a uniform share epsilon) is compared with that of a uniform distribution. Events of
+//! the fullest step do not count, because a single cluster fits any step pattern. A pattern that
+//! rests on one further step is detected by leaving its best step out.
 
 use super::step_fit;
 
@@ -16,18 +16,18 @@ pub struct Score {
     pub without_best: f64,
     /// That step: periods above the base.
     pub best_step: i64,
-    /// Share of these events that stand anywhere (epsilon).
+    /// Share of these events that is uniform (epsilon).
     pub off_step: f64,
     /// Events outside the fullest step.
     pub outside: usize,
 }
 
-/// Beyond this distance above the base, in ms, a step of a platter shows nothing: 60 turns at
+/// Beyond this distance above the base, in ms, a step of a platter shows nothing: 60 revolutions at
 /// 7200 rpm, where a speed error of 0.1 % has moved it by 6 % of a revolution.
 const REACH_MS: f64 = 500.0;
 /// Widths of the bell tried, as shares of the period. In document dusty_disk's worst listing 21 of
-/// 28 reads stand within 0.035 revolutions of their step, and 7 stand 0.11 to 0.14 above it (1.0 to
-/// 1.2 ms: a head switch, by the look of it), 0.066 in the root mean square.
+/// 28 reads are within 0.035 revolutions of their step, and 7 are 0.11 to 0.14 above it (1.0 to 1.2
+/// ms: a head switch, by the look of it), 0.066 in the root mean square.
 const SIGMAS: [f64; 3] = [0.03, 0.05, 0.08];
 /// Steps of expectation-maximisation for epsilon. Each step can only raise the likelihood, so
 /// that stopping early understates a step pattern and never overstates it.
@@ -88,9 +88,9 @@ fn score_outside(events: &[(i64, f64)], period_ms: f64, sigma_ms: f64) -> Score 
 
 impl Score {
     /// What counts as evidence for a speed. A heap of events one revolution above the base measures
-    /// the revolution; a lone heap several revolutions above fits some standard speed by luck (a
-    /// stall of constant length did in 22 to 32 % of simulated captures), so that it counts for
-    /// nothing.
+    /// the revolution; a single cluster several revolutions above fits some standard speed by
+    /// chance (a stall of constant length did in 22 to 32 % of simulated captures), so it does not
+    /// count.
     pub fn evidence(&self) -> f64 {
         if self.best_step == 1 { self.llr } else { self.without_best }
     }
@@ -107,14 +107,13 @@ pub struct Rival {
     pub score: Score,
 }
 
-/// Shortest free period of what may have a platter, ms: below lies the jitter of its mechanics
+/// Shortest free period of what may have a platter, ms: below is the jitter of its mechanics
 /// (docs/METHOD.md, 4 Ladder).
 pub const SHORTEST_MS: f64 = 0.8;
 /// The same without a platter: firmware of flash paces by multiples of 250 us (Fail-Slow at Scale,
 /// FAST 2018).
 pub const SHORTEST_FLASH_MS: f64 = 0.2;
-/// Longest free period, ms: above turns no platter and ticks no timer in use (docs/METHOD.md, 4
-/// Ladder).
+/// Longest free period, ms: no platter and no timer in use is slower (docs/METHOD.md, 4 Ladder).
 pub const LONGEST_MS: f64 = 22.0;
 /// Neighbouring periods may move the farthest step by a sixth of a period, no more.
 const SCAN_PER_REVOLUTION: f64 = 6.0;
@@ -122,7 +121,7 @@ const SCAN_PER_REVOLUTION: f64 = 6.0;
 const CANDIDATES: usize = 12;
 
 /// The free period from `shortest_ms` on whose step pattern, without its best step, fits best.
-/// `mode_ms` is where most services stand.
+/// `mode_ms` is the mode of the service times.
 pub fn best_rival(
     services_ms: &[f64],
     mode_ms: f64,

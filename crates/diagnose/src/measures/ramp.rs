@@ -32,7 +32,7 @@ const AT_ONCE: f64 = 0.1;
 const SLOPES: std::ops::RangeInclusive<f64> = 0.8..=1.2;
 /// Busy periods that make batches of a load: one alone may be its beginning.
 const PERIODS: usize = 2;
-/// Steps in which the drain of a long batch is looked at: as many as give a variation to a sixth.
+/// Steps in which the drain of a long batch is examined: as many as give a variation to a sixth.
 const STEPS: usize = 20;
 /// Widest coefficient of variation of the time between completions.
 const STEADY: f64 = 0.5;
@@ -70,7 +70,7 @@ pub fn ramps(spans: &[ServiceSpan], s0_ns: f64) -> Option<Ramps> {
     })
 }
 
-/// Share of the time, from the first start to the last completion, with fewer than so many in
+/// Share of the time, from the first start to the last completion, with fewer than this many in
 /// flight.
 pub fn rest_share(spans: &[ServiceSpan], room: u32) -> f64 {
     let stretches = || spans.iter().map(|span| (span.started_ns(), span.completed_ns));
@@ -83,8 +83,8 @@ pub fn rest_share(spans: &[ServiceSpan], room: u32) -> f64 {
 }
 
 /// Time lost in the busy periods in whose beginning, a tenth, a ramp is: a device takes 32 or some
-/// more of a large batch at once, and a log that begins at issue sees the rest come as places get
-/// free. A load that never lets the device rest has one period, which is not a batch.
+/// more of a large batch at once, and a log that begins at issue shows the rest arriving as slots
+/// get free. A load without a pause has one period, which is not a batch.
 fn lost_in_periods(by_start: &[&ServiceSpan], found: &[Drain], s0_ns: f64) -> f64 {
     let (mut periods, mut lost) = (0, 0.0);
     let mut first = 0;
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn quick_ones_beside_a_stuck_one_are_no_batch() {
-        // One request of 100 ms, every second, and fifty behind each other beside it.
+        // One request of 100 ms, every second, and fifty one after the other meanwhile.
         let beside = |second: i64| {
             let start = second * 1_000_000_000;
             let quick = move |k: i64| span(start + k * 200_000, start + k * 200_000 + 170_000);

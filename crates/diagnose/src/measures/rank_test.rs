@@ -1,22 +1,22 @@
-//! Which of two samples is the larger, by ranks: no outlier and no scale decides.
+//! Which of two samples is larger, by ranks, so that neither outliers nor scale matter.
 //!
 //! Mann and Whitney's test (1947), with the usual correction for ties. Strata, such as the number
 //! in flight, are tested each by itself and summed (van Elteren, 1960), so that a difference of
 //! strata is not taken for one of samples.
 
-/// What the ranks of two samples say.
+/// The result of comparing two samples by ranks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RankTest {
-    /// Standard deviations by which the first sample lies above the second.
+    /// Standard deviations by which the first sample is above the second.
     pub z: f64,
-    /// Chance that the first lies so high though there is no difference.
+    /// Probability that the first is so high without a difference.
     pub p_above: f64,
     /// Chance that a value of the first sample exceeds one of the second (0.5: no difference).
     pub superiority: f64,
 }
 
 impl RankTest {
-    /// Chance of a difference so large in either direction though there is none.
+    /// Probability of such a difference in either direction by chance.
     pub fn p_either(&self) -> f64 {
         (2.0 * upper_tail(self.z.abs())).min(1.0)
     }

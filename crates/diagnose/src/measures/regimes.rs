@@ -1,26 +1,27 @@
 //! Cuts a trace where its behaviour changes, so that two states are not judged as one.
 //!
-//! The longest stretch is split where a t-test of ln latency left against right is largest, and
-//! the halves again, as long as the step is both sure and large (Hunter, ICPE 2023, puts the same
-//! test in the place of E-divisive's permutations: the same trace always gives the same cuts).
+//! The longest interval is split where a t-test of ln latency left against right is largest, and
+//! the halves again, as long as the step is both significant and large (Hunter, ICPE 2023, replaces
+//! E-divisive's permutations with the same test: the same trace always gives the same cuts).
 
 use crate::measures::spread;
 use std::ops::Range;
 
 /// Points looked at; a longer trace is first folded into medians of equal blocks.
 const BINS: usize = 4096;
-/// A stretch is at least this many points: a mean of fewer says little of a heavy-tailed latency.
+/// An interval has at least this many points: a mean of fewer means little for a heavy-tailed
+/// latency.
 const SHORTEST: usize = 10;
 /// What t must exceed. Over 1200 simulated traces without a change (30, 300 and 4096 points;
 /// lognormal, stalls, exponential, retries) the largest t of all splits was 5.3.
 const SURE: f64 = 5.5;
-/// The same for a part of a stretch: the largest t of all parts of those traces was 6.6.
+/// The same for a part of an interval: the largest t of all parts of those traces was 6.6.
 const SURE_OF_PART: f64 = 7.5;
 /// Smallest step that is another state: a factor of 1.5 in the geometric mean.
 const STEP_LN: f64 = 0.405;
 
-/// The stretches of `values` within which the level does not change, in order, without gap. One
-/// stretch if nothing changes; none if empty. Values are positive, such as services or latencies.
+/// The intervals of `values` within which the level does not change, in order, without gap. One
+/// interval if nothing changes; none if empty. Values are positive, such as services or latencies.
 pub fn cut(values: &[f64]) -> Vec<Range<usize>> {
     if values.is_empty() {
         return Vec::new();
@@ -60,7 +61,7 @@ impl Sums {
         Sums(sums)
     }
 
-    /// Number, mean and sum of squared deviations of a stretch.
+    /// Number, mean and sum of squared deviations of an interval.
     fn moments(&self, stretch: Range<usize>) -> (f64, f64, f64) {
         let zero = (0.0, 0.0);
         let from = self.0.get(stretch.start).copied().unwrap_or(zero);
@@ -71,9 +72,9 @@ impl Sums {
     }
 
     /// Where the level changes: where the t-test is largest, if it is sure and the step is large. A
-    /// state that comes and goes hides each of its steps behind the others, so where the whole
-    /// stretch shows none, its halves are looked at, its quarters, and so on, each also half its
-    /// length further on; from so many looks more is asked.
+    /// state that comes and goes hides each of its steps behind the others, so if the whole
+    /// interval shows none, its halves are tested, its quarters, and so on, each also shifted by
+    /// half its length; with this many tests the threshold is higher.
     fn best_split(&self, stretch: &Range<usize>) -> Option<usize> {
         let whole = self.split(stretch).filter(|(_, t)| *t > SURE);
         let length = |part: u32| stretch.len() >> part;
@@ -90,7 +91,7 @@ impl Sums {
         whole.or_else(surest).map(|(at, _)| at)
     }
 
-    /// Where the t-test of a stretch is largest, and its t, if the step is large.
+    /// Where the t-test of an interval is largest, and its t, if the step is large.
     fn split(&self, stretch: &Range<usize>) -> Option<(usize, f64)> {
         let splits = stretch.start + SHORTEST..(stretch.end + 1).saturating_sub(SHORTEST);
         let scored = splits.map(|at| {

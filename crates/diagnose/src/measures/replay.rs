@@ -1,8 +1,8 @@
 //! The counterfactual: the same arrivals through a healthy device. The latency that remains is the
 //! workload's, the rest is the disk's.
 //!
-//! Only services that are not normal are repaired, and the causal shape of the load is kept: a
-//! program that waits for each answer issues its next request earlier on a faster device. The
+//! Only abnormal service times are replaced, and the causal structure of the load is kept: a
+//! program that waits for each completion issues its next request earlier on a faster device. The
 //! replay needs one assumption, the service time S0 of a healthy device, and is therefore run at
 //! nine values of it ([`vote`]).
 
@@ -81,7 +81,7 @@ pub fn replay(spans: &[ServiceSpan], s0_ns: f64) -> Option<Replay> {
 }
 
 /// A load is taken as closed if this share of its requests finds all others in flight: a program
-/// that keeps so many of them up. Random arrivals find as many in flight as they happen to.
+/// that sustains so many of them. Random arrivals find as many in flight as they happen to.
 const STEADY: f64 = 0.9;
 /// Share of the median time between completions by which an answer may be noted too late, and then
 /// shows after the request that followed it: the 10 us that biosnoop rounds latencies to, on a
@@ -202,7 +202,7 @@ pub fn from_averages(averages: &Averages, s0_ns: f64) -> Option<FromAverages> {
     Some(FromAverages { side, effective_ns, slowdown, await_ratio })
 }
 
-/// What of a load does not depend on S0, prepared once for all replays.
+/// The parts of a load that do not depend on S0, prepared once for all replays.
 pub struct Load<'a> {
     spans: &'a [ServiceSpan],
     /// Indices into `spans` in the order of their start.
@@ -299,7 +299,7 @@ impl<'a> Load<'a> {
         let window_ns = (FOLLOWS_GAP * self.gap_ns).min(FOLLOWS_S0 * s0_ns);
         let (closed, window_ns) = self.closed(window_ns);
         let latencies = self.run(&services, servers, window_ns);
-        // No request waits for more than all that were ever in flight before it.
+        // No request waits for more than the requests in flight before it.
         let longest_ns = services.iter().copied().fold(0.0, f64::max);
         let bound_ns = (self.deepest as f64 / servers as f64).ceil() * longest_ns;
         let healthy_mean_ns = spread::mean(&latencies)?.min(bound_ns.max(s0_ns));

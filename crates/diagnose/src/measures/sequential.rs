@@ -1,6 +1,6 @@
-//! Which requests go on where an earlier one ended.
+//! Which requests start where an earlier one ended.
 
-/// A request's place on the device.
+/// A request's position on the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     /// First sector, of 512 bytes.
@@ -17,9 +17,8 @@ pub fn continues(extents: &[Extent]) -> Vec<bool> {
     continued(extents).into_iter().map(|from| from.is_some()).collect()
 }
 
-/// Share of the requests that go on where their stream ended, 0 to 1. The first request of a
-/// stream that somebody continued has nothing to go on from and is not counted. `None` with
-/// fewer than two requests.
+/// Share of the requests that start where their stream ended, 0 to 1. The first request of a
+/// continued stream has no predecessor and is not counted. `None` with fewer than two requests.
 pub fn contiguous_share(extents: &[Extent]) -> Option<f64> {
     let from = continued(extents);
     let followers = from.iter().flatten().count();

@@ -110,8 +110,8 @@ pub fn servers(spans: &[ServiceSpan], s0_ns: f64) -> usize {
 }
 
 /// The service time of each request, ns: from its issue, or from the completion that freed a
-/// server if that came later, to its own completion. Shapes are looked for here, never in
-/// latencies: a queue ramp draws steps in latency and none in service.
+/// server if that came later, to its own completion. Patterns are sought here, never in latencies:
+/// a queue ramp draws steps in latency and none in service.
 pub fn services(spans: &[ServiceSpan], servers: usize) -> Vec<f64> {
     let servers = servers.max(1);
     spans

@@ -1,11 +1,11 @@
-//! Stretches of time: their union, what they cover, how many are open at a moment.
+//! Intervals of time: their union, what they cover, how many are open at a moment.
 
-/// Sorted, disjoint stretches `[start, end)`, ns.
+/// Sorted, disjoint intervals `[start, end)`, ns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spans(Vec<(i64, i64)>);
 
 impl Spans {
-    /// The union of some stretches.
+    /// The union of some intervals.
     pub fn of(stretches: impl Iterator<Item = (i64, i64)>) -> Spans {
         let mut all: Vec<(i64, i64)> = stretches.filter(|(start, end)| start < end).collect();
         all.sort_unstable();
@@ -24,14 +24,14 @@ impl Spans {
         self.0.iter().map(|(start, end)| end.saturating_sub(*start) as f64).sum()
     }
 
-    /// Whether any of them touches a stretch.
+    /// Whether any of them overlaps an interval.
     pub fn meets(&self, start: i64, end: i64) -> bool {
         // Disjoint and sorted: the first that ends after `start` decides.
         let first = self.0.partition_point(|known| known.1 <= start);
         self.0.get(first).is_some_and(|known| known.0 < end.max(start.saturating_add(1)))
     }
 
-    /// The part of a stretch that they cover, ns.
+    /// The part of an interval that they cover, ns.
     pub fn covered_ns(&self, start: i64, end: i64) -> f64 {
         let first = self.0.partition_point(|known| known.1 <= start);
         self.0
@@ -43,12 +43,12 @@ impl Spans {
     }
 }
 
-/// How many stretches are open, as a staircase over time.
+/// How many intervals are open, as a step function over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Depth(Vec<(i64, u32)>);
 
 impl Depth {
-    /// Of some stretches.
+    /// Of some intervals.
     pub fn of(stretches: impl Iterator<Item = (i64, i64)>) -> Depth {
         let mut steps: Vec<(i64, i32)> =
             stretches.flat_map(|(start, end)| [(start, 1), (end, -1)]).collect();
@@ -84,7 +84,7 @@ impl Depth {
     }
 }
 
-/// For each stretch of `of`, how many of `among` are open when it begins, those that begin at the
+/// For each interval of `of`, how many of `among` are open when it begins, those that begin at the
 /// same moment included.
 pub fn open_at_start(of: &[(i64, i64)], among: &[(i64, i64)]) -> Vec<u32> {
     let mut starts: Vec<i64> = among.iter().map(|stretch| stretch.0).collect();

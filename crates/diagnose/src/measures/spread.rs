@@ -1,4 +1,4 @@
-//! Where a sample lies and how wide it is: robust location, spread, mode and quantiles.
+//! Location and width of a sample: robust location, spread, mode and quantiles.
 
 use iowhy_model::Quantile;
 
@@ -22,7 +22,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
         return None;
     }
     let is_odd = finite.len() % 2 == 1;
-    // Nothing but the middle has to be in its place.
+    // Only the middle has to be in its final position.
     let (below, high, _) = finite.select_nth_unstable_by(middle, f64::total_cmp);
     let low = below.iter().copied().max_by(f64::total_cmp);
     if is_odd { Some(*high) } else { Some((low? + *high) / 2.0) }
@@ -35,7 +35,7 @@ pub fn mad(values: &[f64]) -> Option<f64> {
     median(&distances)
 }
 
-/// The densest place of a sample, by halving again and again towards the shorter half.
+/// The densest point of a sample, by halving again and again towards the shorter half.
 pub fn half_sample_mode(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let mut rest: &[f64] = &sorted;

@@ -1,12 +1,12 @@
-//! Stalls: stretches in which requests are in flight and none completes.
+//! Stalls: intervals in which requests are in flight and none completes.
 //!
-//! When a device freezes, requests keep arriving and all end together once it thaws: the later
-//! one came, the shorter it waited, so latency falls by one second per second of issue time. The
-//! dual of a ramp.
+//! When a device freezes, requests keep arriving and all complete together when it resumes: the
+//! later one arrived, the shorter it waited, so latency falls by one second per second of issue
+//! time. The dual of a ramp.
 
 use super::{lost_time, service::ServiceSpan, spread};
 
-/// One stretch without a completion.
+/// One interval without a completion.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Episode {
     /// Last completion before it, or the first issue if the device was idle.
@@ -30,9 +30,9 @@ impl Episode {
 /// The stalls found in a list of spans.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stalls {
-    /// The stretches, in order.
+    /// The intervals, in order.
     pub episodes: Vec<Episode>,
-    /// The length beyond which a stretch counts, ns.
+    /// The length beyond which an interval counts, ns.
     pub threshold_ns: f64,
     /// Their total length, ns.
     pub stalled_ns: f64,
@@ -40,13 +40,13 @@ pub struct Stalls {
     pub longest_ns: f64,
     /// Share of the busy time.
     pub busy_share: f64,
-    /// Share of the time lost (latency above `s0`) by requests that met a stall, or came while what
-    /// had piled up in it was served.
+    /// Share of the time lost (latency above `s0`) by requests during a stall, or while its backlog
+    /// was served.
     pub lost_share: f64,
-    /// Share of the requests that met none.
+    /// Share of the requests outside stalls.
     pub spared_share: f64,
-    /// Latencies of those that met none and were not asked for just after one either (as long as
-    /// it had lasted, for what had piled up is served first), ns.
+    /// Latencies of those outside stalls that were not issued just after one either (within its
+    /// length, because its backlog is served first), ns.
     pub spared_ns: Vec<f64>,
     /// Share of the episodes, except the first, without a fast request since the previous one: such
     /// a series of freezes is one interval of slow requests.
@@ -58,16 +58,16 @@ pub struct Stalls {
     pub cadence: Option<(f64, f64)>,
 }
 
-/// A stretch counts from this many healthy service times on ... (docs/METHOD.md, 6 Ramps and
+/// An interval counts from this many healthy service times on ... (docs/METHOD.md, 6 Ramps and
 /// stalls)
 const HEALTHY_TIMES: f64 = 20.0;
-/// ... and from this length on: 50 ms (same place).
+/// ... and from this length on: 50 ms (same section).
 const SHORTEST_NS: f64 = 50e6;
 /// Requests looked at after each stall: more than any queue the kernel keeps (nr_requests and
 /// the deepest NVMe queue in use, 1023).
 const DEEPEST: usize = 1024;
 
-/// Finds stretches of more than max(20 `s0`, 50 ms) without a completion though requests were in
+/// Finds intervals of more than max(20 `s0`, 50 ms) without a completion though requests were in
 /// flight, among spans sorted by completion. `None` if there is none.
 pub fn stalls(spans: &[ServiceSpan], s0_ns: f64) -> Option<Stalls> {
     let threshold_ns = (HEALTHY_TIMES * s0_ns).max(SHORTEST_NS);
@@ -132,7 +132,8 @@ pub fn stalls(spans: &[ServiceSpan], s0_ns: f64) -> Option<Stalls> {
     })
 }
 
-/// Share of the episodes, but the first, before which every request since the last one met one too.
+/// Share of the episodes, except the first, before which every request since the last one was in
+/// one, too.
 fn unbroken(places: &[usize], met: &[bool]) -> f64 {
     let follows = |pair: &&[usize]| {
         met.get(pair[0]..pair[1]).is_some_and(|between| between.iter().all(|met| *met))

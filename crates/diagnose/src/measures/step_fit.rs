@@ -5,8 +5,8 @@ use iowhy_model::Random;
 /// How far the period may move from where it started, as a share: room for the error of a fit
 /// through few events, and clear of the neighbours (5700 and 5900 rpm are 3.5 % apart).
 const PERIOD_SLACK: f64 = 0.008;
-/// Events farther than this from the line, as a share of the period, stand between two steps and
-/// show nothing of either.
+/// Events farther than this from the line, as a share of the period, are between two steps and show
+/// nothing about either.
 const BETWEEN: f64 = 0.3;
 /// Below this distance, as a share of the period, all events weigh alike: it keeps the
 /// re-weighting of least absolute deviations finite.
@@ -14,10 +14,10 @@ const CLOSE: f64 = 0.005;
 /// Rounds of re-weighting; the ninth moves the speed of document dusty_disk by under 0.1 rpm.
 const ROUNDS: usize = 8;
 
-/// Fits base and period to services, from a point on the ladder and a rough period. Each step
-/// weighs as the root of its count, so that a crowd at the base does not choose the period, and
-/// distances count by their size, not their square: a quarter of the reads of document dusty_disk
-/// stand 1 ms above their step, never below. The base keeps the step of `near_ms`.
+/// Fits base and period to services, from a point on the ladder and a rough period. Each step has
+/// the root of its count as weight, so that many events at the base do not determine the period,
+/// and distances count by their size, not their square: a quarter of the reads of document
+/// dusty_disk are 1 ms above their step, never below. The base keeps the step of `near_ms`.
 pub fn fit(services_ms: &[f64], near_ms: f64, period_ms: f64) -> (f64, f64) {
     let (mut base, mut period) = (near_ms, period_ms);
     for _ in 0..ROUNDS {

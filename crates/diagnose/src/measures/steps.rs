@@ -1,12 +1,12 @@
-//! Equal steps that are no platter's: a free period on whose multiples the slow services stand.
+//! Equal steps that no platter causes: a free period of which the slow service times are multiples.
 //!
 //! Timers tick at 1, 4 or 10 ms, firmware paces in multiples of 250 us (Fail-Slow at Scale, FAST
 //! 2018). The step pattern is that of [`quantisation`](super::quantisation), its period free up to
-//! 22 ms; how much of the lost time stands on its steps is what it explains.
+//! 22 ms; the share of lost time on its steps is what it explains.
 
 use super::{ladder, quantisation};
 
-/// Services that stand on a step pattern of a free period.
+/// Service times on a step pattern of a free period.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Steps {
     /// The step, ms.
@@ -17,9 +17,9 @@ pub struct Steps {
     pub without_best: f64,
     /// Services more than half a step above the base.
     pub slow: usize,
-    /// Of these, the share that stands on a step.
+    /// The share of these on a step.
     pub on_step: f64,
-    /// Different steps that are stood on, and the lowest of them.
+    /// Different steps with service times, and the lowest of them.
     pub filled: (usize, i64),
     /// Share of the time above the base that whole steps explain.
     pub explained_share: f64,
@@ -27,7 +27,7 @@ pub struct Steps {
     pub near_rpm: Option<f64>,
 }
 
-/// A service this near to a step, in steps, stands on it: with steps of any width below 0.15 of
+/// A service time this near to a step, in steps, is on it: with steps of any width below 0.15 of
 /// a step the step pattern was scored.
 const ON_STEP: f64 = 0.15;
 /// Whole multiples of a revolution that a step pattern can be mistaken for, and the tolerance of a
@@ -36,7 +36,8 @@ const MULTIPLES: [f64; 3] = [1.0, 2.0, 3.0];
 const SAME_SPEED: f64 = 0.01;
 /// How many steps must be multiples for a longer step; tried up to the longest period.
 const NEARLY_ALL: f64 = 0.95;
-/// Delays of a host are no even spread: this many times what an even one lets expect.
+/// Delays of a host are not uniform: this many times the number expected from a uniform
+/// distribution.
 const LUCKY: f64 = 1.5;
 /// A period below this many steps of the clock is the clock's own.
 const CLOCK_STEPS: f64 = 6.0;
@@ -49,7 +50,7 @@ pub fn steps(services_ms: &[f64], resolution_ms: f64, shortest_ms: f64) -> Optio
         return None;
     }
     let above = |service: &f64| (service - found.base_ms) / found.period_ms;
-    // A step pattern of half the step fits as well: then no service stands on its odd steps.
+    // A step pattern of half the step fits as well: then no service time is on its odd steps.
     let whole =
         common_factor(services_ms.iter().map(above), quantisation::LONGEST_MS / found.period_ms);
     let period_ms = found.period_ms * whole;
@@ -76,9 +77,8 @@ pub fn steps(services_ms: &[f64], resolution_ms: f64, shortest_ms: f64) -> Optio
 }
 
 /// Steps longer than the step pattern's that fit all but a few of the services: the largest factor
-/// of which nearly all steps that are stood on are multiples. Services that stand anywhere, as a
-/// busy host makes them, stand on the other steps too: as many as those between steps let expect do
-/// not count.
+/// of which nearly all used steps are multiples. Random service times, as on a busy host, are on
+/// the other steps, too: as many as expected from those between steps do not count.
 fn common_factor(steps: impl Iterator<Item = f64>, largest: f64) -> f64 {
     let slow: Vec<f64> = steps.filter(|steps| *steps > 0.5).collect();
     let on = |steps: &&f64| (*steps - steps.round()).abs() < ON_STEP;

@@ -1,4 +1,4 @@
-//! How much of the time that requests took is held by the slowest of them.
+//! The share of the summed latency that is due to the slowest requests.
 
 use iowhy_model::Histogram;
 
@@ -27,7 +27,7 @@ pub fn slow_part(histogram: &Histogram, bound_ns: f64) -> Option<SlowPart> {
             quick_ns += high as f64 * n as f64;
         }
     }
-    // What the others cannot have taken, these took, if the sum is known.
+    // If the sum is known, these took the part that the others cannot have taken.
     let taken = if exact { (total - quick_ns).max(slow_ns) } else { slow_ns };
     (slow > 0.0).then(|| SlowPart {
         of_requests: slow / count,

@@ -6,7 +6,7 @@ use super::spread;
 /// (Heo et al., ASPLOS 2022).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Transfer {
-    /// What a request costs however small, ns.
+    /// The fixed cost of a request, ns.
     pub fixed_ns: f64,
     /// Bandwidth once it moves.
     pub bytes_per_s: f64,
@@ -24,7 +24,7 @@ impl Transfer {
     }
 }
 
-/// Two sizes must differ by this factor to say anything of bandwidth.
+/// Two sizes must differ by this factor to show bandwidth.
 const APART: f64 = 2.0;
 /// Requests of a size needed for its median to count.
 const FEWEST: usize = 3;

@@ -1,5 +1,6 @@
-//! Simulated service times and loads, to measure how often the measures are right. Written apart
-//! from the laboratory's simulators; known truth, fixed seeds, noise and outliers included.
+//! Simulated service times and loads, to measure how often the measures are right. Written
+//! independently of the laboratory's simulators; known truth, fixed seeds, noise and outliers
+//! included.
 
 use iowhy_model::Random;
 

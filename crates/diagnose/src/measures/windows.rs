@@ -1,6 +1,6 @@
-//! A trace laid into equal windows of time.
+//! A trace divided into equal windows of time.
 
-/// Edges of equal windows over a stretch of time.
+/// Edges of equal windows over an interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Windows {
     /// Where the first begins, ns.
@@ -22,13 +22,13 @@ impl Windows {
         (1..=MOST).contains(&count).then_some(Windows { start_ns, length_ns, count })
     }
 
-    /// The window in which a moment lies; `None` outside.
+    /// The window of a moment; `None` outside.
     pub fn index(&self, ns: i64) -> Option<usize> {
         let from = ns.checked_sub(self.start_ns).filter(|from| *from >= 0)?;
         usize::try_from(from / self.length_ns).ok().filter(|index| *index < self.count)
     }
 
-    /// A sum per window and second: of the weights of what lies in it.
+    /// A sum per window and second: of the weights in it.
     pub fn rates(&self, what: impl Iterator<Item = (i64, f64)>) -> Vec<f64> {
         let mut sums = vec![0.0; self.count];
         for (ns, weight) in what {

@@ -1,4 +1,4 @@
-//! The same fault of three disks or more is one fault of what they share.
+//! The same fault of three disks or more is one fault of a shared component.
 //!
 //! Independent failures of that many disks or paths within one capture are far less likely than one
 //! failing adapter, cabinet, switch or target, or one fault of their model. So they are one
@@ -16,7 +16,7 @@ use crate::phrase;
 
 /// Minimum number of disks (a choice: two are often neighbouring slots).
 const MANY: usize = 3;
-/// Of so many of them what was seen is shown.
+/// The observations of this many of them are shown.
 const SHOWN: usize = 3;
 /// Faults of a disk, or of the way to it, that something shared has for all.
 const SHARED: [Verdict; 3] = [Verdict::DevicePath, Verdict::DeviceStall, Verdict::DeviceHang];
@@ -33,7 +33,7 @@ pub fn join(analysis: &Analysis, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The places of such findings of one input, if they are about many disks.
+/// The indexes of such findings of one input, if they are about many disks.
 fn many(analysis: &Analysis, findings: &[Finding], verdict: Verdict) -> Option<Vec<usize>> {
     let is_disk = |device: DeviceId| disk_names::is_of_a_disk(&analysis.disk(device));
     let alone = |finding: &&Finding| {
@@ -74,8 +74,8 @@ fn one(analysis: &Analysis, mut group: Vec<Finding>) -> Finding {
     (joined.subject.device, joined.subject.devices) = (None, devices);
     let n = names.len();
     joined.sentence = format!(
-        "{} have the same fault, which is one of what they share and not {n} of their own: adapter, \
-         cable, cabinet, switch or target, power, or model and firmware",
+        "{} have the same fault: one fault of what they share is likelier than {n} separate ones: \
+         adapter, cable, cabinet, switch or target, power, or model and firmware",
         phrase::list(&names)
     );
     let source = analysis.source(joined.subject.listings[0]);
@@ -91,7 +91,6 @@ fn one(analysis: &Analysis, mut group: Vec<Finding>) -> Finding {
          `ls -l /dev/disk/by-path`"
             .to_string(),
     );
-    joined.refuted_by =
-        vec!["they have neither a part of their way nor their model in common".to_string()];
+    joined.refuted_by = vec!["they share neither a part of their path nor their model".to_string()];
     joined
 }

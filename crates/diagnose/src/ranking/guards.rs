@@ -16,19 +16,19 @@ use crate::ranking::subjects;
 /// Verdicts that blame a disk for a shape that others have too.
 const GENERIC: [Verdict; 3] =
     [Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
-/// What a device shows whose requests are served late.
+/// The pattern of a device whose requests are served late.
 const LATE: [Verdict; 4] =
     [Verdict::DeviceHang, Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
 /// Share of the time in which tasks wait for I/O, beyond what the device itself explains where the
 /// disk below it is watched too, from which on that disk may be busy with others (a choice; beside
 /// four programs of tests it was 0.5 to 0.7).
 const OF_OTHERS: f64 = 0.3;
-/// How sure a verdict that blames no disk must be, and how much it must explain, to be a doubt: as
-/// sure as a clean verdict worth saying, and half of the time lost.
+/// How sure a verdict that blames no disk must be, and how much it must explain, to be a doubt: a
+/// confidence like that of a reported clean verdict, and half of the time lost.
 const DOUBTS: f64 = 0.4;
 const EXPLAINS: f64 = 0.5;
-/// Disks, and their share of all that worked, that are slow at once: then a guess about their class
-/// is wrong or something shared is at fault (docs/METHOD.md, 17 Faults: at least three; of these 60
+/// Disks, and their share of all that worked, that are slow at once: then the assumed class is
+/// wrong or a shared component is at fault (docs/METHOD.md, 17 Faults: at least three; of these 60
 /// % to accuse what is shared, and one in two to doubt that each became faulty by itself).
 const DISKS: usize = 3;
 const SHARE: f64 = 0.5;
@@ -36,8 +36,8 @@ const SHARE: f64 = 0.5;
 /// as a healthy one may be from its class.
 const AS_SLOW: f64 = 0.5;
 
-/// How far a number may miss its bound before the clause speaks against the cause as firmly as any
-/// clause may: a factor of two is three nats (docs/METHOD.md, 11 Confidence).
+/// How far a number may miss its bound before the clause has the maximum negative weight: a factor
+/// of two is three nats (docs/METHOD.md, 11 Confidence).
 const MISSED: f64 = 2.0;
 
 /// Whether a cause is refuted by its own numbers: one on the wrong side of its published bound by a
@@ -63,7 +63,7 @@ fn is_missed(bound: Bound, value: f64) -> bool {
     }
 }
 
-/// Keeps generic accusations below what is acted on where something harmless may explain them.
+/// Keeps generic accusations below the firm threshold if something harmless may explain them.
 pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Finding]) {
     let harmless: Vec<Finding> = findings
         .iter()
@@ -71,7 +71,7 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
         .filter(|f| f.confidence() >= DOUBTS && f.explained_share >= EXPLAINS)
         .cloned()
         .collect();
-    let crowd = crowd(analysis, findings);
+    let peer_group = peer_group(analysis, findings);
     spare_load_if_control_is_fast(analysis, findings);
     for finding in findings.iter_mut().filter(|f| f.confidence() >= STANDS) {
         if LATE.contains(&finding.verdict)
@@ -86,7 +86,7 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
         let rival = harmless.iter().find(|rival| explains(analysis, detectors, rival, finding));
         if let Some(rival) = rival {
             finding.doubt(format!("`{}` also explains it", rival.verdict), SHAPE_ALONE);
-        } else if finding.verdict == Verdict::DeviceSlow && is_of(analysis, finding, &crowd) {
+        } else if finding.verdict == Verdict::DeviceSlow && is_of(analysis, finding, &peer_group) {
             let why = "most other disks are as slow: check what they share, or their model";
             finding.doubt(why, SHAPE_ALONE);
         }
@@ -116,15 +116,15 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
         if disk_names::is_device_number(below) {
             return None;
         }
-        // Time in which somebody waits is not a sum: its own waits hide those of others, which only
-        // the disk below shows.
+        // Time with a waiting task is not a sum: its own waits hide those of others, which only the
+        // disk below shows.
         let is_watched = analysis.traces.iter().any(|trace| {
             analysis.input(trace.listing) == input
                 && disk_names::is_disk_or_part(below, &trace.disk)
         });
         let (own, whose) = match is_watched {
             true => (own.min(1.0), "that is not its own"),
-            false => (0.0, "that others may use: watch it as well"),
+            false => (0.0, "possibly on that disk: watch it as well"),
         };
         (pressed - own > OF_OTHERS)
             .then(|| format!("its file is on {below}, and tasks wait for I/O {whose}"))
@@ -164,8 +164,8 @@ fn explains(
         && subjects::same_input(analysis, rival, finding)
 }
 
-/// The inputs in which most disks are said to be slow, or are as slow as the one that is.
-fn crowd<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<&'a str> {
+/// The inputs in which most disks are reported as slow, or are as slow as the one that is.
+fn peer_group<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<&'a str> {
     let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
     let slow = || findings.iter().filter(|f| f.verdict == Verdict::DeviceSlow);
     let accused = slow().filter(|f| f.confidence() >= STANDS);

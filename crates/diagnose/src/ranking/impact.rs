@@ -59,8 +59,7 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
     for ms in rows.filter(|row| !audit::is_wrapped(row.interval)).filter_map(|row| row.await_ms()) {
         most(&mut mean_ns, ms * 1e6);
     }
-    // Of a stretch that was kept for the verdict all of the disk's I/Os are reported, not that
-    // stretch.
+    // For an interval kept for the verdict all of the disk's I/Os are reported, not that interval.
     let whole = analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
     let whole = whole.filter_map(|trace| whole_of(analysis, trace.listing, disk)).next();
     if let Some((histogram, per_s)) = &whole {
@@ -135,7 +134,7 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
 }
 
 /// Whether latencies of a bucket are a decade apart, as in a summary of minimum and maximum: it
-/// says neither a quantile nor a share. Below a microsecond nothing is distinguished.
+/// shows neither a quantile nor a share. Below a microsecond nothing is distinguished.
 fn is_wide(low_ns: u64, high_ns: u64) -> bool {
     high_ns / 10 > low_ns.max(1000)
 }
@@ -171,8 +170,8 @@ fn waits<'a>(rows: impl Iterator<Item = &'a IntervalSample<'a>>) -> Waits {
     Waits { mean, worst: (rows_seen > 1).then_some(worst) }
 }
 
-/// The latencies of all I/Os of a disk in a listing of which only a stretch is judged one by one,
-/// and the time they waited per second, s; `None` if all of them are.
+/// The latencies of all I/Os of a disk in a listing of which only an interval is judged
+/// individually, and the time they waited per second, s; `None` if all of them are.
 fn whole_of(analysis: &Analysis, place: usize, disk: &str) -> Option<(Histogram, f64)> {
     let listing = analysis.listing(place);
     let is_of = |device: DeviceId| analysis.disk(device) == disk;

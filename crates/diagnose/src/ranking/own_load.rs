@@ -24,7 +24,7 @@ pub fn take_out(analysis: &Analysis, findings: &mut Vec<Finding>) {
     });
 }
 
-/// Of a device whose class nobody knows, a queue that the probe made shows nothing.
+/// On a device of unknown class, a queue made by the probe shows nothing.
 fn is_queued(analysis: &Analysis, finding: &Finding, probes: &[ProbeListing]) -> bool {
     let medium = |device| analysis.recording.device_of(device).medium;
     let known = finding.subject.device.and_then(medium);
@@ -34,8 +34,7 @@ fn is_queued(analysis: &Analysis, finding: &Finding, probes: &[ProbeListing]) ->
     guessed && finding.verdict == Verdict::DeviceSlow && depths.any(|depth| depth > 1)
 }
 
-/// A limit that held the probe, or revolutions that it waited for, explain what its latencies look
-/// like.
+/// A limit that throttled the probe, or revolutions that it waited for, explain its latencies.
 pub fn explain(analysis: &Analysis, findings: &mut [Finding]) {
     for probed in ProbeListing::all(analysis.recording) {
         let speaker = match (probed.held_by(), probed.revolutions()) {
@@ -68,7 +67,7 @@ mod tests {
 
     use crate::{Options, judge};
 
-    /// Writes of a probe, each so many ms behind the one before, and what the probe states.
+    /// Writes of a probe, each this many ms after the previous one, and the probe's own facts.
     fn probe(writes: i64, beat_ms: f64, facts: &[(FactKey, FactValue)]) -> Recording {
         let mut recording = Recording::new();
         recording.begin(Source::new("probe", "write-latency", Level::C));

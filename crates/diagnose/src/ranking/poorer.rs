@@ -54,7 +54,7 @@ pub fn adopt(
     }
 }
 
-/// Whether a disk lost time in a listing and no accusation of it stands.
+/// Whether a disk lost time in a listing without a firm accusation.
 fn is_open(analysis: &Analysis, findings: &[Finding], listing: usize, disk: &str) -> bool {
     let input = analysis.input(listing);
     let lost = analysis.lost.iter().any(|(other, name, lost)| {

@@ -17,8 +17,7 @@ pub fn covers(analysis: &Analysis, speaker: &Finding, finding: &Finding) -> bool
     speaker.subject.devices.iter().any(|device| analysis.disk(*device) == disk)
 }
 
-/// Two counts of the same requests differ by so much at most: the ends of their stretches (a
-/// choice).
+/// Maximum difference of two counts of the same requests: the ends of their intervals (a choice).
 const SAME_RATE: f64 = 0.05;
 /// Requests per second from which on equal rates are not chance (a choice).
 const MANY_PER_S: f64 = 100.0;
@@ -42,7 +41,7 @@ fn per_second(analysis: &Analysis, finding: &Finding, is_in: fn(Layer) -> bool) 
     rows.map(Interval::ios_per_s).reduce(f64::max)
 }
 
-/// Listings of one input speak of one machine; so do listings that were watched live together.
+/// Listings of one input are of one machine; so do listings that were watched live together.
 pub fn same_input(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
     let inputs = |finding: &Finding| -> Vec<&str> {
         finding.subject.listings.iter().map(|place| analysis.input(*place)).collect()

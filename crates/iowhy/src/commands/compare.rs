@@ -19,7 +19,7 @@
 //! `iowhy compare --at 'yesterday 03:12' --at 03:12`: two minutes that `iowhy watch` recorded.
 //! `iowhy compare monday.txt tuesday.txt --json`: as JSON.
 //! `iowhy compare before.txt after.txt --fail-on device`: exits with status 3 if `after.txt` has a
-//! device verdict that `before.txt` has not.
+//! device verdict that `before.txt` does not have.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -92,8 +92,8 @@ struct Hist {
     records: bool,
     #[command(flatten)]
     selection: Selection,
-    /// Whose times: exact (iowhy reads the clock at each event) or kernel (those that the kernel
-    /// keeps in each request: cheaper, some microseconds too long for batches)
+    /// Source of the times: exact (iowhy reads the clock at each event) or kernel (times that the
+    /// kernel keeps in each request: cheaper, some microseconds too long for batches)
     #[arg(long, value_name = "CLOCK", default_value = "exact", value_parser = trace_clock)]
     #[arg(help_heading = "Tracing")]
     clock: TraceClock,

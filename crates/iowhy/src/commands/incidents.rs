@@ -2,14 +2,14 @@
 //!
 //! ## Does
 //! Lists the incidents in the store of `iowhy watch`, the latest last: its start, its end (or that
-//! it is still going on) and duration; the device with its mount points, and `+2` if two other
-//! devices are accused in the same incident; the process that waited most, and the verdict. An
-//! incident that recurs within five minutes on the same device for the same cause is counted as the
-//! same one. `lost` is the time that I/Os waited beyond what is usual for the device, summed over
-//! all of them, so it can exceed the duration. An incident without a verdict, because the recorder
-//! was killed first, is listed as such; its I/Os can be judged now. A period in which the store
-//! itself was not writable has its own line (trigger `store`); while it lasts, a message is printed
-//! to stderr. The last column is the name of its files in the store's folder `incidents`.
+//! it is ongoing) and duration; the device with its mount points, and `+2` if two other devices are
+//! accused in the same incident; the process that waited most, and the verdict. An incident that
+//! recurs within five minutes on the same device for the same cause is counted as the same one.
+//! `lost` is the time that I/Os waited beyond what is usual for the device, summed over all of
+//! them, so it can exceed the duration. An incident without a verdict, because the recorder was
+//! killed first, is listed as such; its I/Os can be judged now. A period in which the store itself
+//! was not writable has its own line (trigger `store`); while it lasts, a message is printed to
+//! stderr. The last column is the name of its files in the store's folder `incidents`.
 //!
 //! ## Examples
 //! `iowhy incidents`: all incidents in the store.

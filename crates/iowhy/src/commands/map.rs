@@ -66,7 +66,7 @@ const ONCE: Duration = Duration::from_secs(30);
 struct Map {
     #[command(flatten)]
     words: Words,
-    /// Percentiles and histograms, Q2D beside D2C, before the maps (captures only)
+    /// Percentiles and histograms, Q2D next to D2C, before the maps (captures only)
     #[arg(long)]
     hist: bool,
     /// How long to watch; without it, until Ctrl-C on a terminal, else 30 s
@@ -163,7 +163,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 struct NamedParts<'a> {
     keys: &'a [NameKey],
     filter: Filter,
-    /// The devices of the part before, and the names behind them.
+    /// The devices of the previous part, and their other names.
     known: Vec<String>,
 }
 

@@ -91,7 +91,7 @@ struct Tool {
     name: &'static str,
     description: &'static str,
     parameters: &'static [Parameter],
-    /// The words of the command line after `--json`, or why there are none.
+    /// The arguments after `--json`, or why there are none.
     words: fn(&Given, &Server) -> Result<Vec<OsString>, String>,
 }
 

@@ -15,10 +15,10 @@
 //! waits.
 //!
 //! `--by mount` adds up by mount point and operation (reads, writes, fsync and related calls), with
-//! p50, p99 and maximum: what programs see of each file system, whatever is below it, also of NFS,
-//! SMB and FUSE. A read that the page cache serves counts as well. Calls that have not returned
-//! when the watch ends are in the column `waiting`, and the oldest is named: a server or disk that
-//! hangs has those and no latency.
+//! p50, p99 and maximum: the latency that programs see on each file system, whatever is below it,
+//! including NFS, SMB and FUSE. A read that the page cache serves counts as well. Calls that have
+//! not returned when the watch ends are in the column `waiting`, and the oldest is named: a hanging
+//! server or disk shows only there, without a latency.
 //!
 //!
 //! ## Examples

@@ -5,8 +5,8 @@
 //! a heat map of the selected one scrolling in time, the histogram beside it, processes, control
 //! groups and files by their share of the time waited, the slowest I/Os of the last minute, and at
 //! the top the current verdict with its confidence and any losses; where a recorder keeps a store,
-//! also since when it has been so, and how often in 24 hours. With a file it replays a capture
-//! of any format that has times, with a time bar to navigate. `?` lists the keys. Without
+//! also the start of that verdict, and how often it occurred in 24 hours. With a file it replays a
+//! capture of any format that has times, with a time bar to navigate. `?` lists the keys. Without
 //! permission to trace it samples the counters; the second line names what is missing.
 //!
 //! ## Examples

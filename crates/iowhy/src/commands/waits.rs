@@ -1,26 +1,25 @@
 //! Which tasks wait in uninterruptible sleep, where in the kernel, how long, and what ended it.
 //!
 //! ## Does
-//! Traces every stretch that a task is off its CPU in uninterruptible sleep (state D), until it
-//! runs again, and adds them up by program and kernel stack: number, sum, mean and longest. The
-//! column I/O shows what the scheduler itself accounts as a wait for I/O (`in_iowait`); the others
-//! are locks, journals, memory, and I/O that the kernel does not account as such. Of each stack it
-//! prints the innermost function that shows what the task waits for, and what that is where known;
-//! for a lock, the function that wants it.
+//! Traces every time a task is off its CPU in uninterruptible sleep (state D), until it runs again,
+//! and sums these waits by program and kernel stack: number, sum, mean and longest. The column I/O
+//! shows what the scheduler itself accounts as a wait for I/O (`in_iowait`); the others are locks,
+//! journals, memory, and I/O that the kernel does not account as such. Of each stack it prints the
+//! innermost function that shows what the task waits for, and its meaning if known; for a lock, the
+//! function that takes it.
 //!
 //! Below that it prints what ended these waits, with the share of the time. A wait that was ended
 //! by a block request names the device and the operation, and the mean device time (D2C) of these
 //! requests beside the mean of the waits: about equal, and the task waited for that device; much
 //! shorter, and it waited for a queue, or for several requests of which this was the last. A wait
 //! that another task ended names that program: whoever released a lock, a server of a FUSE file
-//! system, or a kernel thread (`kworker`, `jbd2`, `md0_raid1`) that completes for others what a
-//! device began; the device then is in the row of that thread. The last lines have the same sums
-//! over all rows.
+//! system, or a kernel thread (`kworker`, `jbd2`, `md0_raid1`) that completes I/O for others; the
+//! device is then in the row of that thread. The last lines have the same sums over all rows.
 //!
 //! The rows are those with the longest sum; `--verbose` prints all, each with its stack. `--folded`
 //! prints every stack once, with its sum in microseconds, for `flamegraph.pl`. Waits that had begun
 //! before the watch or had not ended at its end are counted within it, and marked. The time
-//! includes the wait for a CPU after the wake-up, which is printed where it is a twentieth or more.
+//! includes the wait for a CPU after the wake-up, which is printed if it is 5 % or more.
 //! Sums of several tasks overlap: they can exceed the time watched.
 //!
 //! Not in this output: interruptible sleep (state S), in which programs wait for asynchronous I/O

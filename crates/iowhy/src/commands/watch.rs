@@ -25,30 +25,29 @@
 //! `--clock kernel` takes the times that the kernel keeps in each request, from one probe at its
 //! completion: fewer nanoseconds per I/O, but no process, no time before the request (B2Q) and no
 //! queue depth, and Q2D of a batch is 0. While an incident is recorded, and in one second of
-//! thirty, the exact tracer is attached beside it, and these are known as well but for the depth.
+//! thirty, the exact tracer is attached beside it, and then these are known, too, except the depth.
 //!
 //! Recording never waits for the disk of the store. If that disk fails writes (full, removed), up
 //! to some minutes of data are buffered in memory; data dropped after that is counted. A store that
 //! is not writable is reported on stderr or in the journal, by status 503 of `/healthz` and in
-//! `iowhy incidents`. A kill loses the second that was about to be written. Ages are counted in
-//! recorded time: setting the wall clock ahead or back removes nothing, and the step is noted in
-//! the store. After the start the recorder keeps only the privileges to read kernel data and to
-//! write its store. `--listen` serves `/metrics` for Prometheus (text, OpenMetrics, or protobuf
-//! with native histograms) and `/healthz`; `--token-file` requires a token, and `--tls-cert` with
-//! `--tls-key` enables TLS 1.2 or 1.3 (both files are read at the start; a new certificate needs a
-//! restart). `--otlp` pushes the same metrics to an OpenTelemetry collector, latencies as
-//! exponential histograms, with TLS if the address begins with `https://`; this is done by a
-//! separate unprivileged process.
+//! `iowhy incidents`. If it is killed, the second that was about to be written is lost. Ages are
+//! counted in recorded time: setting the wall clock ahead or back removes nothing, and the step is
+//! noted in the store. After the start the recorder keeps only the privileges to read kernel data
+//! and to write its store. `--listen` serves `/metrics` for Prometheus (text, OpenMetrics, or
+//! protobuf with native histograms) and `/healthz`; `--token-file` requires a token, and
+//! `--tls-cert` with `--tls-key` enables TLS 1.2 or 1.3 (both files are read at the start; a new
+//! certificate needs a restart). `--otlp` pushes the same metrics to an OpenTelemetry collector,
+//! latencies as exponential histograms, with TLS if the address begins with `https://`; this is
+//! done by a separate unprivileged process.
 //!
 //! ## Examples
-//! `iowhy watch`: into /var/lib/iowhy, until it is stopped; `contrib/iowhy-watch.service` runs it
-//! from boot on.
-//! `iowhy watch --store /srv/recorder --keep-for 14d --store-size 4G`: longer, in another folder.
-//! `iowhy watch --listen 127.0.0.1:9435`: with metrics for Prometheus.
-//! `iowhy watch --listen 10.0.0.7:9435 --listen-wide --tls-cert host.pem --tls-key host.key
-//! --token-file token`: on the network. `iowhy watch --otlp http://127.0.0.1:4318`: pushes metrics
-//! to an OpenTelemetry collector on this machine. `iowhy watch --exec /usr/local/bin/page-me`: runs
-//! a program for each incident, with its JSON on stdin.
+//! `iowhy watch`: into /var/lib/iowhy, until it is stopped; `contrib/iowhy-watch.service` starts it
+//! at boot. `iowhy watch --store /srv/recorder --keep-for 14d --store-size 4G`: longer, in another
+//! folder. `iowhy watch --listen 127.0.0.1:9435`: with metrics for Prometheus. `iowhy watch
+//! --listen 10.0.0.7:9435 --listen-wide --tls-cert host.pem --tls-key host.key --token-file token`:
+//! on the network. `iowhy watch --otlp http://127.0.0.1:4318`: pushes metrics to an OpenTelemetry
+//! collector on this machine. `iowhy watch --exec /usr/local/bin/page-me`: runs a program for each
+//! incident, with its JSON on stdin.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -137,8 +136,8 @@ struct WatchCommand {
     /// Program to run for each incident, without a shell; it gets the incident as JSON on stdin
     #[arg(long, value_name = "PROGRAM")]
     exec: Option<PathBuf>,
-    /// Whose times: exact (iowhy reads the clock at each event) or kernel (those that the kernel
-    /// keeps in each request: cheaper; the exact ones in incidents and one second of thirty)
+    /// Source of the times: exact (iowhy reads the clock at each event) or kernel (times that the
+    /// kernel keeps in each request: cheaper; exact ones in incidents and one second of thirty)
     #[arg(long, value_name = "CLOCK", default_value = "exact", value_parser = trace_clock)]
     clock: TraceClock,
     /// Only this device (may be given several times)

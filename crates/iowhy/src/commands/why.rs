@@ -12,17 +12,17 @@
 //! With `-- COMMAND` the command is started once tracing has begun, with the rights of iowhy, and
 //! its end is the end of the watch. Where there was no I/O at all, the answer is IDLE.
 //!
-//! Where a recorder keeps a store, the screen of a live verdict ends with since when and how often
-//! it has been so (`recorded`), and with the latency that is usual at this hour (`usual`). A
-//! verdict on `--since` or `--until` ends with the incidents of that time: a bar for each on the
-//! clock of that time (an arrow where it began before, or still goes on), and a table with start,
-//! end, device, verdict and time lost. A verdict on `--at` ends with those around that moment.
+//! Where a recorder keeps a store, the screen of a live verdict ends with its start and frequency
+//! (`recorded`), and with the latency that is usual at this hour (`usual`). A verdict on `--since`
+//! or `--until` ends with the incidents of that time: a bar for each on the clock of that time (an
+//! arrow if it began before or is ongoing), and a table with start, end, device, verdict and time
+//! lost. A verdict on `--at` ends with those around that moment.
 //!
 //! For monitoring, `--fail-on device` makes it exit with status 3 if a verdict of that name or
 //! family is found.
 //!
 //! What a healthy device needs depends on its class. Where a capture does not show it and the
-//! answer depends on it, both readings are given; `--class` or `--rpm` reports it.
+//! answer depends on it, both readings are given; set it with `--class` or `--rpm`.
 //!
 //! A device is always judged by all its I/Os. `--device` selects devices; `--op`, `--size`,
 //! `--comm`, `--pid`, `--cgroup` and `--flag` select the I/Os whose latency is reported with the

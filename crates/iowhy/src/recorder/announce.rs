@@ -30,7 +30,7 @@ const FIELDS: [&str; 10] = [
 ];
 
 /// A notification.
-enum Told {
+enum Notice {
     /// An incident.
     Incident(Box<Value>),
     /// A problem of the recorder itself, in a sentence.
@@ -39,7 +39,7 @@ enum Told {
 
 /// Sends notifications in a thread of its own.
 pub struct Notifier {
-    incidents: SyncSender<Told>,
+    incidents: SyncSender<Notice>,
     /// Notifications dropped because the queue was full.
     pub given_up: u64,
 }
@@ -86,29 +86,29 @@ impl Notifier {
     /// # Errors
     /// If no thread can be started.
     pub fn start(way: Outputs) -> std::io::Result<(Notifier, std::thread::JoinHandle<()>)> {
-        let (incidents, to_tell) = sync_channel(WAITING);
+        let (incidents, notices) = sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("notifier".to_string());
-        let thread = thread.spawn(move || tell(way, &to_tell))?;
+        let thread = thread.spawn(move || deliver(way, &notices))?;
         Ok((Notifier { incidents, given_up: 0 }, thread))
     }
 
     /// Queues an incident, or drops it.
     pub fn push(&mut self, incident: Value) {
-        let incident = Told::Incident(Box::new(incident));
+        let incident = Notice::Incident(Box::new(incident));
         self.given_up += u64::from(self.incidents.try_send(incident).is_err());
     }
 
     /// Reports a problem of the recorder itself, in the journal or on stderr.
     pub fn trouble(&mut self, text: String) {
-        self.given_up += u64::from(self.incidents.try_send(Told::Trouble(text)).is_err());
+        self.given_up += u64::from(self.incidents.try_send(Notice::Trouble(text)).is_err());
     }
 }
 
-fn tell(mut way: Outputs, incidents: &Receiver<Told>) {
+fn deliver(mut way: Outputs, incidents: &Receiver<Notice>) {
     while let Ok(reported) = incidents.recv() {
         let incident = match reported {
-            Told::Incident(incident) => incident,
-            Told::Trouble(text) => {
+            Notice::Incident(incident) => incident,
+            Notice::Trouble(text) => {
                 let entry = format!(
                     "MESSAGE={}\nPRIORITY=3\nIOWHY_TRIGGER=store\n",
                     sanitised::text(&text)

@@ -84,7 +84,7 @@ impl Recorder {
         }
 
         if let Some(trouble) = kept.second(&seen, now) {
-            incidents.tell_trouble(trouble);
+            incidents.notify_of_trouble(trouble);
         }
 
         incidents.second(&seen, now, watched, kept);

@@ -112,7 +112,7 @@ impl Incidents {
     }
 
     /// Reports a problem of the recorder itself.
-    pub fn tell_trouble(&mut self, text: String) {
+    pub fn notify_of_trouble(&mut self, text: String) {
         self.notifier.trouble(text);
     }
 
@@ -177,7 +177,7 @@ impl Incidents {
                 self.unjudged.iter().position(|one| Some(&one.id) == judged.incident.as_ref())
             {
                 let incident = self.unjudged.remove(place);
-                self.tell(incident, Some(judged), watched, kept);
+                self.notify(incident, Some(judged), watched, kept);
             }
             // Another faulty device has an incident of its own.
             for of in accused {
@@ -244,12 +244,12 @@ impl Incidents {
         if taken {
             self.unjudged.push(incident);
         } else {
-            self.tell(incident, None, watched, kept);
+            self.notify(incident, None, watched, kept);
         }
         self.looks.postpone(now.monotonic);
     }
 
-    fn tell(
+    fn notify(
         &mut self,
         mut incident: Incident,
         judged: Option<CaseVerdict>,
@@ -313,7 +313,7 @@ impl Incidents {
         }
         // Those that were not judged.
         for incident in std::mem::take(&mut self.unjudged) {
-            self.tell(incident, None, watched, kept);
+            self.notify(incident, None, watched, kept);
         }
         self.recent.iter_mut().for_each(|incident| kept.incident(incident));
     }

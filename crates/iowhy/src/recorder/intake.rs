@@ -58,7 +58,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// Emits into this ring; `stream` tells this recording from others.
+    /// Emits into this ring; `stream` distinguishes this recording from others.
     pub fn new(ring: Ring, stream: u64) -> Intake {
         Intake {
             ring: Writer::new(ring, stream),

@@ -12,8 +12,8 @@ pub const LOOK_NS: i64 = 20 * SECOND_NS;
 /// many): few I/Os are judged often, many as `--judge` says (choices).
 const LOOK_AGAIN_NS: i64 = 10 * SECOND_NS;
 const LOOKS_OF_A_CORE: i64 = 500;
-/// While at least this much is waited for I/O without a learned bound, all seconds are judged,
-/// whatever the cost, s per second (a choice).
+/// Without a learned bound, all seconds are judged at any cost while processes wait at least this
+/// long for I/O, s per second (a choice).
 const UNLEARNED_PER_S: f64 = 0.05;
 
 /// When the next verdict is due.

@@ -20,7 +20,7 @@ const EVENTS: usize = 1 << 15;
 /// Maximum number of other devices that an incident names.
 const OTHERS: usize = 16;
 
-/// What is to be judged.
+/// What to judge.
 pub struct JudgeJob {
     /// The incident; `None` for a verdict between incidents.
     pub incident: Option<String>,

@@ -1,5 +1,5 @@
 //! The one thread that writes to the store. Callers never wait: beyond a limit items are dropped
-//! and counted, so a hanging disk costs only its own record.
+//! and counted, so a hanging disk loses only its own record.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

@@ -1,4 +1,4 @@
-//! Hostile archives and folders, and hostile places for what is written.
+//! Hostile archives and folders, and hostile output paths.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use iowhy_model::Random;
 pub const GOOD: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
     0.000000 dd 1 sdb R 8 131072 77.96\n0.143268 dd 1 sdb R 264 131072 143.20\n\
     0.361565 dd 1 sdb R 520 131072 218.24\n";
-/// Stands in what no input names: it must come out of no command.
+/// Contained in what no input names: it must come out of no command.
 pub const SECRET: &str = "sdsecret";
 
 /// A tar archive made by a seed.
@@ -128,7 +128,7 @@ pub fn folder(at: &Path, random: &mut Random) -> io::Result<()> {
     Ok(())
 }
 
-/// Something that stands where a command is to write; what must be as it was afterwards.
+/// Something that exists where a command is to write; what must be as it was afterwards.
 pub fn occupied(at: &Path, random: &mut Random) -> io::Result<()> {
     let (out, victim) = (at.join("output"), at.join("victim"));
     let _ = fs::remove_file(&out).or_else(|_| fs::remove_dir_all(&out));

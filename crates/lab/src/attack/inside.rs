@@ -1,7 +1,7 @@
 //! Code that already runs inside a confined process: it reads a file that was not named, changes
-//! the mode of one, opens a socket, makes a ring, and types into the terminal. Its part is played
+//! the mode of one, opens a socket, creates a ring, and types into the terminal. It is simulated
 //! from outside (ptrace(2)): a program that waits in a system call makes another one in its place.
-//! Of the calls of each role `crates/live/src/confine/walk.rs` tries all.
+//! `crates/live/src/confine/walk.rs` tries all calls of each role.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,9 +14,9 @@ use super::{AttackRow, Field, folders};
 const INSIDE: &str = "code inside a reader, a watcher, a recorder and a pusher";
 /// How long a process may take to be confined, on a machine however busy.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What a call gives that is refused: EPERM, EACCES, ENOSYS (errno(3)).
+/// What a refused call returns: EPERM, EACCES, ENOSYS (errno(3)).
 const REFUSALS: [i64; 3] = [-1, -13, -38];
-/// The signal of what a filter ends (signal(7)).
+/// The signal that a filter ends a process with (signal(7)).
 const SIGSYS: i32 = 31;
 /// Commands that stay, and whether sockets are for them.
 const STAYING: [(&str, bool); 5] = [
@@ -31,11 +31,11 @@ const STAYING: [(&str, bool); 5] = [
 #[derive(Clone, Copy)]
 enum Argument {
     Number(i64),
-    /// The place of a text in the program's memory.
+    /// The address of a text in the program's memory.
     Text(&'static str),
-    /// The place of the file that was not named.
+    /// The address of the path that was not named.
     Victim,
-    /// A place below its stack, for what the call reads or fills.
+    /// An address below its stack, for what the call reads or fills.
     Room,
 }
 
@@ -58,13 +58,13 @@ const CALLS: [Call; 9] = [
 
 /// The results of the calls.
 struct Tried {
-    /// What each gave, up to one that the program did not survive.
+    /// What each returned, up to one that the program did not survive.
     results: Vec<i64>,
     /// The signal that ended it while it was held; 0 if it left by itself.
     ended_by: Option<i32>,
 }
 
-/// How often a program may be met outside a system call, where none can be put in its place.
+/// How often a program may be stopped outside a system call, where none can be replaced.
 const ATTEMPTS: usize = 20;
 
 impl Field<'_> {
@@ -81,7 +81,7 @@ impl Field<'_> {
             row.inputs += 1;
             let mut child = self.staying(command)?;
             let tried = injected::calls(child.id(), &victim);
-            // Who held it has seen its end; its number may be another's by now.
+            // Its tracer has seen its end; its number may be another's by now.
             let by_filter = match tried.as_ref().map(|tried| tried.ended_by) {
                 Ok(Some(signal)) => signal == SIGSYS,
                 _ => {
@@ -107,7 +107,7 @@ impl Field<'_> {
 
     /// A command that runs and is confined.
     fn staying(&self, command: &str) -> io::Result<Child> {
-        // Where a file is made, what lies beside it may be read.
+        // Where a file is made, its folder may be read.
         std::fs::create_dir_all(self.at("made"))?;
         let _ = std::fs::remove_file(self.at("made/output"));
         let shown = |name: &str| self.at(name).display().to_string();
@@ -161,7 +161,7 @@ mod injected {
     const BELOW: u64 = 16 * 1024;
     const WORD: usize = 8;
 
-    /// What each call gave, up to the one that the program did not survive.
+    /// What each call returned, up to the one that the program did not survive.
     pub(super) fn calls(process: u32, victim: &str) -> io::Result<Tried> {
         let pid = Pid::from_raw(process as i32);
         let start = held(pid)?;
@@ -199,7 +199,7 @@ mod injected {
             }
             results.push(ptrace::getregs(pid)?.rax as i64);
         }
-        // Still there, it goes on from where it was; whoever began it ends it.
+        // If it still exists, it continues where it was; its starter ends it.
         if ptrace::setregs(pid, start).is_ok() {
             let _ = ptrace::detach(pid, None);
         }
@@ -219,10 +219,10 @@ mod injected {
             ptrace::detach(pid, None)?;
             std::thread::sleep(Duration::from_millis(50));
         }
-        Err(io::Error::other("it was never met in a system call"))
+        Err(io::Error::other("it was never seen in a system call"))
     }
 
-    /// Writes a text into its memory, and gives its place.
+    /// Writes a text into its memory, and returns its address.
     fn put(pid: Pid, place: &mut u64, text: &str) -> io::Result<u64> {
         let begins = *place;
         let mut bytes = text.as_bytes().to_vec();
@@ -239,7 +239,7 @@ mod injected {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod injected {
-    /// Nothing is known of other processors' registers here.
+    /// The registers of other processors are not known here.
     pub(super) fn calls(_: u32, _: &str) -> std::io::Result<super::Tried> {
         Ok(super::Tried { results: Vec::new(), ended_by: None })
     }

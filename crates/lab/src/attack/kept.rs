@@ -17,7 +17,7 @@ pub fn ios_stored(iowhy: &Path, store: &Path) -> Option<u64> {
     Some(total.filter_map(|one| one["count"].as_u64()).sum())
 }
 
-/// The names of what was recorded, however coarse it is by now.
+/// The names of what was recorded, at any resolution.
 pub fn kept_names(store: &Path) -> BTreeSet<String> {
     let folders = ["segments", "incidents"].into_iter();
     let entries = folders.filter_map(|folder| fs::read_dir(store.join(folder)).ok()).flatten();

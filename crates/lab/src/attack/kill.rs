@@ -1,6 +1,5 @@
-//! What records and probes, ended and stopped at random moments, on a loop device of its own: what
-//! was written can be read, what was traced and what was lost is what was done, and nothing stays
-//! behind.
+//! What records and probes, ended and stopped at random moments, on their own loop device: what was
+//! written can be read, traced and lost I/Os add up to those sent, and nothing is left behind.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,8 +47,8 @@ impl Field<'_> {
             load.wait()?;
             row.inputs += 1;
             let reported = std::fs::read_to_string(self.at("said"))?;
-            // A capture that was ended well has its end; of a killed one at most the head may be
-            // missing.
+            // A capture that was ended properly has its end record; of a killed one at most the
+            // head may be missing.
             let read = self.run("stat {in}", "trace", false)?;
             let known = ["status Some(0)", "status Some(1)", "status Some(2)"];
             let readable = match signal {
@@ -69,7 +68,7 @@ impl Field<'_> {
         Ok(row)
     }
 
-    /// What is done while the tracer does not run waits for it, or is said to be lost.
+    /// I/Os made while the tracer does not run wait for it, or are reported as lost.
     fn stopped(&mut self, disk: &Loop, count: u64) -> io::Result<AttackRow> {
         let mut row = AttackRow::of(STOPPED);
         for _ in 0..count {
@@ -119,7 +118,7 @@ impl Field<'_> {
             let intact = std::fs::read(self.at("large"))?.iter().all(|byte| *byte == 7);
             let reported = std::fs::read_to_string(self.at("said"))?;
             let failed = if left > 0 {
-                Some(format!("{left} files stayed behind"))
+                Some(format!("{left} files were left behind"))
             } else if !intact {
                 Some("the file that was read has changed".to_string())
             } else if reported.contains("panicked at") {
@@ -146,7 +145,7 @@ impl Field<'_> {
         let reported = std::fs::File::create(self.at("said"))?;
         let mut child = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(reported).spawn()?;
         let (ours, begun) = (rights("self"), Instant::now());
-        // Once its programs are attached it gives up its rights.
+        // Once its programs are attached it drops its privileges.
         while rights(&child.id().to_string()) == ours && begun.elapsed() < PATIENCE {
             if child.try_wait()?.is_some() {
                 return Ok(None);
@@ -156,7 +155,7 @@ impl Field<'_> {
         Ok(Some(child))
     }
 
-    /// Reads that the capture holds, and those it knows to be lost.
+    /// Reads in the capture, and those it reports as lost.
     fn held(&self) -> io::Result<(u64, u64)> {
         let mut run = Command::new(self.iowhy);
         let output = run.args(["hist", "--json"]).arg(self.at("trace")).output()?;
@@ -218,7 +217,7 @@ impl Loop {
         self.device.trim_start_matches("/dev/")
     }
 
-    /// So many reads, one at a time, past the page cache.
+    /// This many reads, one at a time, past the page cache.
     pub(super) fn reads(&self, count: u64) -> io::Result<Child> {
         let rounds = "while [ $left -gt 0 ]; do n=$left; [ $n -gt 2000 ] && n=2000; dd if=$0 \
                       of=/dev/null bs=4k count=$n iflag=direct status=none; left=$((left - n)); done";

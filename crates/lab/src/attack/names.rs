@@ -1,8 +1,8 @@
-//! Names that users choose, in the kernel's log: each message that a reader knows, written where a
-//! name stands.
+//! Names that users choose, in the kernel's log: each message that a reader knows, written in the
+//! place of a name.
 //!
-//! A message in a name is nobody's log event: none of the facts that state one may come of it. As a
-//! control the message itself, in the same form of the log, is stated.
+//! A message in a name is not a log event: it must not become a fact. As a control, the message
+//! itself in the same form of the log must become one.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ const JUDGED: &str = "the same, all of them in a log for `why`";
 /// A process that the kernel ended because memory ran out.
 const KILLED: &str = "process killed";
 
-/// Where names stand in messages of the kernel and of what writes to its log; `{}` is the name.
+/// Where names occur in messages of the kernel and of what writes to its log; `{}` is the name.
 const PLACES: &[(&str, &str)] = &[
     ("USB product", "usb 1-1: Product: {}"),
     ("USB manufacturer", "usb 1-1: Manufacturer: {}"),
@@ -100,8 +100,8 @@ const PLACES: &[(&str, &str)] = &[
     ("firmware", "platform regulatory.0: Direct firmware load for {} failed with error -2"),
     ("a program's line", "app[812]: {}"),
     ("a quoted message", "app: it says \"{}\" and goes on"),
-    ("a message behind a time", "usb 1-1: Product: x [  100.100003] {}"),
-    ("a message behind a syslog's head", "usb 1-1: Product: 08:36:47 web kernel: {}"),
+    ("a message after a time", "usb 1-1: Product: x [  100.100003] {}"),
+    ("a message after a syslog header", "usb 1-1: Product: 08:36:47 web kernel: {}"),
 ];
 
 /// How a line of the log is printed; `{}` is the message, `{n}` its number.
@@ -124,7 +124,7 @@ const FORMS: &[(&str, &str)] = &[
     ("messages alone", "{}"),
 ];
 
-/// A message whose device is none that was measured opens the log, so that a reader takes it
+/// The log begins with a message of a device that was not measured, so that a reader accepts it
 /// whatever follows.
 const OPENS: &str = "ata9: SATA max UDMA/133 abar m2048@0xf7e36000 port 0xf7e36100 irq 27";
 
@@ -205,7 +205,7 @@ pub fn names(in_short: bool) -> AttackRow {
 }
 
 impl Field<'_> {
-    /// Gives `why` all of these logs: it blames nobody.
+    /// Gives `why` all of these logs: it blames no device.
     pub fn names(&self) -> io::Result<AttackRow> {
         let mut row = AttackRow::of(JUDGED);
         let examples = iowhy_read::log_examples();
@@ -225,7 +225,7 @@ impl Field<'_> {
                 .split("\"verdict\": \"")
                 .skip(1)
                 .filter_map(|rest| rest.split('"').next());
-            // That message is the kernel's own word on memory, whatever the process is called.
+            // That message is the kernel's statement about memory, whatever the process is called.
             let of_memory = |verdict: &str| place_name == &KILLED && verdict == "layer.memory";
             let blamed = blames.filter(|verdict| {
                 !["insufficient", "healthy"].contains(verdict) && !of_memory(verdict)
@@ -271,7 +271,7 @@ impl Field<'_> {
             let failed = self.run("why --for 1s --json", "input", true)?;
             std::fs::remove_dir(&group)?;
             let report_text = std::fs::read_to_string(self.at("stdout"))?;
-            // Of other disks the machine's log may have something to say, rightly.
+            // The machine's log may rightly name other disks.
             let report: serde_json::Value = serde_json::from_str(&report_text).unwrap_or_default();
             let of_a_message = |finding: &serde_json::Value| {
                 let device = finding["device"].as_str().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Packed captures of many frames, damaged and cut frames, and bombs made of many members: all of
-//! it is read, or it is reported that it was not.
+//! Packed captures of many frames, damaged and cut frames, and bombs of many members: all of it is
+//! read, or the rest is reported.
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ const PACKED: &str = "packed captures of many frames, damaged and cut ones, bomb
 /// Frames of a capture, and I/Os of each.
 const FRAMES: usize = 3;
 const IOS: usize = 400;
-/// Members that are looked at, and those past them.
+/// Members that are read, and those after them.
 const MEMBERS: usize = 200_000;
 const PAST: usize = 101;
 
@@ -104,7 +104,9 @@ impl Field<'_> {
             let stopped = reported.contains("500 times") || reported.contains("CPU time");
             let failed =
                 failed.filter(|why| !["status Some(1)", "status Some(2)"].contains(&why.as_str()));
-            row.ran(failed.or_else(|| (!stopped).then(|| format!("{packer}: a bomb is not said"))));
+            row.ran(
+                failed.or_else(|| (!stopped).then(|| format!("{packer}: a bomb is not reported"))),
+            );
         }
         if long {
             let mut archive = Vec::new();
@@ -133,7 +135,7 @@ impl Field<'_> {
     }
 }
 
-/// What a packer makes of it.
+/// The same, packed.
 fn pack(packer: &str, options: &[&str], bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut run = Command::new(packer)
         .args(options)

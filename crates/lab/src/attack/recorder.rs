@@ -1,5 +1,5 @@
 //! The flight recorder killed at random moments, with wall clocks that are wrong or set, and with
-//! connections that linger: what it recorded stays and can be read, and whoever asks is answered.
+//! slow connections: what it recorded is kept and readable, and other clients are served.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,8 +23,8 @@ const SHIFTS: [i64; 5] = [30 * 86_400, -7200, 100, 2_208_988_800, 5_680_281_600]
 /// What a connection that lingers has sent.
 const SENT: [&str; 3] = ["", "GET /metr", "GET /metrics HTTP/1.1\r\n\r\n"];
 const LINGERING: usize = 40;
-/// A scrape beside them takes no longer, on a machine however busy: one of them is shut out after 3
-/// s.
+/// A scrape at the same time takes no longer, however busy the machine: one of them is shut out
+/// after 3 s.
 const ANSWERED: Duration = Duration::from_millis(2500);
 
 /// A recorder at work.

@@ -1,4 +1,4 @@
-//! A recorder's store in which others put things: links, pipes, foreign files, damaged blocks,
+//! A recorder's store with foreign contents: links, pipes, foreign files, damaged blocks,
 //! invalid verdicts.
 
 use std::fs;
@@ -15,7 +15,7 @@ use super::{AttackRow, Field};
 const STORES: &str = "stores with links, FIFOs, damaged blocks and invalid verdicts";
 /// What a store begins with (`store.rs` of iowhy-store).
 const MARK: (&str, &str) = ("iowhy-store", "iowhy flight recorder, store 1\n");
-/// When its segments began: one is as late as a name can say.
+/// When its segments began: one is as late as a name can express.
 const BEGAN: [&str; 3] = ["20261122T190000Z", "20261122T200000Z", "99991231T235959Z"];
 const COMMANDS: &[&str] = &[
     "why --store {in} --since 2026-11-22",
@@ -90,7 +90,7 @@ fn made(store: &Path, secret: &Path, capture: &[u8], random: &mut Random) -> io:
     Ok(())
 }
 
-/// A capture, a damaged one, or what no recorder makes.
+/// A capture, a damaged one, or one that no recorder writes.
 fn put(at: &Path, secret: &Path, capture: &[u8], random: &mut Random) -> io::Result<()> {
     match random.place(9) {
         0 => pipe(at),

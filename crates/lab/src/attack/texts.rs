@@ -1,8 +1,8 @@
-//! Ways to harm a capture, each by a seed.
+//! Ways to damage a capture, each by a seed.
 
 use iowhy_model::Random;
 
-/// A way to harm a capture; the second text is that of another sample.
+/// A way to damage a capture; the second text is that of another sample.
 pub type Harm = fn(&[u8], &[u8], &mut Random) -> Vec<u8>;
 
 /// The ways by name.
@@ -15,7 +15,7 @@ pub const HARMS: &[(&str, Harm)] = &[
     ("one number made invalid", one_number),
     ("numbers made absurd", |text, _, random| numbers(text, random, 8)),
     ("control characters in names", names),
-    ("fields taken out", |text, _, random| {
+    ("fields removed", |text, _, random| {
         let words = text.split_inclusive(|byte| *byte == b' ');
         words.filter(|_| random.place(10) > 0).flatten().copied().collect()
     }),
@@ -32,7 +32,7 @@ pub const HARMS: &[(&str, Harm)] = &[
     }),
 ];
 
-/// What stands where a number should.
+/// What replaces a number.
 const ABSURD: [&str; 12] = [
     "nan",
     "inf",

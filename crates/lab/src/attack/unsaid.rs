@@ -1,7 +1,6 @@
 //! Makes every number of every sample invalid in turn: a lost record must be reported.
 //!
-//! Digits of a name (`sda1`, `pread64`) are not a number: another name may make another record of
-//! it.
+//! Digits of a name (`sda1`, `pread64`) are not a number: another name may give another record.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +18,9 @@ const ODD: [&str; 6] = ["nan", "inf", "*****", "-1", "-", "N/A"];
 /// Bytes of a sample at most.
 const MOST: usize = 1 << 16;
 
-/// Replaces up to so many numbers of each sample, spread over it, by each of [`ODD`], as far as
-/// there is time, beginning with a sample; read here, for the files of all commands are read so.
+/// Replaces up to this many numbers of each sample, spread over it, by each of [`ODD`], as far as
+/// there is time, beginning with a given sample; read here, for the files of all commands are read
+/// so.
 pub fn unsaid(texts: &[(String, Vec<u8>)], from: usize, most: usize, time: Duration) -> AttackRow {
     let end = Instant::now() + time;
     let mut row = AttackRow { attack: UNSAID, inputs: 0, runs: 0, failures: Vec::new() };
@@ -52,14 +52,14 @@ pub fn unsaid(texts: &[(String, Vec<u8>)], from: usize, most: usize, time: Durat
     row
 }
 
-/// Whether digits at a place are part of a name: `sda1`, `dm-0`, `pread64`, `D2C`.
+/// Whether the digits at an offset are part of a name: `sda1`, `dm-0`, `pread64`, `D2C`.
 fn is_of_name(text: &[u8], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|place| text.get(place));
     let letter = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
     letter(before(1)) || before(1) == Some(&b'-') && letter(before(2))
 }
 
-/// What came of a text.
+/// The outcome of a text.
 struct Read {
     /// Events, rows and histograms.
     records: usize,

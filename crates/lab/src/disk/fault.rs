@@ -1,24 +1,24 @@
-//! What a disk can suffer from, as it is written on the command line.
+//! Faults of a disk, as written on the command line.
 //!
 //! `retry=0.35`, `retry=0.9@1G+64M`, `slow=3`, `stall=2s/300ms`, `eio=4M+8K/7s`,
-//! `recovery=0.01/7s`, `ticks=0.3/4ms`, `wake=5s/900ms`, `thermal=20s/8s/4`. A place is
+//! `recovery=0.01/7s`, `ticks=0.3/4ms`, `wake=5s/900ms`, `thermal=20s/8s/4`. A range is
 //! `@START+LENGTH`; without one the whole disk is meant.
 
 mod parse;
 
 use super::{Cause, Freeze, Random, Request, Service};
 
-/// Revolutions a drive tries before it gives a sector up, if the fault does not say otherwise.
+/// Revolutions a drive tries before it gives up a sector, unless the fault says otherwise.
 /// Document 000 shows reads that lost up to 28 revolutions and still came.
 const REVOLUTIONS_TRIED: u32 = 100;
 /// Time a drive with error recovery control spends on a sector it cannot read ("Error recovery
 /// control" sets 7 s on drives made for arrays), ns.
 const RECOVERY_NS: u64 = 7_000_000_000;
-/// Ticks after which a firmware's timer lets go in any case: at a chance of one half not one of
-/// ten million requests gets there.
+/// Ticks after which a firmware's timer releases a request in any case: at a chance of one half not
+/// one of ten million requests gets there.
 const TICKS: u64 = 24;
 
-/// A stretch of the disk, in bytes.
+/// A range of the disk, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Zone {
     start: u64,
@@ -56,7 +56,7 @@ pub enum Fault {
         /// How long, ns.
         length: u64,
     },
-    /// A stretch that cannot be read or written.
+    /// A range that cannot be read or written.
     Unreadable {
         /// Where.
         zone: Zone,
@@ -118,7 +118,7 @@ impl Fault {
     }
 }
 
-/// What faults do to a request, whatever the disk is made of.
+/// What faults do to a request, for any medium.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FaultsAtWork<'a> {
     /// The faults.
@@ -156,8 +156,8 @@ impl FaultsAtWork<'_> {
         (revolutions, false)
     }
 
-    /// The drive tries to rescue what it cannot read: in vain on an unreadable stretch, with
-    /// success elsewhere.
+    /// The drive tries to rescue what it cannot read: in vain on an unreadable range, with success
+    /// elsewhere.
     pub(super) fn rescue(&self, request: &Request, random: &mut Random, served: &mut Service) {
         for fault in self.of {
             match fault {
@@ -174,7 +174,7 @@ impl FaultsAtWork<'_> {
         }
     }
 
-    /// The answer is held back until a tick of the firmware's timer.
+    /// The completion is held back until a tick of the firmware's timer.
     pub(super) fn hold(&self, random: &mut Random, served: &mut Service) {
         for fault in self.of {
             let Fault::Ticks { chance, period } = fault else { continue };

@@ -1,4 +1,4 @@
-//! A disk that does nothing now and then: its own time stands still.
+//! A disk that does nothing now and then: its own time stops.
 
 /// Freezes that come at even intervals: of every `every` nanoseconds the last `length` are lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,15 +12,15 @@ pub struct Freeze {
 }
 
 impl Freeze {
-    /// The disk's own time at a time of the scenario; it stands still during a freeze.
+    /// The disk's own time at a time of the scenario: it stops during a freeze.
     pub fn inside(&self, scenario: u64) -> u64 {
         let awake = self.awake();
         let Some(since) = scenario.checked_sub(self.start) else { return scenario };
         self.start + since / self.every * awake + (since % self.every).min(awake)
     }
 
-    /// The time of the scenario when the disk's own clock shows `own`; what is due while it stands
-    /// comes when the freeze ends.
+    /// The time of the scenario when the disk's own clock shows `own`; what is due during a freeze
+    /// comes when it ends.
     pub fn outside(&self, own: u64) -> u64 {
         let awake = self.awake();
         let Some(since) = own.checked_sub(self.start) else { return own };

@@ -1,4 +1,4 @@
-//! A volume across a network: two limits (operations, bytes), a way there and back, and credits.
+//! A volume across a network: two limits (operations, bytes), a round trip, and credits.
 //!
 //! Each limit is a bucket of tokens, kept as the time at which the next request may pass (the
 //! "virtual scheduling" form of ITU-T I.371's cell rate algorithm): integers only, no drift.
@@ -19,9 +19,9 @@ pub struct Volume {
     pub credits: u64,
     /// Operations per second while there are credits.
     pub burst_iops: u64,
-    /// The way there and back with the service behind it, ns.
+    /// The round trip with the service at its end, ns.
     pub base: u64,
-    /// What the way may take more, ns, evenly spread.
+    /// Uniform extra time of the round trip, ns.
     pub jitter: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A disk as it is written on the command line: `rotational:rpm=5400,cache=8M`.
+//! A disk, as written on the command line: `rotational:rpm=5400,cache=8M`.
 
 use super::network::{Network, Volume};
 use super::rotational::{Platter, Rotational};
@@ -34,19 +34,19 @@ impl Model {
             "network" => Model::Network(Volume::default()),
             _ => {
                 let known = "known are rotational, shingled, ssd, network";
-                return Err(format!("`{kind}` is no kind of disk; {known}"));
+                return Err(format!("`{kind}` is not a kind of disk; {known}"));
             }
         };
         for parameter in parameters.split(',').filter(|parameter| !parameter.is_empty()) {
             let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             model.set(key, value).ok_or_else(|| {
-                format!("`{parameter}` is no parameter of `{kind}`; known are {}", model.keys())
+                format!("`{parameter}` is not a parameter of `{kind}`; known are {}", model.keys())
             })?;
         }
         Ok(model)
     }
 
-    /// What Linux would call the disk of that place, from 0.
+    /// Linux's name for the disk with this index, from 0.
     pub fn device(&self, place: u8) -> String {
         let letter = char::from(b'b'.saturating_add(place).min(b'z'));
         match self {
@@ -61,7 +61,7 @@ impl Model {
         matches!(self, Model::Rotational(_) | Model::Shingled(_))
     }
 
-    /// One revolution, ns, if it turns.
+    /// One revolution, ns, if it rotates.
     pub fn revolution(&self) -> Option<u64> {
         match self {
             Model::Rotational(platter) => Some(platter.revolution()),

@@ -1,8 +1,8 @@
-//! A disk with platters: arm, turning, drive cache.
+//! A disk with platters: arm, rotation, drive cache.
 //!
-//! The head's angle is a function of the time alone, so that a request's wait is decided by when
-//! it comes and nothing else. All of it is integer nanoseconds: a rounding at the edge of a
-//! sector would cost a whole revolution. First come, first served.
+//! The head's angle is a function of the time alone, so that a request's wait depends only on its
+//! arrival time. All of it is integer nanoseconds: rounding at the edge of a sector would cost a
+//! whole revolution. First come, first served.
 //!
 //! Not modelled: reordering of queued commands, zones of different density, skew (a track
 //! follows the other without a gap), and the arm's work for a cached write.
@@ -75,7 +75,7 @@ pub struct Rotational {
     cylinder: u64,
     /// When the arm is free again.
     free: u64,
-    /// The byte behind the last access, where a sequential one would go on.
+    /// The byte after the last access, where a sequential one would continue.
     last_end: Option<u64>,
     /// The writes in the cache: when each will be on the medium, and its bytes.
     cached: VecDeque<(u64, u64)>,
@@ -155,7 +155,7 @@ impl Rotational {
             self.cached.pop_front();
         }
         let follows = self.last_end == Some(request.offset);
-        // A scattered write costs the arm half a revolution and a short seek when it is its turn.
+        // A scattered write costs the arm half a revolution and a short seek at its turn.
         let place =
             if follows { 0 } else { self.platter.revolution() / 2 + self.platter.track_to_track };
         let drained = self.drained().max(served.due) + place + self.platter.transfer(bytes);

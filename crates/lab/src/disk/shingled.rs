@@ -1,11 +1,11 @@
 //! A disk whose tracks overlap: a band can only be written from its beginning to its end.
 //!
-//! Writes that go on where their band was written last go straight there. All others go, one
-//! behind the other, to a stretch at the disk's end that is kept for them; each band they belong to
-//! must be cleaned later, read whole and written whole. That is done in pauses, and when the
-//! stretch is full: then a write waits for it (Aghayev and Desnoyers, Skylight, FAST 2015).
+//! Writes that continue where their band was written last go there directly. All others go, one
+//! after the other, to a reserved area at the disk's end; each of their bands must be cleaned
+//! later, read whole and written whole. That is done in pauses, and when the area is full: then a
+//! write waits for it (Aghayev and Desnoyers, Skylight, FAST 2015).
 //!
-//! Not modelled: that reads of bytes kept at the end go there.
+//! Not modelled: reads of data in the reserved area go there.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ impl Default for Shingles {
     }
 }
 
-/// A shingled disk and what it still has to clean.
+/// A shingled disk and what it has yet to clean.
 #[derive(Clone, Debug)]
 pub struct Shingled {
     shingles: Shingles,
@@ -50,9 +50,9 @@ pub struct Shingled {
     disk: Rotational,
     /// Bytes kept for each band that must be cleaned.
     dirty: BTreeMap<u64, u64>,
-    /// Where each band that was written in order goes on.
+    /// Where each sequentially written band continues.
     ends: BTreeMap<u64, u64>,
-    /// Where the next scattered write goes, from the beginning of the kept stretch.
+    /// Where the next scattered write goes, from the beginning of the cache zone.
     next: u64,
     /// When the last cleaning ends.
     cleaned: u64,
@@ -100,7 +100,7 @@ impl Shingled {
         served
     }
 
-    /// Cleans bands while nobody asks; whoever comes meanwhile waits for the band at hand.
+    /// Cleans bands while it is idle; a request that arrives meanwhile waits for the current band.
     fn use_pause(&mut self, now: u64) {
         let mut clock = self.done.max(self.cleaned).saturating_add(PAUSE);
         while clock < now && !self.dirty.is_empty() {
@@ -110,7 +110,7 @@ impl Shingled {
         }
     }
 
-    /// Cleans the fullest bands until so many bytes have room; when that is done.
+    /// Cleans the fullest bands until this many bytes fit; when that is done.
     fn make_room(&mut self, now: u64, bytes: u32) -> u64 {
         let mut clock = now;
         while self.dirty.values().sum::<u64>() + u64::from(bytes) > self.shingles.kept {
@@ -153,7 +153,7 @@ mod tests {
         Disk::new(Mechanism::Shingled(Shingled::new(shingles, BYTES)), &[], 1, 0)
     }
 
-    /// Writes one behind the other in time, 64 KiB each; how long each was cleaned for.
+    /// Writes one after the other, 64 KiB each; how long each was cleaned for.
     fn cleaning(disk: &mut Disk, places: impl Iterator<Item = u64>, from: u64) -> (Vec<u64>, u64) {
         let mut now = from;
         let mut took = Vec::new();
@@ -177,7 +177,7 @@ mod tests {
         assert!(took[..256].iter().all(|ns| *ns == 0), "256 writes of 64 KiB fill 16 MiB");
         let first = took.iter().find(|ns| **ns > 0).copied().unwrap() as f64 / 1e6;
         assert!((first - 392.2).abs() < 0.2, "{first} ms");
-        // Each cleaning frees what was kept for one band: one to three writes.
+        // Each cleaning frees what was cached for one band: one to three writes.
         assert!(took[256..].iter().filter(|ns| **ns > 0).count() > 100);
         // After a long pause all is clean, and there is room again.
         let (took, _) = cleaning(&mut faulty, (0..200).map(scattered), end + 600_000_000_000);

@@ -1,12 +1,11 @@
-//! Flash: many dies at once, a small write buffer, fast cells that fill up, and cleaning once the
-//! fresh blocks are used up.
+//! Flash: many parallel dies, a small write buffer, fast cells that fill up, and garbage collection
+//! once the fresh blocks are used up.
 //!
-//! An address belongs to one die. A write is answered from the buffer and programmed later; when a
-//! die has no fresh blocks left, every block it fills costs the cleaning of another one, and
-//! reads of that die wait behind it: two modes, only under writes (Yan et al., Tiny-Tail Flash,
-//! FAST 2017). Where there are fast cells (one bit each), writes go
-//! there first; when these are full, each write takes the slow way until a pause has emptied them:
-//! the cliff (Yoo and Shin, HotStorage 2020).
+//! An address belongs to one die. A write completes from the buffer and is programmed later; when a
+//! die has no fresh blocks left, every block it fills costs the cleaning of another one, and reads
+//! of that die wait for it: two modes, only during writes (Yan et al., Tiny-Tail Flash, FAST 2017).
+//! If there are fast cells (one bit each), writes go there first; when these are full, each write
+//! is slow until a pause has emptied them: the cliff (Yoo and Shin, HotStorage 2020).
 
 use iowhy_model::Op;
 
@@ -38,11 +37,11 @@ pub struct Flash {
     pub erase: u64,
     /// Command overhead, ns.
     pub command: u64,
-    /// Programs a die may be behind before a write has to wait.
+    /// Programs a die may have outstanding before a write has to wait.
     pub buffered_pages: u64,
     /// Bytes that can be written before cleaning begins.
     pub fresh: u64,
-    /// Pages of a block that still hold live bytes when it is cleaned.
+    /// Pages of a block that are still valid when it is cleaned.
     pub live_pages: u64,
 }
 
@@ -77,7 +76,7 @@ impl Flash {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Die {
-    /// When all it was told to do is done.
+    /// When all its queued work is done.
     free: u64,
     /// When its last cleaning ends.
     cleaned: u64,
@@ -91,9 +90,9 @@ pub struct Ssd {
     flash: Flash,
     dies: Vec<Die>,
     fresh: u64,
-    /// Bytes that lie in fast cells.
+    /// Bytes in fast (SLC) cells.
     quick: u64,
-    /// When it was asked last.
+    /// When its last request came.
     asked: u64,
 }
 
@@ -144,7 +143,7 @@ impl Ssd {
         served
     }
 
-    /// In a pause the dies move what lies in fast cells to the others, all of them at once.
+    /// In a pause all dies move the contents of fast cells to the others at once.
     fn empty_quick_cells(&mut self, now: u64) {
         let idle_since = self.dies.iter().map(|die| die.free).max().unwrap_or(0).max(self.asked);
         let pages = now.saturating_sub(idle_since) / self.flash.program.max(1);

@@ -1,4 +1,4 @@
-//! Times and sizes, as the command line has them.
+//! Times and sizes, as written on the command line.
 
 /// `300ms`, `2s`, `40us`, in ns.
 pub fn duration(text: &str) -> Option<u64> {

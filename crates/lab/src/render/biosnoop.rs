@@ -20,8 +20,8 @@ pub(super) fn text(scenario: &Scenario, queue: bool, libbpf: bool, taste: &mut C
     for (disk, done, _) in seen {
         let kind = match (libbpf, done.op) {
             (true, op) => done.rwbs().rwbs(op),
-            // bcc hooks the accounting of requests, which leaves flushes out, and calls all that is
-            // no write a read (tools/biosnoop.py, `rwflag`).
+            // bcc hooks the accounting of requests, which leaves out flushes and calls everything
+            // but a write a read (tools/biosnoop.py, `rwflag`).
             (false, Op::Flush) => continue,
             (false, Op::Write) => "W".to_string(),
             (false, _) => "R".to_string(),

@@ -31,7 +31,7 @@ pub(super) struct Kernel {
     pub(super) tick: u64,
 }
 
-/// The counters at the end of each interval of that length, for so many intervals.
+/// The counters at the end of each interval of that length, for this many intervals.
 pub(super) fn at_ends(done: &[Done], kernel: Kernel, every: u64, count: u64) -> Vec<Counters> {
     // Starts and ends in the order of time.
     let mut steps: Vec<(u64, Option<&Done>)> = Vec::with_capacity(2 * done.len());
@@ -150,7 +150,7 @@ mod tests {
             let end = ends[1];
             assert_eq!((end.ios[0], end.bytes[0], end.waits[0]), (2, 8192, 200_000_000));
             assert_eq!(end.queue, 200_000_000);
-            // Linux 6.1 counts a tick at each start and what passed since at each end: the stretch
+            // Linux 6.1 counts a tick at each start and what passed since at each end: the time
             // from 12 to 60 ms, in which only one was in flight, is lost.
             assert_eq!(end.busy, if old { 150_000_000 } else { (1 + 1 + 12 + 13) * tick });
         }

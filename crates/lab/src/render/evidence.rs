@@ -1,19 +1,19 @@
-//! What stands beside a trace: the kernel's log, health records, mounts, control groups, pressure,
-//! settings. A quiet machine says something too.
+//! Evidence beside a trace: the kernel's log, health records, mounts, control groups, pressure,
+//! settings. A quiet machine has some, too.
 
 use std::fmt::Write;
 
 use super::{Input, health, settings};
 use crate::scenarios::{Chance, DiskRun, LogEvent, Scenario, Trace};
 
-/// Messages of a machine that is well.
+/// Messages of a healthy machine.
 const QUIET: [&str; 4] = [
     "EXT4-fs (vda1): mounted filesystem with ordered data mode. Quota mode: none.",
     "systemd[1]: Reached target Local File Systems.",
     "audit: type=1400 audit(1795251662.101:92): apparmor=\"STATUS\" operation=\"profile_load\"",
     "IPv6: ADDRCONF(NETDEV_CHANGE): eth0: link becomes ready",
 ];
-/// From this latency on the kernel complains of a request that has a fault of the surface, ns.
+/// From this latency on the kernel reports a request that meets a surface fault, ns.
 const LONG: u64 = 1_000_000_000;
 /// Share of the machines whose log contains an old fault of another port.
 const OLD_FAULT: f64 = 0.07;
@@ -63,7 +63,7 @@ fn log(scenario: &Scenario, taste: &mut Chance) -> String {
     out
 }
 
-/// What the kernel reports of each request of the disk that went wrong.
+/// What the kernel reports of each failed request of the disk.
 fn log_events(disk: &DiskRun, what: LogEvent, port: usize, up: f64) -> Vec<(f64, String)> {
     let mut lines = Vec::new();
     for done in disk.done.iter().filter(|done| done.failed || done.delayed >= LONG) {
@@ -139,7 +139,7 @@ fn pressure(scenario: &Scenario, taste: &mut Chance) -> String {
         Trace::Pressure(some, full) => Some((*some, *full)),
         _ => None,
     });
-    // Somebody waits whenever a synchronous request is under way.
+    // A process waits whenever a synchronous request is in flight.
     let busy = || {
         let waits = scenario.disks.iter().flat_map(|disk| &disk.done).filter(|done| done.sync);
         let sum: u64 = waits.map(|done| done.completed - done.arrived).sum();

@@ -1,5 +1,5 @@
 //! Health records: `smartctl -j -x` of each disk at the beginning and at the end, or now and then
-//! where the temperature moves, and `nvme smart-log -o json`.
+//! if the temperature changes, and `nvme smart-log -o json`.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use iowhy_model::Medium;
 const READINGS: usize = 14;
 /// Share of the disks with some old errors of the link, or some sectors remapped long ago.
 const SCARRED: f64 = 0.08;
-/// Share of NVMe disks that were asked by nvme-cli.
+/// Share of NVMe disks whose health was read by nvme-cli.
 const BY_NVME_CLI: f64 = 0.3;
 /// When the lab's day begins, seconds since 1970.
 const DAY: u64 = 1_795_251_600;
@@ -42,7 +42,7 @@ pub(super) fn documents(scenario: &Scenario, taste: &mut Chance) -> Vec<Input> {
     kept.map(|(name, text)| Input { name, text }).collect()
 }
 
-/// What a disk has gone through before.
+/// A disk's history before the scenario.
 struct Past {
     hours: u64,
     celsius: u64,

@@ -13,7 +13,7 @@ const OLD: &str = "Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    w
 /// Ticks per second of the kernels that distributions ship.
 const TICK: u64 = 4_000_000;
 
-/// The reports, every so many seconds.
+/// The reports, at this interval in seconds.
 pub(super) fn text(scenario: &Scenario, seconds: u64, old: bool) -> String {
     let every = seconds * 1_000_000_000;
     let kernel = Kernel { old, tick: TICK };

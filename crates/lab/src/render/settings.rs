@@ -62,7 +62,7 @@ pub(super) fn text(scenario: &Scenario) -> String {
     out
 }
 
-/// What such a file reports of a disk of that kind where nobody changed it.
+/// The default content of such a file for a disk of that kind.
 fn usual(disk: &DiskRun, file: &str) -> Option<String> {
     let medium = disk.setup.medium;
     let scsi = disk.setup.name.starts_with("sd");
@@ -70,7 +70,7 @@ fn usual(disk: &DiskRun, file: &str) -> Option<String> {
         "queue/scheduler" if medium == Medium::Rotational => "none [mq-deadline]",
         "queue/scheduler" if scsi => "none [mq-deadline]",
         "queue/scheduler" => "[none] mq-deadline",
-        // Guests are reported 1 whatever lies behind.
+        // Guests are told 1 for any disk of the host.
         "queue/rotational" if medium == Medium::Rotational || disk.setup.name.starts_with('v') => {
             "1"
         }
@@ -167,7 +167,7 @@ pub(super) fn partition(name: &str) -> String {
     }
 }
 
-/// States what stands in such an input as the live reader would, if this is one and no format of
+/// States the content of such an input as the live reader would, if this is one and no format of
 /// ours reads it.
 pub(super) fn states(name: &str, text: &str, recording: &mut Recording) -> bool {
     if name != NAME {

@@ -27,7 +27,7 @@ pub(super) const RECIPES: &[Recipe] = &[
 /// Some seconds at 3000 a second, then three a GiB.
 fn plan(chance: &mut Chance, load: impl FnOnce(Setup, &mut Chance) -> Setup) -> Plan {
     let baseline = chance.pick(&[100, 150, 300, 500, 600]);
-    // Long enough to be seen as a level of its own in averages of a second.
+    // Long enough to show as a level of its own in averages of a second.
     let quick = chance.even(5.0, 8.0);
     let credits = (quick * (3000 - baseline) as f64) as u64;
     let disk = burst_volume(chance, baseline, credits);

@@ -1,4 +1,4 @@
-//! Chance with the laws that a scenario needs.
+//! Random numbers with the distributions that a scenario needs.
 
 use iowhy_model::Random;
 
@@ -37,7 +37,7 @@ impl Chance {
         low + (self.0.bits() % (high - low + 1) as u64) as usize
     }
 
-    /// One of several; the first if there is none (of an empty list a default).
+    /// One of several; the first if there is none (for an empty list a default).
     pub fn pick<T: Copy + Default>(&mut self, from: &[T]) -> T {
         let place = self.0.bits() as usize % from.len().max(1);
         from.get(place).copied().unwrap_or_default()

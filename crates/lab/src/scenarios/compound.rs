@@ -1,11 +1,11 @@
-//! A second fault that comes to a first.
+//! A second fault in addition to a first.
 
 use iowhy_model::Op;
 
 use super::parts::stream;
 use super::{Chance, Pace, Place, Plan};
 
-/// Adds one to a scenario of one disk. It is milder than the first, and saying it first is right
+/// Adds one to a scenario of one disk. It is milder than the first, and naming it first is right
 /// too.
 pub(super) fn second(mut plan: Plan, chance: &mut Chance) -> Plan {
     let [disk] = plan.disks.as_mut_slice() else { return plan };

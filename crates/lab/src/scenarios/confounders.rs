@@ -1,4 +1,4 @@
-//! Scenarios that look like an fault and are none, and scenarios with two at once.
+//! Scenarios that look like a fault without having one, and scenarios with two at once.
 
 use iowhy_model::Op;
 
@@ -10,7 +10,7 @@ use super::{Chance, MOST, Pace, Place, Plan, Quirk, Recipe, Setup, Truth, mislea
 
 /// Right answers where some steps in the latency come from a clock.
 const PERIODIC: &[&str] = &["device.periodic-delay", "healthy", "insufficient"];
-/// Right answers where everything stood still at once.
+/// Right answers where everything stalled at once.
 const TOGETHER: &[&str] = &["healthy", "insufficient", "peer.shared", "layer.above"];
 
 /// Recipes of this family.

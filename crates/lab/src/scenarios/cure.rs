@@ -1,4 +1,4 @@
-//! The cure of a plan: what its fault is goes, what its disks and its load are stays.
+//! The cure of a plan: its fault is removed, its disks and its load stay.
 
 use iowhy_model::Op;
 

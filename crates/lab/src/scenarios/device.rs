@@ -1,4 +1,4 @@
-//! Scenarios whose disk is faulty: slow, reading again, or standing still.
+//! Scenarios whose disk is faulty: slow, rereading, or stalled.
 
 use iowhy_model::Op;
 
@@ -50,7 +50,7 @@ pub(super) const RECIPES: &[Recipe] = &[
         let load = lookups(chance, depth, think);
         slow(disk.under(load), (15.0, 80.0), chance)
     }),
-    // Some milliseconds on a disk called sda: a platter's own time, unless one knows it is flash.
+    // Some milliseconds on a disk called sda: a platter's own time, unless it is known to be flash.
     at_d("device.slow", "ssd-lookups", |chance| {
         let disk = sata_ssd(chance, "");
         let (depth, think) = (chance.whole(1, 3), chance.scale(1e5, 5e6));

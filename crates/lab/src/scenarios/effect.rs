@@ -1,8 +1,7 @@
 //! Effects on requests beyond the disk models: faults of links, caches, sectors and power states,
 //! which the models of [`crate::disk`] do not know.
 //!
-//! Each is a small machine with a state of its own. A [`DiskWithEffects`] is a disk and what it
-//! has.
+//! Each is a small state machine. A [`DiskWithEffects`] is a disk with its effects.
 
 mod heat;
 mod surface;
@@ -21,18 +20,18 @@ use crate::disk::{Cause, Disk, Request};
 /// Something that befalls requests. Times in ns.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// A share of the requests is held for one to so many steps of equal length.
+    /// A share of the requests is held for one to this many steps of equal length.
     Steps(u64, f64, usize),
-    /// A share of the requests is rescued until the limit, and what comes behind it waits.
+    /// A share of the requests is retried until the limit, and what comes after it waits.
     Rescue(f64, u64, bool),
-    /// Stretches (first byte, length) that are read again and again for that long at most; whether
+    /// Ranges (first byte, length) that are retried for that long at most; whether
     /// they fail in the end.
     Scars(Vec<(u64, u64)>, u64, bool),
-    /// The link is away at these times, for so long.
+    /// The link is down at these times, for this long.
     Away(Vec<(u64, u64)>),
-    /// From some time on, no more than so many bytes per second pass.
+    /// From some time on, no more than this many bytes per second pass.
     Narrow(u64, f64),
-    /// No fault: bytes move at so many per second.
+    /// No fault: bytes move at this rate per second.
     Bus(f64),
     /// It gets hot and slows itself down.
     Heat(Heat),
@@ -40,21 +39,22 @@ pub enum Effect {
     Cliff(Cliff),
     /// Tracks that overlap, behind a small cache.
     Shingles(Shingles),
-    /// After a pause of that length it sleeps, and waking costs so much.
+    /// After a pause of that length it sleeps, and waking costs this much.
     Sleep(u64, u64),
-    /// A flush, or a write that must be on the medium, costs so much.
+    /// Cost of a flush, or of a write that must be on the medium.
     Barrier(u64),
-    /// A discard costs so much, and so much per MiB, and nothing else is served meanwhile.
+    /// Cost of a discard, and per MiB of it; nothing else is served meanwhile.
     Trim(u64, u64),
-    /// Reads take so many times as long while a write is in flight.
+    /// Reads take this many times as long while a write is in flight.
     Clash(f64),
-    /// A write that does not cover whole blocks of that many bytes costs so much more.
+    /// Extra cost of a write that does not cover whole blocks of that many bytes.
     Partial(u64, u64),
-    /// The first touch of each stretch of so many bytes costs that much in the mean.
+    /// Mean cost of the first access to each range of this many bytes.
     FirstTouch(u64, f64),
-    /// A share of the packets is sent again after so long.
+    /// A share of the packets is sent again after this long.
     Resent(f64, u64),
-    /// Everything takes so many times as long between these times, on this disk and its neighbours.
+    /// Everything takes this many times as long between these times, on this disk and its
+    /// neighbours.
     Together(Vec<(u64, u64)>, f64),
 }
 
@@ -152,7 +152,7 @@ impl DiskWithEffects {
             Effect::Away(times) => {
                 for (at, length) in times.iter() {
                     if fate.due > *at && request.arrival < at + length {
-                        // What was in flight is sent again when the link is back.
+                        // Requests in flight are sent again when the link is back.
                         fate.due = at + length + (fate.due - request.arrival.max(self.blocked));
                         self.blocked = self.blocked.max(at + length);
                     }

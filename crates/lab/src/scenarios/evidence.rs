@@ -1,14 +1,14 @@
-//! What a scenario leaves behind beside its requests: log lines, health records, settings.
+//! What a scenario leaves besides its requests: log lines, health records, settings.
 //!
-//! A recipe reports what differs from a quiet, well-kept machine; how each tool prints it is the
-//! renderer's work. Disks are named by their place.
+//! A recipe reports what differs from a quiet, well-kept machine; the renderer prints it as each
+//! tool does. Disks are named by their index.
 
-/// A trace of what was the case.
+/// A trace that a fault leaves.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Trace {
-    /// A message of the kernel, so many seconds after the beginning.
+    /// A message of the kernel, this many seconds after the beginning.
     Log(f64, String),
-    /// The kernel complains of each request of the disk that failed or took a second or more.
+    /// The kernel reports each request of the disk that failed or took a second or more.
     Complaints(usize, LogEvent),
     /// An ATA attribute by number: its raw value before and after.
     Attribute(usize, u8, u64, u64),
@@ -20,7 +20,7 @@ pub enum Trace {
     Recovery(usize, u64),
     /// The link's speed and what it could be, Gb/s.
     Link(usize, &'static str, &'static str),
-    /// A file below the disk's folder in /sys and what stands in it.
+    /// A file below the disk's folder in /sys and its content.
     Setting(usize, &'static str, String),
     /// How a file system on the disk is mounted: its type and options.
     Mount(usize, &'static str, &'static str),
@@ -30,11 +30,11 @@ pub enum Trace {
     Pressure(f64, f64),
     /// The disk hangs at that port of a controller.
     Port(usize, Port),
-    /// The model the disk gives as its own.
+    /// The model that the disk reports.
     Model(usize, &'static str),
 }
 
-/// What the kernel reports of a request that went wrong.
+/// What the kernel reports of a failed request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LogEvent {
     /// A sector that cannot be read.

@@ -1,4 +1,4 @@
-//! Scenarios whose disk waits by a clock of its own, sleeps, gets hot, or has a cache that ends.
+//! Scenarios whose disk is delayed by a timer, sleeps, gets hot, or fills its cache.
 
 use iowhy_model::Op;
 
@@ -122,7 +122,7 @@ fn thermal(disk: Setup, quick: f64, op: Op, chance: &mut Chance) -> Plan {
     let warning = chance.even(70.0, 84.0).round();
     let ambient = chance.even(38.0, 48.0);
     let cools = seconds * chance.even(0.12, 0.3);
-    // Where it would end if the load went on for ever.
+    // Where it would end if the load never ended.
     let ends = warning + chance.even(3.0, 12.0);
     let per_mib = (ends - ambient) / (mib_per_s * cools);
     let heat = Heat::new(ambient, per_mib, cools * 1e9, warning, chance.scale(4.0, 9.0));

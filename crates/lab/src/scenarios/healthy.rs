@@ -1,4 +1,4 @@
-//! Scenarios in which nothing is wrong, and scenarios of which nothing can be reported.
+//! Scenarios in which nothing is wrong, and scenarios without enough evidence.
 
 use iowhy_model::Op;
 
@@ -100,7 +100,7 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
 ];
 
-/// The name of the disk at that place: sda, sdb and so on.
+/// The name of the disk with this index: sda, sdb and so on.
 pub(super) fn letter(place: usize) -> String {
     format!("sd{}", char::from(b'a' + (place as u8).min(25)))
 }
@@ -111,7 +111,7 @@ fn plan(disk: super::Setup, chance: &mut Chance) -> Plan {
     Plan::of(Truth::sound("healthy"), disk, seconds, most)
 }
 
-/// Three to eight requests: whatever they look like, they prove nothing.
+/// Three to eight requests: they prove nothing.
 fn few(chance: &mut Chance, disk: impl Fn(&mut Chance) -> super::Setup) -> Plan {
     let disk = disk(chance);
     let most = chance.whole(3, 8);

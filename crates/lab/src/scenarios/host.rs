@@ -1,5 +1,5 @@
-//! What stands between a program and its disk: a group's limit, the requests there are, a
-//! scheduler, the disk's own queue; and what became of each request.
+//! The layers between a program and its disk: a group's limit, the number of requests, a scheduler,
+//! the disk's own queue; and the result of each request.
 
 use iowhy_model::Op;
 
@@ -37,7 +37,7 @@ pub struct Limit {
 }
 
 impl Host {
-    /// A host that contains nothing back and a disk that takes so many at once.
+    /// A host that holds nothing back and a disk that takes this many at once.
     pub fn plain(tags: usize) -> Host {
         Host { tags, dispatched: usize::MAX, requests: usize::MAX, idling: 0, limit: None }
     }
@@ -60,7 +60,8 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// Lets the streams ask the disk: the requests in order of issue, and the system calls.
+    /// Lets the streams send their requests to the disk: the requests in order of issue, and the
+    /// system calls.
     pub(super) fn run(
         &self,
         body: &mut DiskWithEffects,
@@ -123,7 +124,7 @@ impl Bench {
             });
             let stream = flow.stream;
             if let Some(above) = stream.calls {
-                // It waited above before it asked, and a little when it was woken.
+                // It waited above before its I/O was sent, and a little when it was woken.
                 let start = wished.saturating_sub(chance.wait(above) as u64 + 2_000);
                 let end = completed + chance.even(2e3, 9e3) as u64;
                 calls.push(Call { op, bytes, start, end, comm: stream.comm, pid: flow.pid });

@@ -29,7 +29,7 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
 ];
 
-/// What is asked for the first time is fetched from far away; later it is near.
+/// What is read for the first time is fetched from far away; later it is near.
 fn remote(disk: Setup, chance: &mut Chance) -> Plan {
     let room = chance.pick(&[128u64, 256, 384]) << 20;
     let (depth, think) = (chance.whole(1, 4), chance.scale(3e5, 4e6));
@@ -48,7 +48,7 @@ fn remote(disk: Setup, chance: &mut Chance) -> Plan {
     Plan::of(Truth::sound("layer.remote"), disk, 60.0, most).leaves(traces)
 }
 
-/// Each call waits above before it asks the disk, and the disk is well.
+/// Each call waits above before its I/O is sent, and the disk is healthy.
 fn above(disk: Setup, op: Op, waits: (f64, f64), comm: &'static str, chance: &mut Chance) -> Plan {
     debug_assert!(disk.medium != Medium::Stacked);
     let waits = chance.scale(waits.0, waits.1);

@@ -1,4 +1,4 @@
-//! Scenarios in which the host holds requests back: a control group's limit, a scheduler, too few
+//! Scenarios in which the host delays requests: a control group's limit, a scheduler, too few
 //! requests.
 
 use super::parts::{lookups, nvme, platter, sata_ssd, visitors};

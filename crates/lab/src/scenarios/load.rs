@@ -1,17 +1,17 @@
-//! Streams of requests: sender, operation, place and time.
+//! Streams of requests: sender, operation, offset and time.
 
 use iowhy_model::{Flags, Op};
 
 use super::Chance;
 
-/// Where the next request lies.
+/// Where the next request begins.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Place {
-    /// Behind the last one.
+    /// After the last one.
     Onwards,
     /// Anywhere on the disk.
     Anywhere,
-    /// Behind the last one, and after so many somewhere else.
+    /// After the last one, and somewhere else after this many.
     Runs(usize),
     /// Anywhere, twice: read, then written back (a member of a RAID with parity).
     ReadThenWrite,
@@ -20,15 +20,15 @@ pub enum Place {
 /// When the next request comes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pace {
-    /// So many in flight; after an answer a pause of that mean, ns, before the next.
+    /// This many in flight; after an answer a pause of that mean, ns, before the next.
     Closed(usize, f64),
     /// One in flight, and after each answer a pause between these, ns.
     Pauses(f64, f64),
-    /// By chance, so many per second, whatever the disk does.
+    /// At random times, this many per second, whatever the disk does.
     Poisson(f64),
-    /// So many per second, evenly: a program that limits itself.
+    /// This many per second, evenly spaced: a program that limits itself.
     Even(f64),
-    /// Every so many ns that many at once, that many ns apart.
+    /// A burst of that many at this interval, ns, its requests that many ns apart.
     Batches(f64, usize, f64),
 }
 
@@ -47,13 +47,13 @@ pub struct Stream {
     pub during: (f64, f64),
     /// The program's name.
     pub comm: &'static str,
-    /// Flags of each request, besides that somebody waits.
+    /// Flags of each request, except that a process waits for it.
     pub flags: Flags,
-    /// After so many requests comes an empty flush; 0 for never.
+    /// After this many requests comes an empty flush; 0 for never.
     pub flush_every: usize,
     /// By how many bytes a place is shifted, as by a partition that begins there, and how many are.
     pub shift: (u64, f64),
-    /// The first bytes of the disk alone are asked for.
+    /// Only the first bytes of the disk are accessed.
     pub within: Option<u64>,
     /// The control group it is charged to.
     pub cgroup: Option<&'static str>,
@@ -87,7 +87,7 @@ pub struct Done {
     pub pid: u32,
     /// The group it is charged to.
     pub cgroup: Option<&'static str>,
-    /// Whether somebody waits for it.
+    /// Whether a process waits for it.
     pub sync: bool,
     /// Whether it failed with EIO.
     pub failed: bool,
@@ -98,7 +98,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Its flags, with the one of a write that somebody waits for.
+    /// Its flags, with the one of a write that a process waits for.
     pub fn rwbs(&self) -> Flags {
         let waits = self.sync && self.op == Op::Write;
         if waits { self.flags.with(Flags::SYNC) } else { self.flags }
@@ -127,7 +127,7 @@ pub(super) struct Flow<'a> {
     pub(super) stream: &'a Stream,
     /// When each request that may be in flight can be sent; for others only the first counts.
     ready: Vec<u64>,
-    /// When each of them was wished for, if a limit holds it back.
+    /// When each of them was wanted, if a limit holds it back.
     wished: Vec<Option<u64>>,
     pub(super) end: u64,
     next: u64,
@@ -213,7 +213,7 @@ impl<'a> Flow<'a> {
         (stream.op, if shifted { offset + shift } else { offset }, bytes)
     }
 
-    /// What was sent at `due`, and wished for at `wished`, was answered.
+    /// What was wanted at `wished` and sent at `due` has completed.
     pub(super) fn advance(&mut self, due: u64, completed: u64, chance: &mut Chance) {
         let Some(slot) = self.ready.iter().position(|ready| *ready == due) else { return };
         let sent = self.wished[slot].take().unwrap_or(due);

@@ -108,7 +108,7 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
 ];
 
-/// Small pieces of a file, each asked for when the one before has come; the program waits for the
+/// Small pieces of a file, each requested when the one before has come; the program waits for the
 /// disk for an eighth of its time or more, else it would not suffer from it.
 fn drips(op: Op, think: (f64, f64), chance: &mut Chance) -> super::Stream {
     let kib = chance.pick(&[4, 8, 8, 8]);

@@ -1,5 +1,5 @@
-//! Scenarios whose disk cannot read a place, gives up after a limit, or has lost its way to the
-//! host.
+//! Scenarios whose disk cannot read an area, gives up after a time limit, or has a faulty path to
+//! the host.
 
 use super::parts::{lookups, nvme, platter, platter_rate, sata_ssd, scan, visitors};
 use super::peers::even_shelf;
@@ -57,12 +57,12 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
 ];
 
-/// Some stretches of the part that is read are worn.
+/// Some parts of the range that is read are worn.
 fn media(disk: Setup, fails: bool, chance: &mut Chance) -> Plan {
     let room = chance.pick(&[128u64, 192, 256]) << 20;
     let places = (0..chance.whole(3, 6)).map(|_| {
         let length = chance.pick(&[128u64, 256, 512]) << 10;
-        // The last 16 MiB are never asked for.
+        // The last 16 MiB are never accessed.
         (chance.bits() % (room - (20 << 20)), length)
     });
     let places = places.collect();
@@ -156,7 +156,7 @@ fn recovery(disk: Setup, (limit, drive): (f64, u64), chance: &mut Chance) -> Pla
     if fails {
         traces.push(Trace::Attribute(0, 197, 0, chance.whole(1, 9) as u64));
     }
-    // What a drive gives up is a place that it cannot read.
+    // A sector that a drive gives up is one it cannot read.
     let also: &[&str] = if drive > 0 { &["device.media"] } else { &[] };
     Plan::of(Truth::faulty("device.recovery", 0).or(also), disk, seconds, most).leaves(traces)
 }

@@ -1,4 +1,4 @@
-//! Near misses: scenarios that look like an fault of the longer list and have another, or none.
+//! Near misses: scenarios that look like a fault of the longer list and have another one, or none.
 
 use iowhy_model::Op;
 
@@ -71,7 +71,7 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
     misleading("healthy", "cold-after-a-pause", |chance| {
         let (disk, _) = platter(chance, "");
-        // Behind the pause it seeks, then it goes on where it was: no constant cost.
+        // After the pause it seeks, then it continues where it was: no constant cost.
         let mut seek = lookups(chance, 1, 1.0);
         seek.pace = Pace::Pauses(5e8, 6e9);
         let pace = Pace::Closed(1, chance.scale(2e7, 8e7));

@@ -1,4 +1,5 @@
-//! Scenarios in which one kind of request hurts another: flushes, discards, writes, partial blocks.
+//! Scenarios in which one kind of request slows down another: flushes, discards, writes, partial
+//! blocks.
 
 use iowhy_model::{Flags, Level, Op};
 

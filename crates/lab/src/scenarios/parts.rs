@@ -1,12 +1,12 @@
-//! Disks and streams that recipes are made of.
+//! Building blocks of recipes: disks and streams.
 
 use iowhy_model::{Flags, Medium, Op};
 
 use super::{Chance, Effect, Host, Pace, Place, Setup, Stream};
 
-/// A turning disk of some speed with its name; `more` goes behind its parameters.
+/// A spinning disk of some speed with its name; `more` follows its parameters.
 pub(super) fn platter(chance: &mut Chance, more: &str) -> (Setup, u64) {
-    // Four of six drives in the field turn at 7200.
+    // Four of six drives in the field run at 7200 rpm.
     let rpm = chance.pick(&[5400, 7200, 7200, 7200, 10_000, 15_000]);
     (platter_of(chance, rpm, more), rpm)
 }
@@ -28,7 +28,7 @@ pub(super) fn platter_of(chance: &mut Chance, rpm: u64, more: &str) -> Setup {
     disk(format!("sd{letter}"), Medium::Rotational, model, 32)
 }
 
-/// A SATA SSD; its name does not tell it from a turning disk.
+/// A SATA SSD; its name does not distinguish it from a spinning disk.
 pub(super) fn sata_ssd(chance: &mut Chance, more: &str) -> Setup {
     let (dies, read) = (chance.whole(16, 32), chance.even(60.0, 100.0));
     let command = chance.even(25.0, 60.0);

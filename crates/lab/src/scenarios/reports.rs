@@ -1,4 +1,4 @@
-//! Scenarios whose report is wrong, or says less than it seems to.
+//! Scenarios whose report is wrong or misleading.
 
 use super::parts::{lookups, nvme, platter, sata_ssd, scan, volume};
 use super::{Chance, Plan, Quirk, Recipe, Setup, Truth, at_a, recipe};
@@ -52,7 +52,7 @@ fn wrong(disk: Setup, quirk: Quirk, chance: &mut Chance) -> Plan {
     Plan { quirk, ..plan }
 }
 
-/// First so many in flight, then three times as many: the disk is never idle, the rate triples
+/// First this many in flight, then three times as many: the disk is never idle, the rate triples
 /// and the latency stays.
 fn trap(disk: Setup, depth: (usize, usize), chance: &mut Chance) -> Plan {
     let depth = chance.whole(depth.0, depth.1);

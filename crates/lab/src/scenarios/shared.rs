@@ -1,4 +1,4 @@
-//! Scenarios in which what several disks share is slow.
+//! Scenarios in which a component shared by several disks is slow.
 
 use super::parts::{platter_rate, visitors};
 use super::peers::even_shelf;
@@ -17,7 +17,7 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
 ];
 
-/// The disks behind one expander are slow during the same stretches of time.
+/// The disks behind one expander are slow during the same periods.
 fn shared(count: usize, behind: usize, chance: &mut Chance) -> Plan {
     let mut disks = even_shelf(chance, count);
     let seconds = chance.even(20.0, 45.0);

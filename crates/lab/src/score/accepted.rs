@@ -1,7 +1,7 @@
-//! What else is a right answer where the input cannot carry the expected verdict.
+//! Other right answers if the input cannot support the expected verdict.
 //!
-//! From the reach of each verdict in the taxonomy: averages hide retries, a histogram knows neither
-//! queue nor size. An answer that admits this, or names the same trouble more coarsely, is right.
+//! From the reach of each verdict in the taxonomy: averages hide retries, a histogram has neither
+//! queue nor size. An answer that admits this, or names the same problem less precisely, is right.
 
 use iowhy_model::Level;
 
@@ -22,15 +22,16 @@ pub(super) fn accepted(verdict: &str, level: Level) -> &'static [&'static str] {
         ("device.retry" | "device.stall", Level::A) => &["device.slow", "healthy", "insufficient"],
         ("device.retry", Level::B) => &["device.slow", "device.stall", "insufficient"],
         ("device.stall", Level::B) => &["device.slow", "insufficient"],
-        // A histogram alone does not tell a queue in the disk from a slow disk, nor sizes.
+        // A histogram alone does not distinguish a queue in the disk from a slow disk, and has no
+        // sizes.
         (
             "device.slow" | "load.saturated" | "load.burst" | "load.large-io" | "cap.volume",
             Level::B,
         ) => &["insufficient"],
         ("load.burst", Level::A) => &["load.saturated", "insufficient"],
-        // Averages do not know whether one request follows the other on the disk.
+        // Averages do not show whether one request follows the other on the disk.
         ("load.small-sync", Level::A | Level::B) => &["healthy", "insufficient"],
-        // One revolution is what a small write anywhere costs too.
+        // A small write anywhere costs one revolution too.
         ("load.missed-revolution", Level::A) => &["healthy", "load.small-sync", "insufficient"],
         ("load.missed-revolution", Level::B) => &["insufficient"],
         _ => later(verdict, level),
@@ -46,7 +47,7 @@ fn later(verdict: &str, level: Level) -> &'static [&'static str] {
         "device.periodic-delay" | "device.idle-wake" if averages => {
             &["device.slow", "device.stall", "healthy", "insufficient"]
         }
-        // B?E!: the limits stand in the system's settings. One disk that does nothing else
+        // B?E!: the limits are in the system's settings. One disk that does nothing else
         // meanwhile has stalled.
         "device.recovery" if level == Level::A => {
             &["device.stall", "device.slow", "healthy", "insufficient"]
@@ -57,11 +58,11 @@ fn later(verdict: &str, level: Level) -> &'static [&'static str] {
         "device.media" if level < Level::E => {
             &["device.stall", "device.recovery", "device.slow", "insufficient"]
         }
-        // A?E!: a link that went away is a disk that stood still, and its neighbours did not.
+        // A?E!: a link that went down is a disk that stalled while its neighbours did not.
         "device.path" if level < Level::E => {
             &["device.stall", "device.recovery", "peer.outlier", "peer.shared", "insufficient"]
         }
-        // A?E!: without a temperature it is slow, and may as well have a cache that ended.
+        // A?E!: without a temperature it is slow, and a full cache is as likely.
         "device.thermal" if averages => {
             &["device.slow", "device.write-cliff", "healthy", "insufficient"]
         }
@@ -70,7 +71,7 @@ fn later(verdict: &str, level: Level) -> &'static [&'static str] {
         "device.write-cliff" if averages => {
             &["device.slow", "device.stall", "load.saturated", "insufficient"]
         }
-        // A?E!: cleaning looks like standing still.
+        // A?E!: cleaning looks like a stall.
         "device.smr" if level < Level::E => &["device.slow", "device.stall", "insufficient"],
         // A?E!: what they share is reported by the topology.
         "peer.shared" if level < Level::E => &["insufficient"],
@@ -84,14 +85,15 @@ fn later(verdict: &str, level: Level) -> &'static [&'static str] {
         // A!: a histogram has no plateau.
         "cap.burst" if level == Level::B => &["cap.volume", "insufficient"],
         // D!: the block layer itself is not the cause. And io.max contains a request before the
-        // first of the trace's points: until the limit is read somebody above waits.
+        // first of the trace's points: until the limit is read, only a wait above the device is
+        // known.
         "cap.cgroup" | "layer.above" if level < Level::D => &["healthy", "insufficient"],
         "cap.cgroup" if level == Level::D => &["layer.above"],
         // D!: who does not see the queue sees nothing; who does sees a queue.
         "cfg.scheduler" if level < Level::D => {
             &["load.saturated", "load.burst", "healthy", "insufficient"]
         }
-        // C?E!: the size of the disk's own blocks stands in the settings.
+        // C?E!: the size of the disk's physical blocks is in the settings.
         "cfg.misaligned" if averages => &["load.small-sync", "healthy", "insufficient"],
         "cfg.misaligned" if level < Level::E => &["insufficient"],
         // A?E!: a volume that answers as volumes do.

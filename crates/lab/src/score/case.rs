@@ -313,8 +313,8 @@ impl Answers<'_> {
                 && self.is_unfelt())
     }
 
-    /// Whether nobody feels it: a device that sleeps is well then (docs/METHOD.md, 11 Confidence,
-    /// impact).
+    /// Whether the delay goes unnoticed: a device that sleeps is healthy then (docs/METHOD.md, 11
+    /// Confidence, impact).
     fn is_unfelt(&self) -> bool {
         let done = self.truth.device.and_then(|place| self.scenario.disks.get(place));
         let waits = done.map_or(&[][..], |disk| &disk.done).iter();

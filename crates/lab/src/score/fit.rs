@@ -1,4 +1,5 @@
-//! Fits the judge's confidences to what was right: an isotonic curve per verdict and level.
+//! Fits the judge's confidences to the share of right answers: an isotonic curve per verdict and
+//! level.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,14 +21,14 @@ pub enum FitTarget {
 const POINT: usize = 25;
 /// Opinions without which a verdict has the curve of all verdicts of its level.
 const FEWEST: usize = 30;
-/// Opinions that the curve of all verdicts counts for in a point of one: so many more, right as
+/// Weight of the curve of all verdicts in a point of one, in answers: this many more, right as
 /// often as theirs (Laplace counts one right and one wrong). Certainty is not for sale.
 const BESIDE: f64 = 2.0;
 
 /// Confidences that differ by less are one.
 const EQUAL: f64 = 1e-6;
-/// What a confidence is printed to. A curve that rises by less would part answers that nobody can
-/// tell apart.
+/// What a confidence is printed to. A curve that rises by less would separate answers that look the
+/// same.
 const PRINTED: f64 = 0.01;
 
 /// Points of a curve: weighed confidence, share that was right.
@@ -48,7 +49,7 @@ pub(super) fn table(opinions: &[Opinion], of: FitTarget, cases: usize, seed: u64
         .collect();
     let (what, fit) = match of {
         FitTarget::Each => ("a finding of that weighed confidence", "each"),
-        FitTarget::First => ("what was said first, at that confidence,", "first"),
+        FitTarget::First => ("the first answer at that confidence", "first"),
     };
     let mut out = format!(
         "# How often {what} was right: verdict, level, points x:y.\n\
@@ -89,8 +90,8 @@ fn rising(answers: &mut [(f64, bool)], expected: impl Fn(f64) -> f64) -> Curve {
     let parts = (answers.len() / POINT).max(1);
     let mut rest = 0;
     for part in 0..parts {
-        // Answers of one confidence stay together: apart, they lie in the order of the corpus, the
-        // wrong before the right.
+        // Answers of one confidence stay together: apart, they lie in the order of the corpus,
+        // wrong answers before right ones.
         let mut end = (part + 1) * answers.len() / parts;
         while end > 0 && end < answers.len() && answers[end].0 - answers[end - 1].0 < EQUAL {
             end += 1;
@@ -119,7 +120,8 @@ fn rising(answers: &mut [(f64, bool)], expected: impl Fn(f64) -> f64) -> Curve {
     for pool in &pools {
         // A small pool is moved more; what rose must not fall by that.
         least = least.max((pool.right + BESIDE * expected(pool.mean())) / (pool.n + BESIDE));
-        // All of a pool is right as often: a slope within it would say less of its lower half.
+        // All of a pool is right as often: a slope within it would lower the values of its lower
+        // half.
         points.push((pool.first, least));
         if pool.last - pool.first > 1e-3 {
             points.push((pool.last, least));

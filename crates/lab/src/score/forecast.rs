@@ -1,12 +1,11 @@
-//! The forecast of the cure, compared with the cure: the same load on the same disks, with the
-//! fault taken away and the host out of the way, and what their latency then really is. A second
-//! fault stays: its cure is another one. Findings that name the fault and say no forecast are
-//! counted apart.
+//! The forecast of the cure, compared with the cure: the same load on the same disks, without the
+//! fault and without host effects, and their actual latency then. A second fault stays: it has its
+//! own cure. Findings that name the fault without a forecast are counted separately.
 //!
 //! A finding that names the fault forecasts the mean latency after the advised fix. Here the fix
 //! is applied to the scenario, both are shown through the real writers and readers, and the
-//! forecast is right if it is within a fifth of what the cured scenario shows. Where it says a wide
-//! range and no number, only the range is compared with what came.
+//! forecast is right if it is within 20 % of the cured scenario. If it is a wide range without a
+//! number, only the range is compared with the result.
 
 use std::fmt::Write;
 
@@ -93,7 +92,7 @@ impl Forecast {
     }
 }
 
-/// Forecasts of the fault that is the case, over so many scenarios of each recipe that has a cure;
+/// Forecasts for the true fault, over this many scenarios of each recipe that has a remedy;
 /// of one fault only, if it is named.
 ///
 /// # Errors
@@ -145,7 +144,7 @@ fn foretold(case: &Case, level: Level) -> Result<Option<Forecast>, String> {
     };
     let Some(forecast) = &finding.forecast else { return Ok(Some(none)) };
     let now_ms = forecast.now_mean.ms();
-    // The forecast shows what it calls now: the requests whose mean that is are looked for again.
+    // The forecast says what it takes as the present: the requests with that mean are searched for.
     let which = EventFilter::ALL
         .into_iter()
         .filter_map(|which| Some((which, (which.seen(&before, device)?.0 / now_ms).ln().abs())));

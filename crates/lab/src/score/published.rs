@@ -1,9 +1,8 @@
 //! Published captures with known causes, judged beside the simulated ones.
 //!
-//! What was published and what is expected stand as data in `published/cases.txt`, the listings
-//! beside it: numbers of the sources, in the layout of the tool they came from. [`pasted`] takes
-//! the collections as they were written instead, each fenced block as a file of its own, as people
-//! paste it.
+//! Causes and expected answers are data in `published/cases.txt`, the listings beside it: numbers
+//! of the sources, in the layout of their tool. [`pasted`] reads the original collections instead,
+//! each fenced block as a separate file, as people paste it.
 
 use std::fmt::Write;
 use std::fs;
@@ -165,7 +164,7 @@ impl PublishedCase {
         }
     }
 
-    /// What the first finding is worth, of so many listings that were read.
+    /// The grade of the first finding, with this many listings read.
     pub fn graded(&self, findings: &[Finding], recording: &Recording, read: usize) -> Grade {
         let first = findings.first();
         let about = first.map(|first| name_of(recording, first)).unwrap_or_default();
@@ -257,7 +256,7 @@ pub fn published() -> io::Result<Vec<PublishedCase>> {
 }
 
 /// The captures of a collection in Markdown as people pasted them: each fenced block is a listing.
-/// A case whose heading reports no verdict takes what its number in the tree owes.
+/// A case whose heading names no verdict takes the one expected of its number in the tree.
 ///
 /// # Errors
 /// If the collection cannot be read.
@@ -346,7 +345,8 @@ pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
     let mean = if wrong.is_empty() { "-".to_string() } else { format!("{mean:.2}") };
     let _ = writeln!(
         out,
-        "\n{} right, {} right to admit that it is not enough, {} insufficient, {} wrong, {} unread, of {}. Mean confidence of the wrong: {mean}; \
+        "\n{} right, {} rightly insufficient, {} insufficient, {} wrong, {} unread, of {}. Mean \
+         confidence of the wrong: {mean}; \
          wrong at 0.8 or more: {}.\n",
         count(Grade::Right),
         count(Grade::Admitted),
@@ -360,8 +360,9 @@ pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
     if cases.iter().any(|case| case.met.is_some()) {
         let _ = writeln!(
             out,
-            "When they were met, before any rule was changed for them: {} right, {} right to admit, {} insufficient, {} wrong, {} unread. \
-             What stands above is a training figure.\n",
+            "At first meeting, before any rule was changed for them: {} right, {} right to admit, \
+             {} insufficient, {} wrong, {} unread. \
+             The values above are training results.\n",
             met(Grade::Right),
             met(Grade::Admitted),
             met(Grade::Insufficient),
@@ -383,7 +384,7 @@ fn is_of(named: &str, device: &str) -> bool {
 pub const GIVEN: [(&str, &[char]); 3] = [
     ("averages or histograms", &['A', 'B']),
     ("single I/Os", &['C', 'D']),
-    ("with what logs, drives or settings state", &['E']),
+    ("with facts from logs, drives or settings", &['E']),
 ];
 
 /// How often what is reported at 0.6 or more is right, by the richest level of an input: the
@@ -391,7 +392,7 @@ pub const GIVEN: [(&str, &[char]); 3] = [
 /// how much single captures move it.
 fn left_out(cases: &[PublishedCase]) -> String {
     let mut out = String::from(
-        "## How often what is said is right, leaving each capture out in turn\n\n\
+        "## How often answers are right, leaving each capture out in turn\n\n\
          | input | answers | right | estimate (r + 1) / (n + 2) | with one left out | mean confidence | squared error | \
          with the estimate of the others instead |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );

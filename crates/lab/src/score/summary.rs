@@ -1,4 +1,4 @@
-//! Counts of right and wrong, and the measures made of them.
+//! Counts of right and wrong, and the scores computed from them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::calibration::{Reliability, brier, covered};
 pub struct Class {
     /// Expected and reported.
     pub hits: usize,
-    /// Said and not expected.
+    /// Reported and not expected.
     pub false_alarms: usize,
     /// Expected and not reported.
     pub misses: usize,
@@ -28,7 +28,7 @@ impl Class {
         self.hits + self.misses
     }
 
-    /// Share of what was reported that was right; `None` if it was never said.
+    /// Share of what was reported that was right; `None` if it was never reported.
     pub fn precision(&self) -> Option<f64> {
         ratio(self.hits, self.hits + self.false_alarms)
     }
@@ -65,11 +65,11 @@ pub struct Summary {
     pub accuracy: f64,
     /// Mean square of confidence less right.
     pub brier: f64,
-    /// How far confidences are from what was right.
+    /// How far confidences are from the share that was right.
     pub sure: Reliability,
     /// The same before they are bounded by what their input can carry in the field.
     pub unbounded: Reliability,
-    /// Accuracy over the four fifths of which the judge is surest.
+    /// Accuracy over the four fifths with the highest confidence.
     pub at_80: f64,
 }
 
@@ -94,7 +94,7 @@ impl Summary {
             }
         }
         let sure: Vec<(f64, bool)> = judged.iter().map(|one| (one.confidence, one.right)).collect();
-        // Who admits not to know does not answer: last in the order of certainty.
+        // An admission of not knowing is not an answer: last in the order of certainty.
         let answers = judged.iter().map(|one| {
             let silent = one.reported == "insufficient" || one.admitted;
             (if silent { one.confidence - 1.0 } else { one.confidence }, one.right)

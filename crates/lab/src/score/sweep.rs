@@ -1,4 +1,4 @@
-//! How many requests a verdict needs: the same scenarios, watched for ever longer.
+//! How many requests a verdict needs: the same scenarios, watched for longer and longer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The tables of a score, as they are printed and kept in docs/results/accuracy.md.
+//! The tables of a score, as printed and kept in docs/results/accuracy.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -43,7 +43,7 @@ pub(super) fn totals(score: &Score) -> String {
 }
 
 /// How far confidences are from what was right, before they are bounded by what their input can
-/// carry in the field and after it, beside what so many answers would show of a judge whose
+/// carry in the field and after it, next to what this many answers would show of a judge whose
 /// confidences are all true.
 pub(super) fn reliability(score: &Score) -> String {
     let mut out = format!(
@@ -79,8 +79,8 @@ pub(super) fn reliability(score: &Score) -> String {
     out
 }
 
-/// What that comes to where most disks are well: accusations per 1000 hours watched of healthy
-/// disks, and how often an accusation is right where one capture in so many is of a faulty disk.
+/// What that means where most disks are healthy: accusations per 1000 hours watched of healthy
+/// disks, and how often an accusation is right where one capture in this many is of a faulty disk.
 pub(super) fn in_the_field(score: &Score) -> String {
     let mut out = format!(
         "{:<6} {:>8} {:>8} {:>10} {:>12} {:>8} {:>13} {:>13} {:>13}\n",

@@ -1,5 +1,5 @@
-//! Written scenarios, judged: each happens in virtual time with several seeds, and the first
-//! finding is compared with what is expected.
+//! Written scenarios, judged: each is played in virtual time with several seeds, and the first
+//! finding is compared with the expected one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,11 +19,11 @@ pub struct WrittenAnswer {
     pub confidence: f64,
     /// Whether it is one of those expected.
     pub right: bool,
-    /// Disks that are accused aloud and are well.
+    /// Healthy disks that are accused in a headline.
     pub accused: Vec<String>,
 }
 
-/// Lets a scenario happen with this seed, and has it judged.
+/// Runs a scenario with this seed and judges it.
 ///
 /// # Errors
 /// If it names what does not exist, or its capture is not read.
@@ -35,7 +35,7 @@ pub fn answer(scenario: &WrittenScenario, seed: u64) -> Result<WrittenAnswer, St
     let findings = judge(&recording, &Options::default());
     let first = findings.first().ok_or_else(|| format!("{}: no finding", scenario.name))?;
     let model = crate::disk::Model::parse(&scenario.model)?;
-    // Behind the one that is faulty, if one is, stand those that are well, if they are.
+    // After the faulty one, if any, come the healthy ones, if any.
     let others = if scenario.beside.1 { 0 } else { scenario.beside.0 };
     let well = u16::from(scenario.faulty())..=others;
     let well: Vec<String> =
@@ -57,7 +57,7 @@ pub fn answer(scenario: &WrittenScenario, seed: u64) -> Result<WrittenAnswer, St
     })
 }
 
-/// A table of all written scenarios, each with so many seeds from `seed` on.
+/// A table of all written scenarios, each with this many seeds from `seed` on.
 ///
 /// # Errors
 /// As [`answer`].

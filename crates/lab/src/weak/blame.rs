@@ -1,6 +1,6 @@
 //! What does it blame? Healthy, load or device, over scenarios that the judge was not tuned on:
-//! another simulator, other ranges, mixed loads, writeback, scrubs in the background, caches, cloud
-//! jitter. To show nothing counts as a miss.
+//! another simulator, other ranges, mixed loads, write-back, background scrubs, caches, cloud
+//! jitter. No answer counts as a miss.
 
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ use crate::score::of_all;
 pub enum World {
     /// Gross faults.
     Plain,
-    /// Faults as their users feel them ([`felt`]): of a part of the requests or of the time, and of
+    /// Faults as users notice them ([`felt`]): of a part of the requests or of the time, and of
     /// any size.
     Felt,
 }
@@ -49,8 +49,8 @@ pub const SHOWN: [Shown; 4] = [Shown::Log, Shown::Told, Shown::Averages, Shown::
 
 /// Requests after which a scenario ends in any case.
 const MOST: usize = 24_000;
-/// How many times its own time a request waits at least where the load is to blame, and at most
-/// where nobody is.
+/// How many service times a request waits at least where the load is to blame, and at most where
+/// nobody is.
 const WAITS: f64 = 5.0;
 const HARDLY: f64 = 2.5;
 /// Freezes that make a device freeze now and then.
@@ -63,7 +63,7 @@ pub fn scenario(world: World, number: usize) -> Scenario {
         World::Felt => felt::attempt,
     };
     let mut chance = Chance::new(0x7177_0000 + number as u64 * 7919 + ((world as u64) << 40));
-    // Most machines are well: two in five scenarios.
+    // Most machines are healthy: two in five scenarios.
     let side = [Side::Healthy, Side::Healthy, Side::Load, Side::Device, Side::Device];
     let side = side[number % side.len()];
     loop {
@@ -112,7 +112,7 @@ fn attempt(side: Side, chance: &mut Chance) -> Option<Scenario> {
             askers = vec![lookups(chance, made, 1.0)];
             let rate = servers as f64 * 1e3 / made.mean() * chance.even(1.05, 2.0);
             askers[0].pace = Pace::Open(rate);
-            "more asked than served"
+            "load above the capacity"
         }
         (Side::Load, _) => {
             askers[0].pace = Pace::Closed(servers * chance.whole(6, 24), 0.0);
@@ -245,7 +245,7 @@ pub struct BlameCase {
     pub verdict: String,
 }
 
-/// Judges so many scenarios.
+/// Judges this many scenarios.
 ///
 /// # Errors
 /// If a rendering is not read.
@@ -343,7 +343,7 @@ fn sides(of: &[&BlameCase]) -> String {
     out
 }
 
-/// What was reported of each kind of scenario, and the commonest wrong answers.
+/// What was reported of each kind of scenario, and the most frequent wrong answers.
 fn scenarios(all: &[&BlameCase]) -> String {
     let mut out =
         "\n| scenario | truth | right | said instead |\n| --- | --- | --- | --- |\n".to_string();

@@ -1,6 +1,6 @@
-//! Faults as their users feel them: of a part of the requests, of a part of the time, of some
-//! places of the disk, of any size from a twofold on. What is felt is time: in each of them the
-//! fault takes at least as long as all the rest.
+//! Faults of realistic size: on a part of the requests, a part of the time, or some areas of the
+//! disk, by a factor of two or more. In each of them the fault takes at least as long as everything
+//! else.
 
 use iowhy_model::Medium;
 
@@ -11,7 +11,7 @@ use crate::scenarios::Chance;
 /// What is wrong with a device.
 #[derive(Clone, Copy)]
 struct Fault {
-    /// So many times slower ...
+    /// This many times slower ...
     factor: f64,
     /// ... in this share of the requests ...
     share: f64,
@@ -19,7 +19,7 @@ struct Fault {
     writes: Option<bool>,
     /// ... and only within spans of this length of each such time, ms.
     spans: Option<(f64, f64)>,
-    /// Or a request comes back only after so many more ms, this often.
+    /// Or a request completes only after this many more ms, this often.
     again: (f64, f64),
 }
 
@@ -72,7 +72,7 @@ fn fault(chance: &mut Chance, made: ClassService) -> (&'static str, Fault) {
     }
 }
 
-/// A program that reads and writes, each on its own.
+/// A program that reads and writes independently.
 fn both(chance: &mut Chance, made: ClassService, share: f64) -> Vec<Asker> {
     let per_s = 1e3 / made.mean() * share;
     let bytes = chance.pick(&[4096, 8192, 16384]);
@@ -84,8 +84,8 @@ fn both(chance: &mut Chance, made: ClassService, share: f64) -> Vec<Asker> {
 /// Requests after which a scenario ends in any case, and the fewest that are one.
 const MOST: usize = 24_000;
 const FEWEST: usize = 100;
-/// A fault is felt that takes this share of all the time waited; who is well waits so many times
-/// its own time at most, and under a load that is to blame at least.
+/// A fault counts as noticed if it takes this share of all the time waited; a healthy device makes
+/// requests wait this many service times at most, and a load that is to blame at least.
 const FELT: f64 = 0.5;
 const HARDLY: f64 = 2.0;
 const WAITS: f64 = 4.0;
@@ -116,8 +116,8 @@ pub fn attempt(side: Side, chance: &mut Chance) -> Option<Scenario> {
         Side::Device => {
             let (name, fault) = fault(chance, made);
             wrong = fault;
-            // Who waits for an answer asks less of a slow device: the load is not the queue's
-            // cause.
+            // A sender that waits for completions sends less to a slow device: the load is not the
+            // queue's cause.
             let think = made.mean() * chance.scale(0.2, 5.0);
             for asker in &mut askers {
                 asker.pace = Pace::Closed(chance.whole(1, 2), think);

@@ -13,24 +13,25 @@ pub struct Weak {
     pub inputs: Vec<(&'static str, String)>,
     /// The disk.
     pub disk: &'static str,
-    /// What somebody stated that it is made of.
+    /// The stated medium.
     pub reported: Option<Medium>,
     /// First answers that are right.
     pub right: &'static [&'static str],
-    /// Whether the capture leaves open which: then none of them may be surer than a headline needs.
+    /// Whether the capture leaves open which: then none of them may have the confidence of a
+    /// headline.
     pub open: bool,
 }
 
-/// A kind of capture: name, what is the case, and how one is made.
+/// A kind of capture: name, what happens, and how one is made.
 pub type Kind = (&'static str, &'static str, fn(&mut Chance) -> Weak);
 
 /// All kinds, sorted.
 pub const KINDS: &[Kind] = &[
     ("cache-hits", "healthy platter, most reads from its cache", cache_hits),
-    ("cap", "a network volume at a limit that was bought", cap),
+    ("cap", "a network volume at its purchased limit", cap),
     ("cloud-volume", "healthy network volume called nvme, `rotational` 0", cloud),
     ("durable-writes", "healthy NVMe, durable writes, iostat", durable_writes),
-    ("full-device", "an NVMe drive at its own speed, iostat", full_device),
+    ("full-device", "an NVMe drive at its maximum rate, iostat", full_device),
     ("hang", "one freeze of 0.3 to 10 s in a log", hang),
     ("hang-averages", "one freeze of 2 to 10 s in iostat", hang_averages),
     ("indented", "retries, quoted or indented", quoted),
@@ -67,12 +68,12 @@ fn depth(chance: &mut Chance) -> usize {
     chance.scale(1.0, 32.99) as usize
 }
 
-/// Random place on a platter: half a revolution and a seek, ms.
+/// Random position on a platter: half a revolution and a seek, ms.
 fn seek(chance: &mut Chance, revolution: f64) -> f64 {
     chance.even(1.5, 6.5) + chance.even(0.0, revolution)
 }
 
-/// Random reads of a platter that is so many times slower than it should be.
+/// Random reads of a platter that is this many times slower than it should be.
 fn lookups(
     chance: &mut Chance,
     factor: f64,
@@ -141,7 +142,7 @@ fn frozen(chance: &mut Chance, least: f64) -> (Vec<Io>, &'static str, &'static [
     }
     let begin = many as f64 * 8.5 * chance.even(0.2, 0.8);
     let pace = closed(chance, depth);
-    // Four at a time on one arm are saturated as well.
+    // Four at a time on one arm are saturation as well.
     let right = if depth > 2 { FROZE_AND_FULL } else { FROZE };
     (lookups(chance, 1.0, pace, many, vec![(begin, length)]), "sda", right)
 }
@@ -294,7 +295,7 @@ fn lost_lines(chance: &mut Chance) -> Weak {
     weak("sda", "biosnoop.txt", text, CALM)
 }
 
-/// Small synchronous writes, each of which just missed its place; some lose one revolution more.
+/// Small synchronous writes, each of which just missed its sector; some lose one revolution more.
 fn revolutions(chance: &mut Chance, count: usize, revolution: f64) -> Vec<Io> {
     let service = move |chance: &mut Chance, _: &Asker, _: f64| {
         revolution * (1.0 + f64::from(u8::from(chance.chance(0.1)))) - 0.02
@@ -348,7 +349,7 @@ fn full_device(chance: &mut Chance) -> Weak {
 
 fn cap(chance: &mut Chance) -> Weak {
     let limit = chance.pick(&[3000.0, 16_000.0, 1000.0, 6000.0]);
-    // What is bought is handed out evenly: one request each 1 / limit, 0.7 ms away.
+    // What was bought is granted evenly: one request each 1 / limit, 0.7 ms away.
     let service = move |_: &mut Chance, _: &Asker, _: f64| 1e3 / limit;
     let device = Device { servers: 1, service: &service, freezes: Vec::new() };
     let depths = [chance.whole(16, 64), chance.whole(80, 256)];

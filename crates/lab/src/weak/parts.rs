@@ -32,7 +32,7 @@ pub struct Scenario {
     pub listed: usize,
 }
 
-/// What a class of device takes for one request, ms, and how many it serves at once.
+/// Service time of a class of device for one request, ms, and how many it serves at once.
 #[derive(Clone, Copy)]
 pub struct ClassService {
     /// The name of such a disk.
@@ -41,7 +41,7 @@ pub struct ClassService {
     pub medium: Medium,
     /// Requests served at once.
     pub servers: usize,
-    /// One revolution; 0 where nothing turns.
+    /// One revolution; 0 where nothing rotates.
     pub revolution: f64,
     fixed: f64,
     jitter: f64,
@@ -88,7 +88,7 @@ impl ClassService {
         }
     }
 
-    /// One request's own time, ms.
+    /// One request's service time, ms.
     pub fn service(self, chance: &mut Chance, asker: &Asker) -> f64 {
         let rate = match self.medium {
             Medium::Rotational => 170_000.0,
@@ -128,7 +128,7 @@ pub fn lookups(chance: &mut Chance, made: ClassService, load: f64) -> Asker {
     asks("postgres", writes, bytes, false, pace)
 }
 
-/// Others that do a little beside it.
+/// Others that do a little at the same time.
 pub fn beside(chance: &mut Chance, made: ClassService, askers: &mut Vec<Asker>) {
     let per_s = |share: f64| Pace::Open(1e3 / made.mean() * share);
     if chance.chance(0.3) {

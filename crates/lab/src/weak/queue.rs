@@ -1,17 +1,17 @@
-//! Requests that wait for their revolution: a small queueing simulator, written apart from the
-//! disks of [`crate::disk`], so that the judge also meets scenarios whose author had other habits.
-//! Times in ms.
+//! Requests that wait for their revolution: a small queueing simulator, written independently of
+//! the disks of [`crate::disk`], so that the judge also sees scenarios of another author. Times in
+//! ms.
 
 use crate::scenarios::Chance;
 
-/// When somebody asks.
+/// When requests are sent.
 #[derive(Clone, Copy, Debug)]
 pub enum Pace {
-    /// So many in flight; that pause after each answer, on average, ms.
+    /// This many in flight; that pause after each answer, on average, ms.
     Closed(usize, f64),
-    /// By chance, so many per second.
+    /// At random times, this many per second.
     Open(f64),
-    /// So many at once, every so many ms.
+    /// This many at once, at an interval in ms.
     Batches(usize, f64),
 }
 
@@ -26,9 +26,9 @@ pub struct Asker {
     pub writes: bool,
     /// Size of its requests.
     pub bytes: u32,
-    /// Whether each goes on where the last one ended.
+    /// Whether each continues where the last one ended.
     pub onwards: bool,
-    /// When it asks.
+    /// When it sends.
     pub pace: Pace,
 }
 
@@ -58,9 +58,8 @@ impl Io {
     }
 }
 
-/// A device that serves so many at once, each for as long as `service` says (ms) of the asker
-/// and the time at which it begins (ms), and does nothing
-/// within its freezes (begin and length, ms).
+/// A device that serves this many at once, each for the time `service` gives (ms) for the sender
+/// and its beginning (ms), and does nothing within its freezes (begin and length, ms).
 pub struct Device<'a> {
     /// How many it serves at once.
     pub servers: usize,

@@ -1,4 +1,4 @@
-//! A scenario in virtual time: its loads against its disks, as a tracer would have seen it.
+//! A scenario in virtual time: its loads against its disks, as a tracer would have recorded it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,12 +11,12 @@ use crate::simulate::Load;
 
 /// Size of every disk.
 const BYTES: u64 = 16 << 30;
-/// What the system takes from an answer to the next request at least, ns.
+/// Least time the system takes from a completion to the next request, ns.
 const TURNAROUND: u64 = 20_000;
 /// From the arrival of a request in the block layer to its issue to the driver, ns.
 const PLUG: u64 = 3_000;
 
-/// One who sends: a place in a load.
+/// A sender: a place in a load.
 struct Sender {
     load: usize,
     /// When it sends next, ns.
@@ -92,7 +92,7 @@ fn play(
     Ok(done)
 }
 
-/// Lines of `iowhy.event/1` behind one of `iowhy.source/1` (docs/JSON.md).
+/// Lines of `iowhy.event/1` after one of `iowhy.source/1` (docs/JSON.md).
 fn lines(seen: &[(String, Request, Service)], begun: u64, end: u64) -> String {
     let mut out = format!(
         "{{\"schema\":\"iowhy.source/1\",\"format\":\"block-trace\",\"input\":\"simulated\",\"lines\":null,\

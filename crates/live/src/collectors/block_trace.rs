@@ -24,8 +24,8 @@
 //! The tracer reads the clock itself. The times that the kernel stores in a request, used by other
 //! tools and /proc/diskstats, come since Linux 6.9 from a clock that is read once per batch. `hist`
 //! and `watch` take them with `--clock kernel`: one probe at the completion, at a quarter of the
-//! cost, without process, queue depth and B2Q; without issue (only Q2C) where neither wbt, kyber,
-//! io.cost nor io.latency has the kernel keep its time.
+//! cost, without process, queue depth and B2Q; without issue (only Q2C) unless wbt, kyber, io.cost
+//! or io.latency makes the kernel keep its time.
 //!
 //! ## Needs
 //! Linux 5.8 or later with BTF (`/sys/kernel/btf/vmlinux`), and root or `CAP_BPF` with
@@ -100,7 +100,7 @@ const HISTOGRAM_PAUSE: Nanos = Nanos(100_000_000);
 /// How often the programs are given the time and request counts are read, but not more often than
 /// histograms: that is a system call for each device and operation, which sums over all CPUs.
 const TALLY_PAUSE: Nanos = Nanos(100_000_000);
-/// How often new devices are looked for.
+/// How often new devices are searched for.
 const DEVICE_PAUSE: Nanos = Nanos(1_000_000_000);
 /// log2 of the least and greatest number of sets for requests in flight (704 bytes each).
 const SET_BITS: (u32, u32) = (10, 14);
@@ -114,7 +114,7 @@ pub enum TraceMode {
     Histograms,
 }
 
-/// Who reads the clock.
+/// Which side reads the clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TraceClock {
     /// The tracer, at the start, the issue and the completion of each request.
@@ -131,8 +131,8 @@ pub enum TraceClock {
 /// What to trace, and how.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TraceOptions {
-    /// Who reads the clock. With the kernel's clock `before`, `files` and `stacks` have no effect,
-    /// and a filter by process is refused.
+    /// Which side reads the clock. With the kernel's clock `before`, `files` and `stacks` have no
+    /// effect, and a filter by process is refused.
     pub clock: TraceClock,
     /// Single events or histograms.
     pub mode: TraceMode,

@@ -62,7 +62,7 @@ impl DiskStats {
         }
     }
 
-    /// Whole disks of /proc/diskstats: those that have a folder of their own in /sys/block.
+    /// Whole disks of /proc/diskstats: those with a folder in /sys/block.
     fn of_proc(&mut self) -> Result<Vec<Counters>, Error> {
         let text = fs::read_to_string(PROC).map_err(|cause| broken(Path::new(PROC), cause))?;
         let named = || {
@@ -174,7 +174,7 @@ fn warn(sink: &mut dyn Sink, device: &str, reason: &str) {
     sink.note(Note { line: 0, text: device.to_string(), reason: reason.to_string() });
 }
 
-/// The disks that have a folder of their own in /sys/block.
+/// The disks with a folder in /sys/block.
 fn whole_disks() -> HashSet<String> {
     let entries = fs::read_dir(Path::new(SYS).join("block")).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().replace('!', "/")).collect()

@@ -3,7 +3,7 @@
 //! ## Watches
 //! `/sys/fs/fuse/connections/*/waiting`: the requests of each FUSE file system that its server has
 //! not answered. A busy server has some at every moment, so their number alone shows nothing. If
-//! there are any when the watch begins, every task is looked at once: its call, the mount of its
+//! there are any when the watch begins, every task is examined once: its call, the mount of its
 //! file, and how often it has slept. As long as that count does not change, the task is still in
 //! the same wait.
 //!
@@ -12,12 +12,12 @@
 //! own mounts and programs.
 //!
 //! ## Costs
-//! One small file per FUSE mount at the start. Where requests wait then: two to five small files
-//! per task, once, and one per waiting task and sample. No file of the mount is touched, so a
-//! server that hangs does not hang iowhy.
+//! One small file per FUSE mount at the start. If requests wait then: two to five small files per
+//! task, once, and one per waiting task and sample. No file of the mount is touched, so a server
+//! that hangs does not hang iowhy.
 //!
 //! ## Not in this output
-//! Programs that began to wait after the watch began: iowhy has given up the right to look at them,
+//! Programs that began to wait after the watch began: iowhy has dropped the right to inspect them,
 //! so watch again, or use `iowhy syscalls --by mount`. Page faults of mapped files. Locks, which
 //! wait by design.
 
@@ -242,8 +242,7 @@ impl Collector for FuseWaits {
 }
 
 impl Connection {
-    /// Reads how many of its requests have no reply; unknown if there is no right to open the file
-    /// any more.
+    /// Reads how many of its requests have no reply; unknown if the right to open the file is gone.
     fn read(&mut self) {
         let open = || File::open(&self.path).ok();
         let file = self.unread.take().or_else(open);
@@ -274,7 +273,7 @@ fn connection_of(process: &Path, task: &Path, busy: &[u32]) -> Option<u32> {
         let mounts = fs::read_to_string(process.join("mountinfo")).ok()?;
         return mount_points::number_of(&mounts, mount).filter(|number| busy.contains(number));
     }
-    // A call on a path does not tell its mount; with one that anybody waits for it is that.
+    // A call on a path does not show its mount; with one that anybody waits for it is that.
     let [only] = busy else { return None };
     let asks = || fs::read_to_string(task.join("wchan")).is_ok_and(|at| at == OF_A_REQUEST);
     (!BY_DESIGN.contains(&call) && asks()).then_some(*only)
@@ -345,7 +344,7 @@ mod tests {
             self.write(&format!("{CONNECTIONS}/{minor}/waiting"), &format!("{requests}\n"));
         }
 
-        /// What is stated of a watch in which this happens between its two samples: tasks and
+        /// What a watch reports if this happens between its two samples: tasks and
         /// requests by mount.
         fn watched(&self, meanwhile: impl FnOnce(&Machine)) -> Vec<(String, f64)> {
             let (mut recording, mut waits) = (Recording::new(), FuseWaits::new(&self.0));
@@ -379,7 +378,7 @@ mod tests {
         machine.waiting(4053, 0);
         machine.process(42, READ, 4052);
         machine.process(43, READ, 4052);
-        // Of another file system; and one that holds a lock's place in the queue.
+        // Of another file system; and one that waits for a lock.
         machine.process(44, READ, 4053);
         machine.process(45, "72 0x3 0x7 0x7f00 0x0 0x0 0x0 0x7ffd 0x7f01\n", 4052);
         let name = "0:4052, not mounted here".to_string();

@@ -1,4 +1,4 @@
-//! What this machine's mounts of NFS count: requests, round trips, and requests without a reply.
+//! Counters of this machine's NFS mounts: requests, round trips, and requests without a reply.
 //!
 //! ## Watches
 //! `/proc/self/mountstats`: of each NFS mount the reads, writes and other requests, their bytes,
@@ -7,7 +7,7 @@
 //! one.
 //!
 //! ## Needs
-//! Nothing: every user may read the counters of the mounts of his own mount namespace. Without an
+//! Nothing: every user may read the counters of the mounts of their mount namespace. Without an
 //! NFS mount it reports nothing.
 //!
 //! ## Costs
@@ -15,8 +15,8 @@
 //! does not wait for a server that hangs.
 //!
 //! ## Not in this output
-//! Mounts of other namespaces (containers), SMB, Ceph and FUSE. Single requests, and who waits.
-//! What the server's disks did.
+//! Mounts of other namespaces (containers), SMB, Ceph and FUSE. Single requests, and the waiting
+//! processes. What the server's disks did.
 
 use std::path::{Path, PathBuf};
 

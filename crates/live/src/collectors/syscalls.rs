@@ -7,7 +7,7 @@
 //! io_uring from its submission to its completion. They are counted in the kernel, per process,
 //! call and kind of file (regular, directory, block device, character device, pipe, socket), with
 //! exact sum, minimum and maximum, failures, and the bytes that reading and writing calls moved;
-//! where it is asked for (`--by mount`) also per file system. Calls on files, directories and block
+//! with `--by mount` also per file system. Calls on files, directories and block
 //! devices that have not returned when the watch ends are listed with their age.
 //!
 //! ## Needs
@@ -21,9 +21,9 @@
 //!
 //! ## Not in this output
 //! Calls in progress when the watch starts; those in progress when it ends have no latency yet.
-//! Files that are mapped into memory: a page fault is no call. Combinations of process, call, file
-//! and file system beyond 4096 are counted as lost. 32-bit programs use other call numbers and are
-//! miscounted. How a wait divides into disk, page cache, locks and scheduler: the block tracer
+//! Files that are mapped into memory: a page fault is not a call. Combinations of process, call,
+//! file and file system beyond 4096 are counted as lost. 32-bit programs use other call numbers and
+//! are miscounted. How a wait divides into disk, page cache, locks and scheduler: the block tracer
 //! running alongside determines the disk share.
 
 use aya::maps::{HashMap, MapData};

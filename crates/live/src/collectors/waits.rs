@@ -5,9 +5,9 @@
 //! Every task that leaves its CPU in state D (uninterruptible or killable, but not the idle state I
 //! of kernel workers), until it runs again: number, sum and longest, in the kernel, per process,
 //! kernel stack, and whether the scheduler accounts the wait as one for I/O (`in_iowait`). The time
-//! ends when the task has a CPU again, so it contains what it waits for one after it was woken. A
-//! wait that has not ended is counted up to the end of the watch, one that had begun before is
-//! counted from the start of the watch.
+//! ends when the task runs again, so it includes the wait for a CPU after the wake-up. A wait that
+//! has not ended is counted up to the end of the watch, one that began earlier is counted from the
+//! start of the watch.
 //!
 //! What ends a wait is a wake-up. If it is called within the completion of a block request (on the
 //! same CPU, in the same context, before that request is free again), that request ended the wait:
@@ -16,8 +16,8 @@
 //!
 //! ## Needs
 //! Linux 5.8 or later with BTF, and root or `CAP_BPF` with `CAP_PERFMON`. Names of kernel functions
-//! need `CAP_SYSLOG`, or `kernel.kptr_restrict` 0. Tasks that wait already when the watch begins
-//! are seen since Linux 5.9, and not from inside a PID namespace.
+//! need `CAP_SYSLOG`, or `kernel.kptr_restrict` 0. Tasks that are already waiting when the watch
+//! begins are seen since Linux 5.9, and not from inside a PID namespace.
 //!
 //! ## Costs
 //! About 60 nanoseconds for every context switch on the machine, and one microsecond more for one
@@ -27,9 +27,10 @@
 //!
 //! ## Not in this output
 //! How long a task had waited before the watch began. Interruptible sleep (state S), waiting for a
-//! CPU, and CPU time. I/O that ends a wait through a task between: a worker of the file system, the
-//! journal's thread or the thread of an array completes what the request began, and that task is
-//! named. Of several requests that a task waits for together, only the last one, which wakes it.
+//! CPU, and CPU time. I/O that ends a wait through another task: a worker of the file system, the
+//! journal's thread or the thread of an array passes on the completion of the request, and that
+//! task is named. Of several requests that a task waits for together, only the last one, which
+//! wakes it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -249,7 +250,7 @@ impl Collector for Waits {
         attach(&mut programs, PROGRAM)?;
         let began = clock::now();
         if globals.see_all_processes() {
-            // Older kernels do not let a program read the stacks of other tasks.
+            // Older kernels do not allow a program to read the stacks of other tasks.
             let _ = look_at_tasks(&mut programs, &btf);
         }
         let mut source = Source::new(NAME, "live", Level::B);

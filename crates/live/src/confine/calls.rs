@@ -115,7 +115,7 @@ const RINGS: &[Call] = calls![
     SYS_mlock SYS_munlock SYS_sync_file_range
 ];
 
-/// Calls that no library of ours tries in any role: they read other processes, change the machine,
+/// Calls that no linked library makes in any role: they read other processes, change the machine,
 /// or circumvent filters.
 const ATTACKS: &[Call] = calls![
     SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev SYS_process_madvise SYS_pidfd_getfd SYS_kcmp
@@ -180,7 +180,7 @@ const PRCTL: &[u32] = &[
     libc::PR_SET_TIMERSLACK as u32,
 ];
 
-/// A thread of this process, without namespaces of its own (include/uapi/linux/sched.h).
+/// A thread of this process, without its own namespaces (include/uapi/linux/sched.h).
 const THREAD: u32 = libc::CLONE_THREAD as u32;
 const NOT_A_THREAD: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP

@@ -1,7 +1,7 @@
-//! The filter of system calls as the kernel takes it: classic BPF
+//! The filter of system calls in the kernel's form: classic BPF
 //! (Documentation/userspace-api/seccomp_filter.rst), assembled here so that one filter has all
 //! answers and finds a number by binary search. The kernel runs a filter once for every number when
-//! it is set, and then for each call whose arguments decide.
+//! it is set, and then for each call whose arguments are checked.
 
 use std::collections::BTreeMap;
 

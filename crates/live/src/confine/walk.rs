@@ -49,7 +49,7 @@ enum Answer {
     Ended,
 }
 
-/// `uretprobe` and `uprobe` of x86-64, which the kernel answers before it asks any filter: they
+/// `uretprobe` and `uprobe` of x86-64, which the kernel handles before any filter: they
 /// have an effect only where the kernel itself placed them (kernel/seccomp.c,
 /// seccomp_uprobe_exception).
 const OF_THE_KERNEL: &[i64] = if cfg!(target_arch = "x86_64") { &[335, 336] } else { &[] };

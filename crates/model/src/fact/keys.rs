@@ -54,8 +54,8 @@ macro_rules! keys {
 
 keys! {
 keys {
-    ARC_HITS "arc.hits" Percent "reads that the ARC served";
-    ARC_MISSES "arc.misses" PerSecond "reads that the ARC did not have";
+    ARC_HITS "arc.hits" Percent "reads served by the ARC (hits)";
+    ARC_MISSES "arc.misses" PerSecond "reads not in the ARC (misses)";
     ARRAY_ACTION "array.action" ArrayAction "background work of an array";
     ARRAY_DEGRADED "array.degraded" Count "missing members of an array";
     ARRAY_PERCENT "array.percent" Percent "completed share of that work";
@@ -254,7 +254,7 @@ keys {
     RUN_SECTORS_LOST "run.sectors.lost" Count "sectors that a run did not read back as written";
     RUN_SILENT "run.silent" Seconds "time without completions although requests were in flight";
     RUN_THROUGHPUT "run.throughput" BytesPerSecond "throughput of a run";
-    SCAN_FAILED "scan.failed" Count "places on a drive that a program could not read or write";
+    SCAN_FAILED "scan.failed" Count "locations on a drive that a program could not read or write";
     SMART_AT "smart.at" Date "time of the SMART reading";
     SMART_CELSIUS "smart.celsius" Celsius "temperature of the drive";
     SMART_CELSIUS_WARNING "smart.celsius.warning" Celsius "warning temperature of the drive";
@@ -285,8 +285,8 @@ keys {
     SMART_PROTOCOL "smart.protocol" Text "protocol";
     SMART_REREAD "smart.reread" Count "reads corrected by rereading";
     SMART_RPM "smart.rpm" Count "revolutions per minute";
-    SMART_SCAN_REWRITTEN "smart.scan.rewritten" Count "places rewritten by the drive's background \
-                                                       scan";
+    SMART_SCAN_REWRITTEN "smart.scan.rewritten" Count "sectors rewritten by the drive's \
+         background scan";
     SMART_SCTERC_READ "smart.scterc.read_ds" Deciseconds "time limit for recovering a read";
     SMART_SCTERC_WRITE "smart.scterc.write_ds" Deciseconds "time limit for recovering a write";
     SMART_SELF_TEST_ERRORS "smart.self_test_errors" Count "failed self-tests";

@@ -1,4 +1,4 @@
-//! A message of a log: when it was printed, what it says, and the sector it names.
+//! A message of a log: its time, its text, and the sector in it.
 
 use super::command::{CommandKind, command};
 
@@ -53,7 +53,7 @@ pub enum MessageKind {
     Path,
     /// The link went down or came up, nothing else.
     Phy,
-    /// A program asked the drive about itself (SMART, power mode) and got no answer: no I/O failed.
+    /// A program queried the drive (SMART, power mode) and got no response: no I/O failed.
     Query,
     /// The drive refused at once a request that it cannot serve (sense key Illegal Request): it
     /// answered, and its medium is not at fault.

@@ -7,12 +7,12 @@ use std::ops::Range;
 use super::Listing;
 use crate::{DeviceId, DeviceTotals, Distribution, Edges, Event, Histogram, Layer, Op, Stage};
 
-/// Events that the end of a long listing needs to be an interval of its own: as many as are
+/// Events that the end of a long listing needs to be a separate interval: as many as are
 /// replayed (docs/METHOD.md, 1 Replay).
 const STRETCH_LEAST: usize = 20_000;
 /// Slowest events kept besides, once a listing is past its budget.
 const SLOWEST_KEPT: usize = 10_000;
-/// Past its budget a listing reserves one in so many events for devices with few of them.
+/// Past its budget a listing reserves one in this many events for devices with few of them.
 const SPARED_SHARE: usize = 4;
 
 impl Listing {

@@ -130,7 +130,7 @@ fn what_is_taken_is_moved_and_the_listing_goes_on() {
     assert_eq!(recording.listings[0].events.len(), 1);
 }
 
-/// `rows` of averages, a second each, of so many devices in turn.
+/// `rows` of averages, a second each, of this many devices in turn.
 fn averages(rows: usize, devices: usize) -> Recording {
     let mut recording = Recording::new();
     recording.begin(Source::new("iostat", "-", Level::A));

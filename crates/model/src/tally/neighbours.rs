@@ -1,4 +1,4 @@
-//! Histograms of neighbouring stretches of time, added up where there are too many.
+//! Histograms of adjacent intervals, merged if there are too many.
 
 use std::collections::{HashMap, HashSet};
 

@@ -17,7 +17,7 @@ use crate::target::{EDGE_BYTES, Target, sensors};
 
 /// Bytes of each read that looks for data where it is going to be written.
 const CHUNK: usize = 1 << 20;
-/// Share of a device that may be written without a cap of the user's own (peers note, "Safety").
+/// Share of a device that may be written without `--cap`.
 const CAP_SHARE: u64 = 100;
 /// How often an open device is checked again, and the pause before each check.
 const LOOKS: usize = 4;
@@ -169,7 +169,7 @@ fn data_in(
     Ok(None)
 }
 
-/// All that stands against writing to it.
+/// All reasons against writing to it.
 fn objections(path: &Path, node: &Node) -> Vec<String> {
     let disk = node.disk();
     let mut found = Vec::new();

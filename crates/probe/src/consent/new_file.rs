@@ -1,4 +1,4 @@
-//! Writing to a new file: one without a name, written in full first, gone whatever happens.
+//! Writing to a new file: an unnamed one, filled first, which disappears whatever happens.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,8 +14,8 @@ use crate::engine::{AlignedBuffer, SoFar, Watcher};
 use crate::error::Error;
 use crate::target::{Target, sensors};
 
-/// Share of a file system that a test file may take without a cap of the user's own (peers note,
-/// "Safety"); and the share of what is free that it never exceeds.
+/// Share of a file system that a test file may take without `--cap`; and the share of the free
+/// space that it never exceeds.
 const CAP_SHARE: u64 = 100;
 const FREE_SHARE: u64 = 2;
 /// Bytes of each write that fills the file.
@@ -24,10 +24,10 @@ const CHUNK: usize = 1 << 20;
 /// The largest test file that fits the cap and what is free.
 ///
 /// # Errors
-/// If the file system cannot be asked.
+/// If the file system cannot be queried.
 pub fn largest(directory: &Path, terms: &Terms) -> Result<u64, Error> {
     let room = rustix::fs::statvfs(directory)
-        .map_err(|cause| Error::target("measure the room in", directory, cause))?;
+        .map_err(|cause| Error::target("read the free space of", directory, cause))?;
     let (all, free) = (room.f_blocks * room.f_frsize, room.f_bavail * room.f_frsize);
     Ok(terms.cap.unwrap_or(all / CAP_SHARE).min(free / FREE_SHARE))
 }

@@ -11,7 +11,7 @@ use iowhy_model::Random;
 
 use crate::engine::AlignedBuffer;
 
-/// A mark at a fixed place from the start of a device.
+/// A mark at a fixed offset from the start of a device.
 const AT_START: &[(u64, &[u8], &str)] = &[
     // util-linux, libblkid/src/superblocks and partitions: magic values and places of each.
     (0, b"LUKS\xba\xbe", "LUKS"),
@@ -57,7 +57,7 @@ const AT_END: &[(u64, &[u8], &str)] = &[
 const ZFS: [u8; 4] = *b"\x0c\xb1\xba\x00";
 /// Magic of md in the byte order of x86 (`include/uapi/linux/raid/md_p.h`).
 const MD: &[u8] = b"\xfc\x4e\x2b\xa9";
-/// Copies of the superblock of btrfs lie there (`fs/btrfs/disk-io.h`, `btrfs_sb_offset`).
+/// Copies of the superblock of btrfs are there (`fs/btrfs/disk-io.h`, `btrfs_sb_offset`).
 const BTRFS_COPIES: [u64; 2] = [64 << 20, 256 << 30];
 
 /// What is found at both ends of a device of `bytes`, looking at `edge` bytes of each; empty if

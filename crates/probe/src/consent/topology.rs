@@ -164,7 +164,7 @@ pub fn looped(family: &BTreeSet<String>) -> Vec<String> {
     loops.collect()
 }
 
-/// Processes other than this one that hold one of these devices open, as far as we may look.
+/// Processes other than this one that have one of these devices open, as far as permitted.
 pub fn open_in(family: &BTreeSet<String>) -> Vec<String> {
     let mut found = Vec::new();
     let own = std::process::id().to_string();

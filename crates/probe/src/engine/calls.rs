@@ -18,7 +18,7 @@ use crate::target::Target;
 
 /// Most threads: more in flight need io_uring.
 const THREADS: u32 = 256;
-/// How near an I/O is due when sleeping for it is no longer worth while.
+/// The time before an I/O is due below which sleeping is not worthwhile.
 const NEAR_NS: u64 = 20_000;
 
 /// What the threads share.

@@ -9,7 +9,7 @@ use crate::plan::{NOBODY, Plan};
 
 /// How long after the engine is ready the first I/O is due, so that it can be on time.
 const LEAD_NS: u64 = 1_000_000;
-/// How often whoever waits for a completion looks again.
+/// How often a waiter polls for a completion.
 const LOOK_NS: u64 = 1_000_000;
 
 /// A plan under way.

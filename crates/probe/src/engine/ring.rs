@@ -106,7 +106,7 @@ impl Rounds {
         let depth = job.load.depth().min(1024) as usize;
         // Completions are handed over when this thread asks for them (since 6.1): else each one
         // interrupts it, which costs the one who completes a signal to another CPU per I/O. The
-        // flag tells whoever looks at the queue without a system call that one is due
+        // flag shows without a system call that one is due
         // (io_uring_setup(2)).
         let entries = depth.next_power_of_two() as u32;
         let ring = IoUring::builder()
@@ -227,7 +227,7 @@ impl Rounds {
         }
     }
 
-    /// Starts what is due while there are places in flight; shows what comes after.
+    /// Starts what is due while fewer than the maximum are in flight; shows what comes after.
     fn fill(&mut self, schedule: &mut Schedule, mut now_ns: u64, clock: Clock) -> io::Result<Next> {
         let Some(ring) = &mut self.ring else { return Ok(Next::Done) };
         let (submitter, mut submissions, _) = ring.split();

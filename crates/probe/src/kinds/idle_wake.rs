@@ -44,7 +44,7 @@ const SIZE: u32 = 4096;
 const PAUSES: [(u64, u32); 5] = [(0, 20), (10, 20), (100, 10), (1000, 5), (5000, 3)];
 /// A longer pause of the user's own is done so often.
 const LONG: u32 = 2;
-/// A median this many times that without a pause is worth telling.
+/// A median this many times that without a pause is reported.
 const WAKES: f64 = 2.0;
 
 fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {

@@ -54,7 +54,7 @@ const TIME: Duration = Duration::from_secs(30);
 const DEPTH: u32 = 4;
 /// In flight at most if I/Os are due by a rate.
 const OPEN: u32 = 256;
-/// A read that takes so many times longer beside writes is worth telling.
+/// A read that takes this many times longer during writes is reported.
 const SUFFERS: f64 = 1.5;
 
 fn sizes(ask: &Ask) -> Vec<u32> {
@@ -132,7 +132,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     Ok(Outcome { answer, tables: vec![table], ..Outcome::default() })
 }
 
-/// What the writes cost the reads, at the median and at the p99.
+/// The effect of the writes on the reads, at the median and at the p99.
 fn compare(alone: &Latencies, mixed: &Latencies, size: &str) -> Vec<String> {
     let of = |name: &str, q: f64| {
         let (a, b) = (alone.quantile_ns(q, 0)? as f64, mixed.quantile_ns(q, 0)? as f64);

@@ -5,11 +5,11 @@
 //! whatever the target does (open loop), or with `--speed 2` in half the time. With `--closed` each
 //! process waits for its own I/Os: the next starts as long after the completion that preceded it as
 //! in the capture. The capture is anything iowhy reads that has individual I/Os (biosnoop,
-//! blkparse, blktrace, a saved recording); of several devices, `--device` names one. Places are
+//! blkparse, blktrace, a saved recording); of several devices, `--device` names one. Offsets are
 //! taken modulo the size of the target and aligned to its logical block, lengths rounded up to it.
 //! At most 256 are in flight (or `--depth`; with `--closed` as many as in the capture), and `--for`
-//! and `--count` end it early. `-o FILE` saves the I/Os, which `iowhy compare CAPTURE FILE` puts
-//! beside the captured ones.
+//! and `--count` end it early. `-o FILE` saves the I/Os, which `iowhy compare CAPTURE FILE`
+//! compares with the captured ones.
 //!
 //! ## Writes
 //! Nothing, unless `--overwrite` is given: then the writes of the capture are replayed, too, with
@@ -25,8 +25,8 @@
 //! `latency` has the latencies from issue to completion, captured and replayed. `timing` shows how
 //! late I/Os were issued: if many are, the target or the CPUs could not keep up, and the load was
 //! not that of the capture. `left_out` counts what was not replayed and why, `mapped` what was
-//! moved or rounded to fit. A capture of the block layer has no reads that the page cache answered;
-//! a target whose own cache is warm answers faster than the captured disk.
+//! moved or rounded to fit. A capture of the block layer has no reads that the page cache served; a
+//! target whose own cache is warm is faster than the captured disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,14 +96,15 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     let mut left_out = vec![("writes, without `--overwrite`".to_string(), plan.writes_left_out)];
     left_out.extend(replay.left_out.iter().cloned());
     left_out.push(("larger than the target or than 64 MiB".to_string(), plan.too_large));
-    left_out.push(("due, but all places in flight were taken".to_string(), run.unserved.0));
+    left_out
+        .push(("due, but the maximum number of I/Os was in flight".to_string(), run.unserved.0));
     left_out.push(("failed".to_string(), failed));
     left_out.push(("never completed".to_string(), run.vanished));
     left_out.push(("not due before the end".to_string(), ended));
     left_out.retain(|(_, n)| *n > 0);
     let mapped = [
         ("beyond the end of the target, moved inside", plan.moved),
-        ("place or length rounded to the logical block", plan.rounded),
+        ("offset or length rounded to the logical block", plan.rounded),
     ];
     let lateness = lateness(&run);
     let all: u64 = done + left_out.iter().map(|(_, n)| n).sum::<u64>();

@@ -43,7 +43,7 @@ pub const KIND: Kind = Kind {
 };
 
 const SIZE: u32 = 4096;
-/// The goal if none was named: what etcd asks of a disk for its log (etcd FAQ).
+/// The goal if none was named: what etcd requires of a disk for its log (etcd FAQ).
 const GOAL: Duration = Duration::from_millis(10);
 const TRY: Duration = Duration::from_secs(2);
 /// In flight at most: enough to fill any one device, few enough for its queue.

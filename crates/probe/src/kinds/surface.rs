@@ -4,20 +4,20 @@
 //! Every block of the target is read in order, 1 MiB at a time (or `--size`), one read after
 //! another, in up to 1000 extents of equal length; with `--for`, only the beginning of each extent,
 //! so that the scan ends in time. Prints the 20 extents with the slowest reads and all unreadable
-//! places. After 16 of those it stops.
+//! offsets. After 16 of those it stops.
 //!
 //! ## Writes
 //! Nothing.
 //!
 //! ## Needs
 //! A block device (root) or a large file. A disk of several TB takes hours without `--for`. Other
-//! I/O slows it down and makes good places look slow.
+//! I/O slows it down and makes healthy areas look slow.
 //!
 //! ## Read it like this
 //! Sequential reads get slower from the outer to the inner tracks, gradually and by at most half.
 //! Single reads that take one, two or three revolutions longer (8.3 ms each at 7200 rpm) were
-//! retried. A place that is slow in two scans with different `--seed` is weak; one that is slow
-//! only once was delayed by other I/O. The data at an unreadable place is lost.
+//! retried. An area that is slow in two scans with different `--seed` is weak; one that is slow
+//! only once was delayed by other I/O. The data at an unreadable offset is lost.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ const EXTENTS: u64 = 1000;
 const SHOWN: usize = 20;
 const UNREADABLE: usize = 16;
 
-/// What one extent gave.
+/// The result of one extent.
 struct Extent {
     from: u64,
     reads: u64,
@@ -77,7 +77,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     Ok(outcome(found, &unreadable, extents))
 }
 
-/// Reads one extent, past places that cannot be read.
+/// Reads one extent, skipping unreadable offsets.
 fn scan(
     ask: &Ask,
     session: &mut Session<'_>,
@@ -166,7 +166,7 @@ fn outcome(mut found: Vec<Extent>, unreadable: &[String], extents: u64) -> Outco
         answer.push("all reads succeeded".to_string());
     } else {
         answer.push(format!(
-            "{} places were unreadable: {}",
+            "{} offsets were unreadable: {}",
             count(unreadable.len()),
             unreadable.join("; ")
         ));

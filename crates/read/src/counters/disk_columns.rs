@@ -80,12 +80,12 @@ struct Part {
     await_ns: Option<f64>,
 }
 
-/// The operation that the first letter of a column stands for.
+/// The operation that the first letter of a column means.
 const OPS: [(char, Op); 4] =
     [('r', Op::Read), ('w', Op::Write), ('d', Op::Discard), ('f', Op::Flush)];
 
 impl RowBuilder {
-    /// Takes one value; a column it does not know shows nothing we keep.
+    /// Takes one value; unknown columns hold nothing that is kept.
     pub(crate) fn take(&mut self, column: &str, word: &str) {
         let of = |scale: f64| value(word, scale);
         let fraction = word.split_once(['.', ',']).map_or(0, |(_, fraction)| fraction.len());
@@ -209,7 +209,7 @@ impl Part {
 }
 
 /// Intervals in seconds that leave a step in rates printed to hundredths, and rates needed before
-/// that says anything: by chance all of so many are multiples of the step less than once in 8,000
+/// that says anything: by chance all of this many are multiples of the step less than once in 8,000
 /// times.
 const STEPPED: [(f64, usize); 4] = [(1.0, 2), (2.0, 3), (5.0, 3), (10.0, 4)];
 /// Rates needed after a banner, which is usually followed by a report since boot.

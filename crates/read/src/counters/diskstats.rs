@@ -67,7 +67,7 @@ pub fn parse_line(line: &str) -> Option<Counters> {
     Some(counters)
 }
 
-/// The text of `/sys/block/D/stat` of the device `name`. `None` if it is none.
+/// The text of `/sys/block/D/stat` of the device `name`. `None` if it is something else.
 pub fn parse_stat(name: &str, text: &str) -> Option<Counters> {
     let words: Vec<&str> = text.split_whitespace().collect();
     parse_values(name, &words)

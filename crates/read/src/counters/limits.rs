@@ -7,7 +7,7 @@ use iowhy_model::{FactKey, LimitKind, Sink, key};
 use crate::bytes;
 use crate::facts::AddFact;
 
-/// Options of commands that set limits, and what their `k` stands for (docker-run(1),
+/// Options of commands that set limits, and what their `k` means (docker-run(1),
 /// systemd.resource-control(5)).
 const OPTIONS: [(&str, &str, f64); 8] = [
     ("--device-read-bps", "rbps", 1024.0),
@@ -52,7 +52,7 @@ pub(crate) fn set_by_options(text: &str) -> Vec<DeviceLine<'_>> {
     set.collect()
 }
 
-/// States the limits that a command sets for what it runs.
+/// States the limits that a command sets for the program it runs.
 pub(crate) fn limits_of(command: &str, sink: &mut dyn Sink) {
     set_by_options(command).iter().for_each(|set| state(set, sink));
 }

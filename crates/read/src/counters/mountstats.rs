@@ -1,4 +1,4 @@
-//! What the kernel counts of a mount of NFS, as `/proc/self/mountstats` prints it, and what
+//! What the kernel counts for an NFS mount, as `/proc/self/mountstats` prints it, and what
 //! happened between two readings.
 //!
 //! Layout: fs/nfs/super.c (`nfs_show_stats`), net/sunrpc/stats.c (`rpc_clnt_show_stats`) and
@@ -180,7 +180,7 @@ impl MountCounters {
         })
     }
 
-    /// The averages of the stretch between two readings of one mount; `None` if a counter
+    /// The averages of the time between two readings of one mount; `None` if a counter
     /// decreased: the file system was mounted anew. With the default as the earlier one, those
     /// since the mount.
     pub fn since(
@@ -227,10 +227,10 @@ impl MountCounters {
     }
 }
 
-/// Between which moments two readings of the counters lie.
+/// The moments of two readings of the counters.
 #[derive(Clone, Copy, Debug)]
 pub enum Readings {
-    /// By the ages of the mount that stand in both; the first reading counts since the mount.
+    /// By the ages of the mount that both show; the first reading counts since the mount.
     ByAge,
     /// By the watcher's clock: start and length.
     Watched(Time, Nanos),
@@ -287,8 +287,8 @@ impl MountHistory {
         let interval = length.and_then(|length| now.since(&earlier, device, length));
         let Some(mut interval) = interval else {
             let why = match is_first {
-                true => "how long it has been mounted is not known: no averages",
-                false => "mounted anew, or no second between two copies: no averages",
+                true => "the time since the mount is not known: no averages",
+                false => "remounted, or no time between two copies: no averages",
             };
             return note(sink, &now, why);
         };

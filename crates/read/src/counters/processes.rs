@@ -1,4 +1,4 @@
-//! Which processes read and wrote, as the tools that list them say.
+//! Which processes read and wrote, as reported by the tools that list them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const NAMED: usize = 5;
 /// Processes remembered at most.
 const KEPT: usize = 10_000;
 
-/// What each process moved, bytes per second summed over the reports of a listing.
+/// Bytes per second of each process, summed over the reports of a listing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Processes {
     known: BTreeMap<String, [f64; 2]>,

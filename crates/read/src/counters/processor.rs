@@ -1,4 +1,4 @@
-//! How the processors spent their time, as many tools print it: shares of a report by column.
+//! How the CPUs spent their time, as many tools print it: shares of a report by column.
 
 use iowhy_model::typed::Share;
 use iowhy_model::{Sink, typed};
@@ -6,7 +6,7 @@ use iowhy_model::{Sink, typed};
 use crate::counters::stated::Column;
 use crate::decimal;
 
-/// What a column is called here, and by the tools (sysstat, top of two generations, dstat).
+/// The name of a column here, and in the tools (sysstat, top of two generations, dstat).
 const SHARES: [(&str, &[&str]); 5] = [
     ("user", &["%user", "%usr", "us", "usr"]),
     ("system", &["%system", "%sys", "sy", "sys"]),

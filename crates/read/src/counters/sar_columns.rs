@@ -5,8 +5,8 @@ use iowhy_model::{Nanos, Sink, Time};
 use crate::counters::disk_columns::RowBuilder;
 use crate::{WallTime, device_name};
 
-/// sar's columns by iostat's names: bytes by direction beside requests of both together are those
-/// of iostat's basic report.
+/// sar's columns by iostat's names: bytes by direction with requests of both together are those of
+/// iostat's basic report.
 pub(crate) fn own(column: &str) -> String {
     let name = match column {
         "rkB/s" => "kB_read/s",

@@ -1,4 +1,4 @@
-//! Logs of programs that name only what took longer than a limit.
+//! Logs of programs that list only operations that took longer than a limit.
 
 use iowhy_model::{Event, Layer, Nanos, Op, Sink, Time, typed};
 

@@ -18,7 +18,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// As rates over so many seconds.
+    /// As rates over this many seconds.
     pub(crate) fn rates(&self, seconds: f64) -> Rates {
         Rates {
             ios_per_s: self.ios as f64 / seconds,
@@ -63,7 +63,7 @@ pub(crate) struct TimeSpans {
 }
 
 impl TimeSpans {
-    /// An average over a span of so many seconds that begins now.
+    /// An average over a span of this many seconds that begins now.
     fn interval(&self, target: &str, seconds: f64, sink: &mut dyn Sink) -> Interval {
         let mut interval = Interval::new(sink.device(target), Layer::Application);
         interval.start = Some(Time::from_seconds(self.elapsed));

@@ -1,4 +1,4 @@
-//! Reports: lines that each state one property of a drive, a volume or a run.
+//! Reports: lines that each give one property of a drive, a volume or a run.
 //!
 //! A report is a list of lines, each a [`Pattern`] with the effect of a match, and of labels
 //! (`Firmware Revision: EX04`), each with the effect of its value. The first match counts. Blanks
@@ -103,7 +103,7 @@ pub struct Line {
     opens: Opens,
     /// A further condition that a pattern cannot express.
     when: Option<fn(&Found) -> bool>,
-    /// What the index looks for: the shape of a line that has no word of its own, by its name in
+    /// What the index searches for: the shape of a line that has no word of its own, by its name in
     /// `index.rs`, or a word that is rarer than the longest one.
     shape: &'static str,
     call: FromLine,
@@ -129,7 +129,7 @@ enum Role {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opens {
     /// Nothing: it is one line more. A command of this kind announces no report either, it only
-    /// names what one below is about.
+    /// names the subject of one below.
     Nothing,
     /// The record of another subject.
     Record,
@@ -195,7 +195,7 @@ impl Line {
         Line { opens: Opens::Record, ..self }
     }
 
-    /// Another report begins here if the line stood in this one before, and others between.
+    /// Another report begins here if the line occurred in this one before, with others between.
     pub const fn opens_again(self) -> Line {
         Line { opens: Opens::Again, ..self }
     }
@@ -238,7 +238,7 @@ pub const fn counts(names: &'static [&'static str], key: Key<u64>) -> Label {
 #[derive(Debug, Default)]
 pub struct Report {
     unnamed: &'static str,
-    /// Whether anything was read beside lines that only begin a report.
+    /// Whether anything was read apart from lines that only begin a report.
     begun: bool,
     place: String,
     /// Its drive or run, with the facts to emit.
@@ -392,7 +392,7 @@ impl Report {
         self.numbers.retain(|(known, _)| *known != what);
     }
 
-    /// Keeps the larger one of a number and what is kept.
+    /// Keeps the larger of a number and the kept one.
     pub fn most(&mut self, what: &'static str, number: f64) -> Option<()> {
         self.keep(what, number.max(self.kept(what).unwrap_or(0.0)))
     }
@@ -429,7 +429,7 @@ impl Report {
         std::mem::take(&mut self.processes).state(sink);
     }
 
-    /// Adds to what was done to a device, of one operation or of all.
+    /// Adds to the work of a device, of one operation or of all.
     pub(crate) fn work(&mut self, device: &str, op: Option<Op>, done: Work) {
         let place = [Some(Op::Read), Some(Op::Write)].iter().position(|known| *known == op);
         let known = &mut self.works.entry(device.to_string()).or_default()[place.unwrap_or(2)];
@@ -501,7 +501,7 @@ pub fn one_by_one(ios_per_s: f64) -> Rates {
     Rates { ios_per_s, await_ns, ..Rates::default() }
 }
 
-/// A label, in which several blanks are as good as one, and what stands after it.
+/// A label, in which several blanks count as one, and what follows it.
 fn labelled(text: &str) -> Option<(String, &str)> {
     let (name, value) = text.split_once(':')?;
     Some((name.split_whitespace().collect::<Vec<_>>().join(" "), value.trim()))
@@ -536,7 +536,7 @@ impl ReadyLabels {
         KNOWN.of(labels, |labels| ReadyLabels::of(labels).unwrap_or_else(none))
     }
 
-    /// Texts, one of which is in each line that begins a listing; `None` if a pattern has none.
+    /// Texts, one of which each line that begins a listing contains; `None` if a pattern has none.
     pub(crate) fn needles(&self) -> Option<Vec<&str>> {
         let begins = |role| matches!(role, Role::Begins | Role::Announces);
         let first = self.lines.iter().filter(|(_, line)| begins(line.role));

@@ -20,18 +20,18 @@ use crate::{Detect, Reader, Step, WallTime};
 pub struct Log {
     /// The subject of operations if a sentence names no device.
     pub who: &'static str,
-    /// Where the time of a line stands.
+    /// The position of a line's time.
     pub time: &'static [Stamp],
     /// Possible beginnings of the program's lines; one of these precedes each sentence. Empty:
     /// anything.
     pub fronts: &'static [&'static str],
-    /// What the program reports of I/O.
+    /// What the program reports about I/O.
     pub sentences: &'static [Sentence],
     /// Its other known lines, which are part of the log.
     pub own: &'static [&'static str],
     /// Words of a sentence: a line with these words that matches no pattern is unreadable.
     pub cut: &'static [&'static str],
-    /// From when on an operation is logged, unless a sentence knows better.
+    /// The latency from which an operation is logged, unless a sentence says otherwise.
     pub over: Option<Nanos>,
     /// What takes longer is not an operation: the machine was suspended, or the clock was set.
     pub longest: Nanos,
@@ -60,7 +60,7 @@ impl Log {
     }
 }
 
-/// Where the time of a line stands.
+/// The position of a line's time.
 #[derive(Clone, Copy, Debug)]
 pub enum Stamp {
     /// Among the first words: `2023-08-15 02:02:40,008 WARN`, `[2026-02-12T21:51:51,711][WARN ]`.
@@ -71,7 +71,7 @@ pub enum Stamp {
     Glog,
 }
 
-/// What a program reports of I/O, and what follows from it.
+/// What a program reports about I/O, and what follows from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Sentence {
     pattern: &'static str,
@@ -127,8 +127,7 @@ impl Sentence {
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// An operation ended when the line was written and took `took`. Flushes also add `flush.slow`
-    /// and `flush.slowest`. The line's own word for the operation, if it has one, goes before
-    /// these.
+    /// and `flush.slowest`. The line's own word for the operation, if it has one, takes precedence.
     Event(Op, &'static str),
     /// The same for an operation in progress: of the lines with one `what` and `file` the last
     /// counts.
@@ -235,12 +234,12 @@ impl Ready {
         Detect::from(lines.first().is_some_and(|line| self.sentence(line).is_some()))
     }
 
-    /// When a line was written, by its own time.
+    /// The time at which a line was written, by its own stamp.
     pub(crate) fn moment(&self, line: &str) -> Option<WallTime> {
         self.log.time.iter().find_map(|stamp| stamp.of(line))
     }
 
-    /// Texts one of which stands in each line that begins a listing; `None` if a sentence has none.
+    /// Texts, one of which each line that begins a listing contains; `None` if a sentence has none.
     pub(crate) fn needles(&self) -> Option<Vec<&str>> {
         let patterns = self.sentences.iter().flat_map(|(patterns, _)| patterns);
         let needles: Vec<&str> = patterns.flat_map(Pattern::needles).collect();
@@ -284,7 +283,7 @@ const MOST_GROWING: usize = 64;
 pub(crate) struct LogReader {
     ready: &'static Ready,
     slow: SlowLog,
-    /// In the order in which the devices were named, and where each stands.
+    /// In the order in which the devices were named, with the position of each.
     tallies: Vec<Tallies>,
     places: HashMap<Option<String>, usize>,
     growing: Vec<Operation>,
@@ -305,7 +304,7 @@ impl LogReader {
         }
     }
 
-    /// What stands for a fact so far.
+    /// The value of a fact so far.
     fn tally<V: Into<FactValue>>(
         &mut self,
         found: &Found,
@@ -494,7 +493,7 @@ impl Reader for LogReader {
 }
 
 impl Stamp {
-    /// Number of words at the start of a line in which its time is looked for.
+    /// Number of words at the start of a line in which its time is searched for.
     const FIRST: usize = 8;
 
     fn of(self, line: &str) -> Option<WallTime> {

@@ -1,8 +1,7 @@
-//! Lines with holes: `fsync took {took:ms}ms of {file:word}`.
+//! Lines with placeholders: `fsync took {took:ms}ms of {file:word}`.
 //!
-//! A pattern is text in which a blank stands for any number of them, and holes:
-//!
-//! | hole | takes |
+//! A pattern is text in which a blank matches any number of them, with placeholders:
+//! | placeholder | matches |
 //! |---|---|
 //! | `{*}` | any text, as short as possible |
 //! | `{a\|b\|}` | one of these texts, the last here being none |
@@ -21,7 +20,7 @@ use crate::drive::health::leading;
 use crate::text::numbers::unit_ns;
 use crate::{bytes, decimal, integer};
 
-/// What a hole takes.
+/// What a hole accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// A whole number.
@@ -235,14 +234,14 @@ enum Piece {
     Hole(usize, Kind),
 }
 
-/// A pattern, ready to be looked for.
+/// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pieces: Vec<Piece>,
     names: Vec<(String, Kind)>,
     /// The rarest text in it without a blank: without that no line fits.
     needle: Finder<'static>,
-    /// Where it has none, and may stand anywhere: one of these is in each line that fits.
+    /// Where it has none, and may be anywhere: one of these is in each line that fits.
     choices: Vec<Finder<'static>>,
 }
 
@@ -306,7 +305,7 @@ impl Pattern {
         Ok(pattern)
     }
 
-    /// The rarest text without a blank that stands in each line that fits; empty if there is none.
+    /// The rarest text without a blank in each matching line; empty if there is none.
     pub(crate) fn needle(&self) -> &str {
         std::str::from_utf8(self.needle.needle()).unwrap_or_default()
     }
@@ -430,7 +429,7 @@ impl<'t> Found<'_, 't> {
     }
 }
 
-/// Whether the pieces fit somewhere from a place on.
+/// Whether the pieces match somewhere from an offset on.
 fn anywhere<'t>(
     pieces: &[Piece],
     line: &'t str,
@@ -460,7 +459,7 @@ fn anywhere<'t>(
     }
 }
 
-/// Whether the pieces fit from a place on.
+/// Whether the pieces match at an offset.
 fn fit<'t>(
     pieces: &[Piece],
     line: &'t str,
@@ -545,7 +544,7 @@ fn ends(kind: Kind, text: &str, is_last: bool) -> Box<dyn Iterator<Item = usize>
             let end = run(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | ',' | 'µ' | 'μ'));
             let known = text.get(..end).unwrap_or_default();
             let end = known.trim_end_matches(['.', ',']).len();
-            // `7 us`: the unit stands apart.
+            // `7 us`: the unit is separate.
             let rest = text.get(end..).unwrap_or_default();
             let gap = blanks(rest);
             let unit = rest.get(gap..).unwrap_or_default();

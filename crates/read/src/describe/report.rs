@@ -1,4 +1,4 @@
-//! What the description of a report is written with, and its hooks.
+//! Building blocks of the description of a report, and its hooks.
 
 pub(crate) use iowhy_model::{
     Distribution, Event, Histogram, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage, Time,

@@ -18,21 +18,21 @@ use crate::{Detect, Reader, Step, WallTime, decimal};
 /// A table of averages.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// Words that stand in its heading, besides that of the subject.
+    /// Words of its heading, except that of the subject.
     pub heading: &'static [&'static str],
-    /// What stands in front of the heading's names: `#`.
+    /// What precedes the heading's names: `#`.
     pub sign: &'static str,
     /// The position of a row's subject.
     pub subject: Subject,
     /// What the columns mean; one that is not named here shows nothing that is kept.
     pub columns: &'static [Column],
-    /// Where the time of a row stands.
+    /// The position of a row's time.
     pub time: RowTime,
     /// Patterns of lines above a heading; in a hole `length` the time that a report covers.
     pub banners: &'static [&'static str],
     /// Whether the first report is the mean since boot.
     pub since_boot: bool,
-    /// Separators of values beside blanks.
+    /// Separators of values, apart from blanks.
     pub blanks: &'static str,
     /// Cells without a value.
     pub empty: &'static [&'static str],
@@ -90,7 +90,7 @@ pub(super) const SIZES: [(&str, f64); 7] = [
 ];
 
 impl Slot {
-    /// What a number is, in the words that a file of formats has for it.
+    /// The quantity of a number, in the words of a file of formats.
     pub(super) fn words(self, unit: f64) -> String {
         let whose = |op: Option<Op>| op.map_or("io", Op::name);
         let name = |units: &[(&'static str, f64)]| {
@@ -118,13 +118,13 @@ impl Slot {
 pub enum Subject {
     /// In front of the values, under one of these names.
     First(&'static [&'static str]),
-    /// Behind the values, under one of these names.
+    /// After the values, under one of these names.
     Last(&'static [&'static str]),
     /// Nowhere: each row is about this.
     Whole(&'static str),
 }
 
-/// Where the time of a row stands.
+/// The position of a row's time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowTime {
     /// Nowhere.
@@ -153,7 +153,7 @@ pub enum Slot {
     Merges(Op),
     /// Bytes per second, of all operations if none is named.
     Bytes(Option<Op>),
-    /// Bytes per second of the operation whose requests stand to the left.
+    /// Bytes per second of the operation whose requests are in the column to the left.
     BytesBeside,
     /// Mean latency, of all operations if none is named.
     Wait(Option<Op>),
@@ -213,7 +213,7 @@ impl Cells<'_> {
     }
 }
 
-/// A table whose patterns are ready to be looked for.
+/// A table with compiled patterns.
 #[derive(Debug)]
 pub(crate) struct ReadyTable {
     table: Table,
@@ -221,7 +221,7 @@ pub(crate) struct ReadyTable {
     own: Vec<Pattern>,
 }
 
-/// A heading that was read: the names of the values' columns, and whether a time stands in front.
+/// A heading that was read: the names of the values' columns, and whether a time precedes them.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Names {
     of_values: Vec<String>,
@@ -267,7 +267,7 @@ impl ReadyTable {
         }
     }
 
-    /// Texts one of which stands in each line that begins a listing; `None` if a banner has none.
+    /// Texts, one of which each line that begins a listing contains; `None` if a banner has none.
     pub(crate) fn needles(&self) -> Option<Vec<&str>> {
         let longest = self.table.heading.iter().max_by_key(|name| name.len()).copied()?;
         let mut needles = vec![longest];
@@ -313,7 +313,7 @@ impl ReadyTable {
         line.split(parts).filter(|word| !word.is_empty()).collect()
     }
 
-    /// Whether a word may stand in a cell. Markdown puts a backslash before a dash.
+    /// Whether a word can be a cell. Markdown puts a backslash before a dash.
     fn is_value(&self, word: &str) -> bool {
         let bare = word.strip_prefix('\\').unwrap_or(word);
         self.table.empty.contains(&bare) || self.value(word).is_some()
@@ -335,7 +335,7 @@ pub(crate) struct TableReader {
     /// Headings so far, and the names of the report's rows.
     reports: u64,
     above: Vec<String>,
-    /// What the banner shows that the report covers, and what those before it did, s.
+    /// The span that the banner says the report covers, and that of those before it, s.
     covered: Option<f64>,
     elapsed: f64,
     moments: Moments,
@@ -365,7 +365,7 @@ impl TableReader {
         found.is_some()
     }
 
-    /// A moment stands beside a row.
+    /// A row has a time.
     fn at(&mut self, moment: WallTime, sink: &mut dyn Sink) {
         if self.moments.at(moment) {
             WallTime::begin(&mut self.first, moment, sink);
@@ -381,7 +381,7 @@ impl TableReader {
         self.moments.span()
     }
 
-    /// Where the time stands among the values.
+    /// The position of the time among the values.
     fn time_column(&self, names: &Names) -> Option<usize> {
         let RowTime::Column(name) = self.ready.table.time else { return None };
         names.of_values.iter().position(|known| known == name)

@@ -133,7 +133,7 @@ pub fn formats_of(text: &str) -> Result<&'static [Format], FormatsError> {
             let format: Format = read(&fields)?;
             let known = |known: &Format| known.name == format.name;
             if crate::FORMATS.iter().chain(&formats).any(known) {
-                return Err(fields.wrong(format!("format `{}` exists already", format.name)));
+                return Err(fields.wrong(format!("format `{}` already exists", format.name)));
             }
             formats.push(format);
         }
@@ -163,7 +163,7 @@ struct Fields<'t> {
     table: &'t DeTable<'t>,
 }
 
-/// A text of the file, and where it stands.
+/// A text of the file, with its position.
 struct Text {
     text: &'static str,
     at: usize,
@@ -202,7 +202,7 @@ impl<'t> Fields<'t> {
         let at = value.span().start;
         match value.get_ref() {
             DeValue::String(text) => Ok(Text { text: leaked(text), at }),
-            _ => Err(self.wrong_at(at, format!("`{name}` is a text"))),
+            _ => Err(self.wrong_at(at, format!("`{name}` must be a string"))),
         }
     }
 
@@ -229,7 +229,7 @@ impl<'t> Fields<'t> {
         match self.get(name).map(|value| (value.get_ref(), value.span().start)) {
             None => Ok(false),
             Some((DeValue::Boolean(is), _)) => Ok(*is),
-            Some((_, at)) => Err(self.wrong_at(at, format!("`{name}` is true or false"))),
+            Some((_, at)) => Err(self.wrong_at(at, format!("`{name}` must be true or false"))),
         }
     }
 
@@ -238,7 +238,7 @@ impl<'t> Fields<'t> {
         let pattern = Pattern::of("^{time:time}$").map_err(|wrong| self.wrong(wrong))?;
         let found = pattern.read(text.text).and_then(|found| found.time("time"));
         found.map(Some).ok_or_else(|| {
-            self.wrong_at(text.at, format!("`{name}` is a time, for instance `100ms`"))
+            self.wrong_at(text.at, format!("`{name}` must be a time, such as `100ms`"))
         })
     }
 
@@ -246,7 +246,7 @@ impl<'t> Fields<'t> {
         let Some(value) = self.get(name) else { return Ok(Vec::new()) };
         let of = |value: &'t Spanned<DeValue<'t>>| match value.get_ref() {
             DeValue::Table(table) => Ok(Fields { file: self.file, at: value.span().start, table }),
-            _ => Err(self.wrong_at(value.span().start, format!("`{name}` is a table"))),
+            _ => Err(self.wrong_at(value.span().start, format!("`{name}` must be a table"))),
         };
         match value.get_ref() {
             DeValue::Array(all) => all.iter().map(of).collect(),
@@ -297,7 +297,7 @@ fn log(fields: &Fields) -> Wrong<Format> {
             Some(key) => Stamp::Json(leaked(key)),
             None => {
                 let what =
-                    format!("`{text}` is not a place of a time: use front, glog or json:KEY");
+                    format!("`{text}` is not a position of a time: use front, glog or json:KEY");
                 return Err(fields.wrong_at(at, what));
             }
         },
@@ -477,7 +477,7 @@ fn table(fields: &Fields) -> Wrong<Format> {
     Ok(format)
 }
 
-/// On which side of the values the name stands, as the example shows it.
+/// The side of the values on which the name is, by the example.
 fn side(fields: &Fields, like: &Text, name: &'static str) -> Wrong<Subject> {
     let sign = fields.text("sign")?.map_or("", |sign| sign.text);
     let blanks = fields.text("blanks")?.map_or("", |blanks| blanks.text);
@@ -644,7 +644,7 @@ mod tests {
             ),
             (
                 "[[log]]\nname = \"etcd-log\"\n[[log.says]]\nline = \"xy {took:ms}\"\noperation = \"read\"\nlike = \"xy 5\"",
-                "line 1: format `etcd-log` exists already",
+                "line 1: format `etcd-log` already exists",
             ),
             (
                 "[[table]]\nname = \"t\"\nsubject = \"D\"\nlike = \"D r\\nsda 5\"\n[table.columns]\nr = \"speed\"",

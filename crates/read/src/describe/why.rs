@@ -7,11 +7,11 @@ use iowhy_model::Nanos;
 /// Why a line of a listing could not be used.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Why {
-    /// So many words stand under so many columns.
+    /// The numbers of words and of columns differ.
     RowDoesNotFit { words: usize, columns: usize },
     /// A value is not a number, or one below zero where that cannot be.
     NotANumber,
-    /// A value of the line is missing, is none, or contradicts another.
+    /// A value of the line is missing, invalid, or contradicts another.
     Unreadable,
     /// The line does not show how long it took.
     NoDuration,

@@ -80,7 +80,7 @@ pub(crate) fn nvme_value(key: &str, text: &str) -> Option<i64> {
     Some(if kelvin { value - KELVIN } else { value })
 }
 
-/// What a number of the NVMe health log states, by its name of smartctl's JSON.
+/// What a number of the NVMe health log means, by its name in smartctl's JSON.
 pub(crate) fn nvme_fact(key: &str, value: i64) -> (FactKey, FactValue) {
     let share = Share::from_percent(value as f64);
     match key {
@@ -105,7 +105,7 @@ const LIFE_LEFT: [(u64, &str); 4] = [
     (233, "Media_Wearout_Indicator"),
 ];
 
-/// The endurance used, in per cent, that the normalised value of an attribute says. Drives stop at
+/// The endurance used, in per cent, by the normalised value of an attribute. Drives stop at
 /// 1 when all is used.
 pub(crate) fn wear(id: u64, name: &str, value: u64) -> Option<f64> {
     let is_left = LIFE_LEFT.contains(&(id, name)) && value <= 100;
@@ -177,7 +177,7 @@ pub(crate) struct Drive {
     facts: Vec<PendingFact>,
 }
 
-/// What people put in place of a serial number, in lower case.
+/// What users put in place of a serial number, in lower case.
 const HIDDEN: [&str; 9] = [
     "redacted", "removed", "hidden", "masked", "censored", "anonymi", "deleted", "omitted", "snip",
 ];
@@ -197,7 +197,7 @@ fn is_hidden(serial: &str) -> bool {
 }
 
 impl Drive {
-    /// The name somebody gave it, with or without `/dev/`.
+    /// Its given name, with or without `/dev/`.
     pub(crate) fn named(&mut self, name: &str) {
         let name = name.strip_prefix("/dev/").unwrap_or(name);
         if !name.is_empty() {
@@ -205,7 +205,7 @@ impl Drive {
         }
     }
 
-    /// The name that somebody gave it.
+    /// Its given name.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -214,14 +214,14 @@ impl Drive {
         self.model = Some(model.trim().to_string()).filter(|model| !model.is_empty());
     }
 
-    /// A serial number, unless somebody made it unreadable.
+    /// A serial number, unless it was made unreadable.
     pub(crate) fn serial(&mut self, serial: &str) {
         let serial = serial.trim();
         self.is_hidden = is_hidden(serial);
         self.serial = (!serial.is_empty() && !self.is_hidden).then(|| serial.to_string());
     }
 
-    /// Adds a fact of the drive that stands at this place.
+    /// Adds a fact of the drive with its place.
     pub(crate) fn add_fact<V: Into<FactValue>>(
         &mut self,
         key: Key<V>,
@@ -286,8 +286,8 @@ impl Drive {
     }
 }
 
-/// The drive that a command or a heading is about: the last word that is a path in /dev, and for
-/// one behind a controller (`-d megaraid,7`, `[megaraid_disk_07]`) the controller's number for it.
+/// The drive that a command or a heading is about: the last word that is a path in /dev, and for a
+/// disk of a controller (`-d megaraid,7`, `[megaraid_disk_07]`) the controller's number for it.
 pub(crate) fn drive_named(line: &str) -> Option<String> {
     if !line.contains("/dev/") {
         return None;
@@ -314,7 +314,7 @@ pub(crate) fn drive_named(line: &str) -> Option<String> {
     Some(numbered.or(disk_behind(line).as_deref()).unwrap_or(path).to_string())
 }
 
-/// `[megaraid_disk_07]`, as smartd and smartctl name a disk behind a controller: `megaraid,7`.
+/// `[megaraid_disk_07]`, as smartd and smartctl name a disk of a controller: `megaraid,7`.
 pub(crate) fn disk_behind(line: &str) -> Option<String> {
     let (head, rest) = line.split_once("_disk_")?;
     let controller = head.rsplit_once('[')?.1;

@@ -1,4 +1,4 @@
-//! Log events that a log makes of devices: the first of each kind and device are kept, all are
+//! Log events of devices: the first of each kind and device are kept, all are
 //! counted.
 
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ impl Counted {
     }
 }
 
-/// What a log complains of.
+/// What a log reports as trouble.
 pub(crate) struct LogEvents {
     known: Counted,
     /// Of no known kind, by the words in them.

@@ -40,7 +40,7 @@ const LABELS: &[(&str, Take)] = &[
     ("Write cache enabled", Take::Enabled(typed::ARRAY_WRITE_CACHE)),
     ("Percentage complete", Take::Percent(typed::ARRAY_PERCENT)),
 ];
-/// Labels known to hold nothing of ours; they keep a listing together.
+/// Labels known to hold nothing that is read; they keep a listing together.
 const KNOWN: &[&str] = &[
     "Sequence Number", "Enclosure position", "PD Type", "Raw Size", "Non Coerced Size",
     "Coerced Size", "Last Predictive Failure Event Seq Number", "SAS Address(0)", "SAS Address(1)",
@@ -66,7 +66,7 @@ const KNOWN: &[&str] = &[
 
 /// How a value is read.
 enum Take {
-    /// It contains nothing of ours.
+    /// It contains nothing that is read.
     Nothing,
     Text(Key<String>),
     /// The whole number it begins with.
@@ -77,7 +77,7 @@ enum Take {
     State(Key<String>),
     /// `Yes`: this is the state; `No` shows nothing.
     If(Key<String>, &'static str),
-    /// Serial number and model run together, with the revision behind.
+    /// Serial number and model run together, followed by the revision.
     Inquiry(Key<String>),
     /// `Yes` or `No` of a SMART alert.
     Alert(Key<bool>),
@@ -172,7 +172,7 @@ pub(crate) fn begins(text: &str) -> bool {
 }
 
 /// `Rebuild Progress on Device at Enclosure 32, Slot 1 Completed 4% in 10 Minutes.`: enclosure and
-/// slot, and what stands behind `Completed`.
+/// slot, and what follows `Completed`.
 fn rebuilding(text: &str) -> Option<((u64, u64), &str)> {
     let rest = text.strip_prefix("Rebuild Progress on Device at Enclosure ")?;
     let (place, rest) = rest.split_once(" Completed ")?;
@@ -282,15 +282,16 @@ pub(crate) struct Controller {
     about: Option<String>,
     table: Table,
     header: String,
-    /// Drives of which only the state stands there.
+    /// Drives of which only the state is given.
     unnamed: u64,
-    /// Volumes of a Smart Array by the controller's name: what is reported of its cache is theirs.
+    /// Volumes of a Smart Array by the controller's name: what is reported about its cache is
+    /// theirs.
     volumes: Vec<(String, String)>,
     place: String,
 }
 
 impl Controller {
-    /// What is reported from here on stands in the next line of the input.
+    /// What follows begins in the next line of the input.
     pub(crate) fn at_next_line(&mut self, sink: &mut dyn Sink) {
         self.place = self.line_numbers.next(sink);
     }
@@ -303,8 +304,8 @@ impl Controller {
             || self.label(text, sink)
     }
 
-    /// Another part of a document begins: what is reported is about no drive or volume until it
-    /// names one.
+    /// Another part of a document begins: what follows is about no drive or volume until it names
+    /// one.
     pub(crate) fn begins_part(&mut self) {
         (self.about, self.table) = (None, Table::None);
     }
@@ -342,7 +343,7 @@ impl Controller {
         if self.table == Table::Detail && PARTS.iter().any(|part| text.starts_with(part)) {
             (self.about, self.table) = (None, Table::None);
         }
-        // Of `show detail`: its state stands below, as `Status`.
+        // Of `show detail`: its state follows below, as `Status`.
         if let Some(place) =
             text.strip_prefix("physicaldrive ").filter(|place| !place.contains(' '))
         {
@@ -402,7 +403,7 @@ impl Controller {
         true
     }
 
-    /// How far a drive's rebuild is, as MegaCli says in a sentence.
+    /// Progress of a drive's rebuild, as a sentence of MegaCli gives it.
     fn rebuilds(&self, (enclosure, slot): (u64, u64), rest: &str, sink: &mut dyn Sink) -> bool {
         let name = format!("{}/e{enclosure}/s{slot}", self.controller());
         let percent = rest.trim_start().split('%').next().and_then(decimal);

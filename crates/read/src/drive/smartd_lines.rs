@@ -26,7 +26,7 @@ const COUNTS: &[(&str, Key<u64>)] = &[
     (" Currently unreadable (pending) sectors", typed::SMART_RAW.of("197")),
     (" Offline uncorrectable sectors", typed::SMART_RAW.of("198")),
 ];
-/// Sentences of a drive that did not answer: it may sleep, or be behind something.
+/// Sentences of a drive that did not answer: it may sleep, or be attached to a controller.
 const SILENT: &[&str] = &[
     "Read SMART Self-Test Log Failed", "Read SMART Self Test Log Failed",
     "Read Summary SMART Error Log failed", "failed to read SMART Attribute Data",
@@ -40,7 +40,7 @@ const NOISE: &[&str] = &[
     "is in", "Self-Test Log", "enabled", "CHECK POWER",
 ];
 
-/// Whether a sentence that follows is smartd's own: nothing stands before it, as in its mails, or
+/// Whether a sentence is smartd's own: nothing precedes it, as in its mails, or
 /// what a log puts there with smartd as the program, `Nov 25 22:24:55 nod3 smartd[2244]: `.
 fn is_by_smartd(before: &str) -> bool {
     let before = before.trim_start_matches([' ', '\t', '*', '-', '>', '|', '"', '\'']).trim_end();

@@ -1,8 +1,8 @@
 //! Lines of kernel stacks. What a task waits for by them is in `iowhy_model::waits`.
 
 /// Whether a line is a function that the kernel is certain about: `shrink_node+0xf3/0x4e0`, not `?
-/// shrink_node+0xf3/0x4e0`, which may be left from an earlier call. Its address may stand in front,
-/// its module behind.
+/// shrink_node+0xf3/0x4e0`, which may be left from an earlier call. Its address may precede it, its
+/// module follow.
 pub(crate) fn is_certain(line: &str) -> bool {
     let mut words = line.split_whitespace().filter(|word| !word.starts_with('['));
     let (frame, more) = (words.next().unwrap_or_default(), words.next());

@@ -1,4 +1,4 @@
-//! The bins in which fio counts latencies: 64 to an octave, so that a value is off by less than
+//! The bins in which fio counts latencies: 64 per octave, so that a value is off by less than
 //! one part in 128 (fio's stat.h, `FIO_IO_U_PLAT_BITS`, and stat.c, `plat_val_to_idx`).
 
 /// Bins of an octave; below twice as many each value has a bin of its own.

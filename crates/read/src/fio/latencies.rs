@@ -156,7 +156,7 @@ impl Latencies {
 /// The highest percentile must be this one at least: the median.
 const LEAST_PERCENT: f64 = 50.0;
 
-/// Counts between percentiles: `p` percent of `count` lie at or below the value of `p`, which is
+/// Counts between percentiles: `p` percent of `count` are at or below the value of `p`, which is
 /// printed in whole steps of `step` ns. The counts add up to `count`.
 pub(crate) fn percentile_histogram(
     percentiles: &[(f64, u64)],
@@ -224,7 +224,7 @@ pub(crate) fn disk_interval(disk: &Disk, length: Nanos, device: DeviceId) -> Opt
 const SYNCHRONOUS: [&str; 9] =
     ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "ftruncate", "falloc"];
 
-/// Requests that a job of an engine at a depth has in flight at most, times so many jobs of its
+/// Requests that a job of an engine at a depth has in flight at most, times this many jobs of its
 /// kind.
 pub(crate) fn at_once(engine: Option<&str>, depth: Option<&str>, jobs: Option<u64>) -> Option<u64> {
     if engine.is_some_and(|engine| SYNCHRONOUS.contains(&engine)) {

@@ -14,7 +14,7 @@ const LONGEST_NS: f64 = 1e18;
 /// Rates of one direction of one job or group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Direction {
-    /// The operation; `None` if fio was told to report all together.
+    /// The operation; `None` if fio was told to report all jobs together.
     pub(crate) op: Option<Op>,
     pub(crate) ios_per_s: f64,
     pub(crate) bytes_per_s: Option<f64>,
@@ -299,7 +299,7 @@ pub(crate) fn depth_met(line: &str) -> Option<DepthMet> {
     })
 }
 
-/// `latency   : target=0, window=0, percentile=100.00%, depth=64`: the depth that was asked for.
+/// `latency   : target=0, window=0, percentile=100.00%, depth=64`: the requested depth.
 pub(crate) fn depth_asked(line: &str) -> Option<u64> {
     let rest = line.trim().strip_prefix("latency")?.trim_start().strip_prefix(": target=")?;
     field(rest, "depth").and_then(integer).filter(|depth| *depth > 0)

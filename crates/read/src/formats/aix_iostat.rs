@@ -36,7 +36,7 @@ static TABLE: Table = Table {
     ],
     since_boot: true,
     blanks: "%",
-    // Between two reports stands a line of terminals and processors.
+    // Between two reports is a line of terminals and processors.
     keep: Some(|name, _| decimal(name).is_none()),
     ..Table::NEW
 };

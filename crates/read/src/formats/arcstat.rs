@@ -1,8 +1,8 @@
-//! arcstat: how many reads the cache of ZFS (the ARC) serves.
+//! arcstat: hits and misses of the ZFS cache (ARC).
 //!
 //! ## Reads
-//! The rows below the heading `time ... read ... miss`: the share of reads that the ARC served
-//! (`arc.hits`) and the reads that it did not have, per second (`arc.misses`), over all rows.
+//! The rows below the heading `time ... read ... miss`: the share of reads served by the ARC
+//! (`arc.hits`) and its misses per second (`arc.misses`), over all rows.
 //!
 //! ## How to capture
 //! `arcstat 1`, `arcstat -f time,arcsz,read,hits,miss,hit% 1 10`.
@@ -12,7 +12,7 @@
 //!
 //! ## Caveats
 //! Rows are taken as one second each, unless their times differ by more. Reads of the ARC are
-//! blocks of files and of metadata, prefetch among them. A miss may be served by an L2ARC.
+//! blocks of files and of metadata, including prefetch. A miss may be served by an L2ARC.
 //!
 //! ## Not in this output
 //! Writes, latencies, which pool.
@@ -23,7 +23,7 @@ use crate::describe::report::*;
 use crate::text::numbers::in_thousands;
 
 pub const FORMAT: Format =
-    Format::labels("arcstat: reads that the cache of ZFS serves", Level::E, &LABELS);
+    Format::labels("hits and misses of the ZFS cache (ARC)", Level::E, &LABELS);
 
 const READS: &str = "reads";
 const MISSES: &str = "misses";

@@ -49,7 +49,7 @@ fn collecting(line: &str) -> Option<u64> {
     integer(rest.strip_suffix("sec....")?.trim()).filter(|seconds| *seconds > 0)
 }
 
-/// `13:48:54   INST     DBINST        DG ...`: where each name stands.
+/// `13:48:54   INST     DBINST        DG ...`: the position of each name.
 fn heading(line: &str) -> Option<Vec<usize>> {
     if !line.contains("INST") {
         return None;
@@ -90,7 +90,7 @@ impl MetricRow {
     }
 }
 
-/// The row of a line whose names stand at `columns`; the time in front has been read.
+/// The row of a line whose names are at `columns`; the time in front has been read.
 fn row(line: &str, columns: &[usize]) -> Option<MetricRow> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let split = words.len().checked_sub(VALUES).filter(|split| *split > 1)?;

@@ -34,9 +34,9 @@ pub const FORMAT: Format =
 
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
-/// What stands behind the counts of a screen that shows averages per second (key `1`).
+/// What follows the counts of a screen that shows averages per second (key `1`).
 const PER_SECOND: &str = "/s";
-/// A share of a processor that is none: more processors than there are.
+/// An invalid share of a processor: more processors than there are.
 const MOST_PERCENT: f64 = 1e6;
 /// How far off the length of an interval may be that no line states.
 const OFF: f64 = 0.1;
@@ -93,7 +93,7 @@ impl Title {
     }
 }
 
-/// The cells of a line of the system: its label and `name value` behind bars.
+/// The cells of a line of the system: its label and `name value` after bars.
 fn cells(line: &str) -> Option<(&str, Vec<&str>)> {
     let (label, rest) = line.trim().split_once('|')?;
     let label = label.trim();

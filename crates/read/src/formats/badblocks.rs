@@ -23,7 +23,7 @@ use crate::describe::report::*;
 use crate::drive::health::drive_named;
 use crate::text::invocation::invocation;
 
-pub const FORMAT: Format = Format::labels("badblocks: failed blocks of a drive", Level::E, &LABELS);
+pub const FORMAT: Format = Format::labels("failed blocks of a drive", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     command: Some(Command {
@@ -43,7 +43,7 @@ static LABELS: Labels = Labels {
             "12.34% done, 1:23:45 elapsed. (3/0/0 errors)",
             "19075872done, 1:34:03 elapsed. (32/0/0 errors)",
         ]),
-        // Where it is the first, the name of the test stands before it.
+        // Where it is the first, the name of the test precedes it.
         begins(
             "^{Testing with |Checking for }{*}: {:n}% done,{*} elapsed. ({a:u}/{b:u}/{c:u} errors)$",
             failed,

@@ -4,8 +4,7 @@
 //! `I/O Speed(1st run) : 234 MB/s`, each run as a separate copy; the average is ignored.
 //!
 //! ## How to capture
-//! `wget -qO- bench.sh | bash` (Teddysun's script), and the posts in forums of hosting that quote
-//! it.
+//! `wget -qO- bench.sh | bash` (Teddysun's script), and posts in hosting forums that quote it.
 //!
 //! ## Versions
 //! `I/O Speed(1st run)`, and `I/O speed(1st run)` of versions before 2020.
@@ -23,7 +22,7 @@ use iowhy_model::typed::{BytesPerSecond, Durable, PageCache};
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("bench.sh: three copies of zeros to a file by dd", Level::A, &LABELS);
+    Format::labels("three copies of zeros to a file by dd", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     unnamed: "file",

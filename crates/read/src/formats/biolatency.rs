@@ -196,7 +196,7 @@ struct Table {
 struct Biolatency {
     disk: Option<String>,
     flags: Option<String>,
-    /// What the tables are of, if of no block I/O.
+    /// The subject of the tables, if not block I/O.
     foreign: Option<String>,
     /// The context of the tables from the text around them.
     subject: Subject,
@@ -344,7 +344,7 @@ impl Biolatency {
         Ok(())
     }
 
-    /// The total stands after the last table of an interval and is of all of them.
+    /// The total follows the last table of an interval and is of all of them.
     fn total(&mut self, sum: u64, unit: u64, count: u64) {
         let alone = self.tables == 1 && unit == US;
         self.tables = 0;
@@ -409,7 +409,7 @@ fn unit_of(word: &str) -> Option<u64> {
     }
 }
 
-/// The operation of a set of flags; it stands last (`ReadAhead-Read`).
+/// The operation of a set of flags; it is last (`ReadAhead-Read`).
 fn operation(flags: &str) -> Option<Op> {
     Some(match flags.rsplit('-').next()? {
         "Read" => Op::Read,

@@ -52,7 +52,7 @@ pub const FORMAT: Format = Format::program::<Biosnoop>(
     sniff,
 );
 
-/// Width of the BYTES column (`%-7s`), behind which no blank follows in bcc's biosnoop.
+/// Width of the BYTES column (`%-7s`), which no blank follows in bcc's biosnoop.
 const BYTES_WIDTH: usize = 7;
 /// A request is whole sectors of 512 bytes (`SECTOR_SHIFT`, include/linux/blk_types.h).
 const SECTOR_BYTES: u64 = 512;
@@ -60,7 +60,7 @@ const SECTOR_BYTES: u64 = 512;
 const FAILED: &str = "# the I/O below failed: errno ";
 /// Its mark that the rows are complete.
 const UNFILTERED: &str = "# unfiltered: every I/O is listed";
-/// The heading of the file behind the latency.
+/// The heading of the file after the latency.
 const FILE_HEADING: &str = "LAT(ms)  FILE";
 /// A clock that falls by more than this went past midnight.
 const HALF_A_DAY_NS: i64 = 43_200_000_000_000;
@@ -90,7 +90,7 @@ struct Columns {
     numbers: bool,
     pattern: bool,
     queue: bool,
-    /// Behind the latency, as `iowhy snoop --files` prints it.
+    /// After the latency, as `iowhy snoop --files` prints it.
     file: bool,
 }
 
@@ -169,7 +169,7 @@ struct Biosnoop {
     stepped: bool,
     disk: RecentNames<DeviceId>,
     comm: RecentNames<Name>,
-    /// How the next I/O ended, if a line said so.
+    /// The result of the next I/O, if a line gave it.
     failed: Option<u16>,
     /// Nanoseconds to add to a time of day for each midnight passed, and the time before.
     midnight: i64,
@@ -419,8 +419,8 @@ impl Columns {
         self.clock == Clock::Seconds && self.disk && !self.short && !self.pattern && !self.file
     }
 
-    /// A line without its file, and that file. Two blanks stand before it, and as many before a
-    /// short latency: the first of them behind which a row is whole.
+    /// A line without its file, and that file. Two blanks precede it, and as many a short latency:
+    /// the first of them after which a row is whole.
     fn file<'a>(&self, line: &'a str) -> (&'a str, Option<&'a str>) {
         if !self.file {
             return (line, None);
@@ -438,7 +438,7 @@ impl Columns {
         (row, Some(file.trim()).filter(|file| !matches!(*file, "" | "-")))
     }
 
-    /// Whether the columns behind TIME are those of a row.
+    /// Whether the columns after TIME are those of a row.
     fn is_row_but_for_time(&self, line: &str) -> bool {
         let row = if self.short { self.short_row(line) } else { self.row(line) };
         row.is_some_and(|row| {
@@ -463,7 +463,7 @@ impl Columns {
         let mut bytes = right()?;
         let mut sector = right()?;
         let kind = if sector.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            // BYTES ran into the column after it, so everything stands one place to the right.
+            // BYTES ran into the column after it, so everything is one place to the right.
             let kind = sector;
             sector = bytes;
             let glued = pattern.as_mut().or(queue.as_mut()).unwrap_or(&mut latency);
@@ -504,7 +504,7 @@ impl Columns {
 }
 
 /// Whether the last column contains more digits than any latency has, with BYTES before it or
-/// without: the tool read a structure of the kernel at the wrong place.
+/// without: the tool read a kernel structure at the wrong offset.
 fn is_impossible(line: &str) -> bool {
     const MOST_DIGITS: usize = 15;
     let last = line.split_ascii_whitespace().next_back().unwrap_or_default();
@@ -522,7 +522,7 @@ fn unglue(text: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// The operation behind T; what moves no data can be neither read nor write.
+/// The operation after T; what moves no data can be neither read nor write.
 fn operation(kind: &str, bytes: Option<u32>) -> Option<(Op, Flags)> {
     let (op, flags) = Flags::from_rwbs(kind)?;
     Some(match (op, bytes) {

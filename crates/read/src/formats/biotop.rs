@@ -9,7 +9,7 @@
 //! `biotop -C 5 3` of bcc and libbpf-tools.
 //!
 //! ## Versions
-//! bcc since 2016; newer screens say `PID` of the process that queued the request.
+//! bcc since 2016; in newer screens `PID` is the process that queued the request.
 //!
 //! ## Caveats
 //! Only the first twenty rows are listed unless `-r` was given: on a busy machine the sums are
@@ -21,11 +21,8 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
-    "biotop: block I/O of processes and disks, mean latency (bcc)",
-    Level::A,
-    &LABELS,
-);
+pub const FORMAT: Format =
+    Format::labels("block I/O of processes and disks, mean latency (bcc)", Level::A, &LABELS);
 
 /// How long a screen is, s, and how many there were.
 const SECONDS: &str = "seconds";

@@ -22,7 +22,7 @@ use crate::describe::report::*;
 use crate::histogram::buckets::COUNT_LIMIT;
 
 pub const FORMAT: Format =
-    Format::labels("bitesize: request sizes by process (bcc), no latencies", Level::E, &LABELS);
+    Format::labels("request sizes by process (bcc), no latencies", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     near: 1,

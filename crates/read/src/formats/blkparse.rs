@@ -51,7 +51,7 @@ struct Blkparse {
     device: RecentNames<DeviceId>,
     comm: RecentNames<Name>,
     begun: bool,
-    /// The totals behind the trace have begun.
+    /// The totals after the trace have begun.
     totals: bool,
 }
 
@@ -194,7 +194,7 @@ impl<'a> EventLine<'a> {
         Some(row)
     }
 
-    /// Without bytes it is: `FWS` for whoever asked, `FN` for the device.
+    /// Without bytes it is: `FWS` for the sender, `FN` for the device.
     fn may_be_flush(&self) -> bool {
         self.op == Op::Write || self.flags.has(Flags::PREFLUSH)
     }

@@ -238,8 +238,8 @@ impl Aside for Trace<'_> {
     }
 }
 
-/// The steps that matter (`enum blktrace_act`); remaps, plugs and sleeps change nothing here,
-/// since the device below gets records of its own.
+/// The steps that matter (`enum blktrace_act`); remaps, plugs and sleeps are not read, since the
+/// device below has records of its own.
 fn action(record: &Record) -> Option<Action> {
     Some(match record.what {
         1 => Action::Queue,

@@ -28,11 +28,8 @@ use crate::describe::report::*;
 use crate::describe::table::KIB;
 use crate::text::numbers::time_ns;
 
-pub const FORMAT: Format = Format::labels(
-    "bonnie++: blocks written and read per second, and the longest wait",
-    Level::B,
-    &LABELS,
-);
+pub const FORMAT: Format =
+    Format::labels("blocks written and read per second, and the longest wait", Level::B, &LABELS);
 
 /// The second table is of files that are made and removed.
 const FILES: &str = "files";
@@ -114,7 +111,7 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     if PHASES.iter().all(is_whole) { Some(()) } else { report.fails("a rate is not a number") }
 }
 
-/// Rates below which no latency stands, as before version 1.96: blocks of one program, one after
+/// Rates without latencies below them, as before version 1.96: blocks of one program, one after
 /// the other.
 fn rates_alone(report: &mut Report, sink: &mut dyn Sink) {
     for (op, _, kept) in PHASES {
@@ -139,7 +136,7 @@ fn latencies(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<
         let Some(((per_s, longest), size)) = report.take(kept).zip(ns).zip(size) else { continue };
         let (calls, mean) = ((size / block).max(1.0), block / per_s * 1e9);
         let mut histogram = Histogram::from_summary(calls as u64, mean, 0, longest as u64);
-        // Nobody said what the shortest took.
+        // The shortest time is not given.
         histogram.min_ns = None;
         let device = report.device(sink);
         let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);

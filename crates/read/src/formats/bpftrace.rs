@@ -14,11 +14,11 @@
 //! ## Caveats
 //! K, M, G, T are powers of 1024, in time as in bytes: `[1K, 2K)` of `@usecs` is 1024 to 2048 us.
 //! The unit is the map's name: `usecs`, `us`, `nsecs`, `ns`, `msecs`, `ms`, alone or as an ending
-//! such as `@lat_us`. bpftrace counts bytes and stack depths with the same tables, so a map
-//! without a unit is skipped and shows it. A key that is a disk's name, or its number as the
-//! kernel keeps it (8388624 is 8:16, `sdb`), names the device; one that is a request's flags
-//! (`WS`) gives the operation; the whole key is kept as the label if neither. Rows below 0 are
-//! clocks that jumped and are counted as lost.
+//! such as `@lat_us`. bpftrace counts bytes and stack depths with the same tables, so a map without
+//! a unit is skipped, with a note. A key that is a disk's name, or its number as the kernel keeps
+//! it (8388624 is 8:16, `sdb`), names the device; one that is a request's flags (`WS`) gives the
+//! operation; the whole key is kept as the label if neither. Rows below 0 are clocks that jumped
+//! and are counted as lost.
 //!
 //! ## Not in this output
 //! The subject of a map whose key is neither disk nor flags, without a banner for block I/O: it is

@@ -15,7 +15,7 @@
 //! `max` is inclusive: `"min": 256, "max": 511` counts latencies from 256 up to, not
 //! including, 512. A row without `max` is open, one without `min` is below the others. Buckets are
 //! whole units. Warnings go to the same stream in some versions and are ignored. A map without a
-//! unit of time, such as `@size`, is skipped and shows it. `print(@usecs)` at an interval gives
+//! unit of time, such as `@size`, is skipped, with a note. `print(@usecs)` at an interval gives
 //! counts since the map was last cleared: as with the plain output iowhy assumes that the script
 //! cleared it.
 //!

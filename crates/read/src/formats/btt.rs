@@ -22,7 +22,7 @@ use crate::describe::report::*;
 use crate::fixed;
 
 pub const FORMAT: Format =
-    Format::labels("btt: minimum, mean and maximum of each stage of a blktrace", Level::B, &LABELS);
+    Format::labels("minimum, mean and maximum of each stage of a blktrace", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {
     near: 2,
@@ -51,7 +51,7 @@ fn is_stage(word: &str) -> bool {
 fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let words: Vec<&str> = found.line().split_whitespace().collect();
     let [stage, min, mean, max, count] = words[..] else {
-        return report.fails("the row has no five columns");
+        return report.fails("the row does not have five columns");
     };
     let ns = |word: &str| fixed(word, 9).and_then(|ns| u64::try_from(ns).ok());
     let numbers = ns(min).zip(ns(max)).zip(decimal(mean)).zip(integer(count));

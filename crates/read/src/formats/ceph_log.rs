@@ -43,7 +43,7 @@ pub const FORMAT: Format = Format::program::<CephLog>(
 )
 .resumed();
 
-/// The time in front is the line's own, so nothing stands before it.
+/// The leading time is the line's own, so nothing precedes it.
 fn sniff(lines: &[&str]) -> Detect {
     let whole = |line: &&&str| line.starts_with(|c: char| c.is_ascii_alphanumeric());
     Detect::from(lines.first().filter(whole).is_some_and(|line| Entry::of(line).is_some()))
@@ -64,9 +64,9 @@ enum Entry<'a> {
     Blocked { osds: Vec<u64>, count: u64, oldest_s: Option<u64> },
     /// The store of this OSD noted slow operations within the last day (`BLUESTORE_SLOW_OP_ALERT`).
     Noted { osd: u64 },
-    /// So many stores did (`3 OSD(s) experiencing slow operations in BlueStore`).
+    /// Number of stores (`3 OSD(s) experiencing slow operations in BlueStore`).
     SlowStores(u64),
-    /// So many errors were found by a scrub: copies that differ or cannot be read.
+    /// Number of errors found by a scrub: copies that differ or cannot be read.
     Scrubbed(u64),
 }
 
@@ -143,14 +143,14 @@ impl<'a> Entry<'a> {
 }
 
 /// The OSDs whose replies a request waits for: `waiting for subops from 23,41`, `currently waiting
-/// for subops from [1]` (src/osd/PrimaryLogPG.cc). Who logs it is held up as well.
+/// for subops from [1]` (src/osd/PrimaryLogPG.cc). The process that logs it is delayed as well.
 fn awaited(rest: &str) -> Vec<u64> {
     let Some((_, osds)) = rest.split_once("waiting for subops from ") else { return Vec::new() };
     osds.trim_start_matches('[').split(',').map_while(|osd| leading(osd.trim())).collect()
 }
 
 /// `24 ops are blocked > 32.768 sec on osd.15`, or `150 requests are blocked > 32 sec; 11 osds have
-/// slow requests` behind the state of the cluster.
+/// slow requests` after the state of the cluster.
 fn blocked(line: &str) -> Option<Entry<'_>> {
     let (before, rest) = line.split_once(" blocked > ")?;
     let (seconds, rest) = rest.split_once(" sec")?;

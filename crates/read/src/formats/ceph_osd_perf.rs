@@ -21,8 +21,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
-    Format::labels("ceph osd perf: mean commit latency of each OSD", Level::A, &LABELS);
+pub const FORMAT: Format = Format::labels("mean commit latency of each OSD", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     lines: &[

@@ -9,7 +9,7 @@
 //! `ceph -s`, `ceph status`, `ceph health detail`; `kubectl exec` of the toolbox of Rook.
 //!
 //! ## Versions
-//! Luminous to Squid. Before Luminous there is no colon behind `health`, and recovery stands as
+//! Luminous to Squid. Before Luminous there is no colon after `health`, and recovery is called
 //! `recovery io`. `rookctl status` of Rook's first versions is read too.
 //!
 //! ## Caveats
@@ -37,13 +37,17 @@ const DATA: &str = "Reduced data availability: ";
 /// What a status of Rook begins with.
 const OVERALL: &str = "OVERALL STATUS: ";
 
-/// Whether the line tells that a cluster is not well, or goes on behind the lines of another
+/// Whether the line says that a cluster is unhealthy, or continues after the lines of another
 /// format.
 fn begins(line: &str) -> bool {
     if line.trim_start().starts_with("pgs:") && line.contains("% pgs not active") {
         return true;
     }
-    if line.trim().strip_prefix(OVERALL).is_some_and(|said| ["ERROR", "WARNING"].contains(&said)) {
+    if line
+        .trim()
+        .strip_prefix(OVERALL)
+        .is_some_and(|line_text| ["ERROR", "WARNING"].contains(&line_text))
+    {
         return true;
     }
     // `PG_AVAILABILITY Reduced data availability: 415 pgs stale`
@@ -55,18 +59,18 @@ fn begins(line: &str) -> bool {
     health(line.trim()).is_some()
 }
 
-/// What stands behind the state of a cluster that is not well.
-fn health(said: &str) -> Option<&str> {
-    let said = said.strip_prefix("health")?.trim_start_matches(':').trim();
+/// What follows the state of an unhealthy cluster.
+fn health(line_text: &str) -> Option<&str> {
+    let line_text = line_text.strip_prefix("health")?.trim_start_matches(':').trim();
     ["HEALTH_WARN", "HEALTH_ERR"].iter().find_map(|health| {
-        said.strip_prefix(health).filter(|rest| rest.is_empty() || rest.starts_with(' '))
+        line_text.strip_prefix(health).filter(|rest| rest.is_empty() || rest.starts_with(' '))
     })
 }
 
 /// How many placement groups are in a state: `17473 active+clean`, and in tables `active+clean
 /// 132`.
-fn in_state(said: &str) -> Option<(f64, &str)> {
-    let (one, two) = said.trim_start_matches("pgs:").trim().split_once(' ')?;
+fn in_state(line_text: &str) -> Option<(f64, &str)> {
+    let (one, two) = line_text.trim_start_matches("pgs:").trim().split_once(' ')?;
     let (one, two) = (one.trim(), two.trim());
     let (count, state) = integer(one).map(|n| (n, two)).or(integer(two).map(|n| (n, one)))?;
     state.split('+').any(|part| STATES.contains(&part)).then_some((count as f64, state))
@@ -84,11 +88,11 @@ const STATES: [&str; 9] = [
     "unknown",
 ];
 
-/// Requests that are blocked: how many, for how long, s, and what is said behind it.
-fn blocked(said: &str) -> Option<(u64, f64, &str)> {
-    let (before, rest) = said
+/// Requests that are blocked: how many, for how long, s, and the text after it.
+fn blocked(line_text: &str) -> Option<(u64, f64, &str)> {
+    let (before, rest) = line_text
         .split_once(" requests are blocked > ")
-        .or_else(|| said.split_once(" slow ops, oldest one blocked for "))?;
+        .or_else(|| line_text.split_once(" slow ops, oldest one blocked for "))?;
     let before = before.trim_end_matches(" slow").trim_end_matches(" stuck");
     let count = integer(before.rsplit(' ').next()?)?;
     let (seconds, rest) = rest.split_once(" sec")?;
@@ -96,31 +100,31 @@ fn blocked(said: &str) -> Option<(u64, f64, &str)> {
 }
 
 /// `Implicated osds 42,104`, `daemons [osd.12,osd.22] have slow ops`.
-fn osds(said: &str) -> Vec<u64> {
+fn osds(line_text: &str) -> Vec<u64> {
     let number = |text: &str| {
         let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         integer(text.get(..end)?)
     };
-    match said.split_once("mplicated osd") {
+    match line_text.split_once("mplicated osd") {
         Some((_, rest)) => {
             let numbers = rest.trim_start_matches(['s', ' ']).split(',');
             numbers.filter_map(|text| number(text.trim())).collect()
         }
-        None => said.split("osd.").skip(1).filter_map(number).collect(),
+        None => line_text.split("osd.").skip(1).filter_map(number).collect(),
     }
 }
 
 #[derive(Default)]
 struct Status {
-    /// Placement groups in all, and those that the health line calls inactive or stale.
+    /// All placement groups, and those that the health line calls inactive or stale.
     groups: Option<f64>,
     inactive: Option<f64>,
-    /// Of those that a state is told of: all, and those that serve no I/O.
+    /// Of those with a given state: all, and those that serve no I/O.
     told: f64,
     idle: f64,
     /// The share that the cluster states itself, 0 to 1.
     not_active: Option<f64>,
-    /// OSDs that are down, as the health line and as the number of those that are up say.
+    /// OSDs that are down, by the health line and by the number of those that are up.
     down: Option<u64>,
     not_up: Option<u64>,
     /// The checks of the health line are listed, deeper than it.
@@ -133,8 +137,8 @@ struct Status {
 
 impl Reader for Status {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let said = line.trim();
-        if let Some((count, seconds, rest)) = blocked(said) {
+        let line_text = line.trim();
+        if let Some((count, seconds, rest)) = blocked(line_text) {
             let osds = osds(rest);
             let named = osds.iter().copied().map(Some).chain(osds.is_empty().then_some(None));
             for osd in named {
@@ -143,32 +147,32 @@ impl Reader for Status {
             }
             return Step::Consumed;
         }
-        if let Some((count, state)) = in_state(said) {
+        if let Some((count, state)) = in_state(line_text) {
             let mut parts = state.split('+');
             let serves = parts.clone().any(|part| part == "active");
             self.told += count;
             self.idle += if serves && parts.all(|part| part != "stale") { 0.0 } else { count };
             return Step::Consumed;
         }
-        if self.osds(said) {
+        if self.osds(line_text) {
             return Step::Consumed;
         }
         let place = sink.source().place();
         let mut took = begins(line);
-        let parts = health(said).unwrap_or(said).split([',', ';']).map(str::trim);
+        let parts = health(line_text).unwrap_or(line_text).split([',', ';']).map(str::trim);
         for part in parts {
             let part = part.trim_start_matches("pgs:").trim();
             let part = part.rsplit_once(": ").map_or(part, |(_, part)| part.trim());
             took |= self.part(part, &place, sink).is_some();
         }
-        if let Some((_, rest)) = said.split_once("PLACEMENT GROUPS (") {
+        if let Some((_, rest)) = line_text.split_once("PLACEMENT GROUPS (") {
             self.groups = rest.split(' ').next().and_then(integer).map(|all| all as f64);
             return Step::Consumed;
         }
-        let (name, value) = said.split_once(':').unwrap_or(("", said));
+        let (name, value) = line_text.split_once(':').unwrap_or(("", line_text));
         let recovery = match name {
             "recovery" => value.split(',').next(),
-            _ => said.strip_prefix("recovery io ").and_then(|rest| rest.split(',').next()),
+            _ => line_text.strip_prefix("recovery io ").and_then(|rest| rest.split(',').next()),
         };
         if let Some(rate) = recovery {
             let Some(rate) = rate.trim().strip_suffix("/s").and_then(amount) else {
@@ -177,9 +181,10 @@ impl Reader for Status {
             sink.add_fact_at(None, typed::CLUSTER_RECOVERY, BytesPerSecond(rate), &place);
             took = true;
         }
-        if health(said).is_some() {
+        if health(line_text).is_some() {
             self.in_health = true;
-        } else if !line.starts_with([' ', '\t']) || said.is_empty() || said.ends_with(':') {
+        } else if !line.starts_with([' ', '\t']) || line_text.is_empty() || line_text.ends_with(':')
+        {
             self.in_health = false;
         }
         // A check that says nothing of ours is part of the list.
@@ -207,13 +212,13 @@ impl Reader for Status {
 
 impl Status {
     /// `osd: 220 osds: 209 up, 220 in`, or a row of a table of such numbers.
-    fn osds(&mut self, said: &str) -> bool {
-        let words: Vec<&str> = said.split_whitespace().collect();
+    fn osds(&mut self, line_text: &str) -> bool {
+        let words: Vec<&str> = line_text.split_whitespace().collect();
         if words.starts_with(&["TOTAL", "UP", "IN"]) {
             self.is_table = true;
             return true;
         }
-        let numbers = match said.split_once(" osds: ") {
+        let numbers = match line_text.split_once(" osds: ") {
             Some((before, rest)) => {
                 let up = rest.split_once(" up").and_then(|(up, _)| integer(up));
                 before.rsplit(' ').next().and_then(integer).zip(up)
@@ -224,7 +229,7 @@ impl Status {
             },
             None => None,
         };
-        // Those that are up are told beside those that are in: neither is more than all.
+        // Those that are up are given with those that are in: neither is more than all.
         let not_up = numbers.and_then(|(all, up)| all.checked_sub(up));
         self.not_up = not_up.or(self.not_up);
         not_up.is_some()

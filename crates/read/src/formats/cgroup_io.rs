@@ -65,7 +65,7 @@ const THROTTLES: [(&str, &str); 4] = [
 /// Counts of version 1, and those of `io.stat` that mean the same by operation.
 const COUNTS: [(&str, &str, &str); 2] =
     [("io_serviced", "rios", "wios"), ("io_service_bytes", "rbytes", "wbytes")];
-/// What counts of version 1 are kept apart by.
+/// The key that separates counts of version 1.
 const PARTS: [&str; 6] = ["Read", "Write", "Sync", "Async", "Discard", "Total"];
 
 fn sniff(lines: &[&str]) -> Detect {
@@ -78,7 +78,7 @@ fn sniff(lines: &[&str]) -> Detect {
 }
 
 /// Path, if one was printed, device numbers and the rest of `PATH:8:16 REST` or `8:16 REST`. Names
-/// of groups may hold blanks, colons and numbers: the last numbers that stand so are the device's.
+/// of groups may hold blanks, colons and numbers: the last such numbers are the device's.
 fn placed(text: &str) -> Option<(Option<&str>, &str, &str)> {
     let is_numbers = |word: &str| {
         let numbers = word.split_once(':');
@@ -97,7 +97,7 @@ fn placed(text: &str) -> Option<(Option<&str>, &str, &str)> {
     })
 }
 
-/// `8:0 Read 58971`, behind the file's path if that was printed: path, device, what, how many.
+/// `8:0 Read 58971`, after the file's path if that was printed: path, device, what, how many.
 fn part(line: &str) -> Option<(Option<&str>, String, &str, u64)> {
     let (path, numbers, rest) = placed(line.trim())?;
     let (what, count) = rest.split_once(' ').filter(|(what, _)| PARTS.contains(what))?;

@@ -44,7 +44,7 @@ static LABELS: Labels = Labels {
         announces("^#{*}<---", |_, _, _| Some(()))
             .like(&["#          <---------reads---------------><---------writes-------------->"]),
         begins("^#{names:text} QLen Wait SvcTim Util$", |found, report, _| {
-            // Each group of columns begins with `KBytes`, reads first; behind `RWSize` stands what
+            // Each group of columns begins with `KBytes`, reads first; after `RWSize` comes what
             // both share.
             let (mut groups, mut op) = (["read", "write"].into_iter(), "");
             let names = found.line().strip_prefix('#')?.split_whitespace().map(|name| {
@@ -79,8 +79,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// The name of a column here: its disk, if the heading shows that, the operation, and what is
-/// counted.
+/// The name of a column here: its disk, if the heading shows it, the operation, and the quantity.
 fn column(disk: &str, op: &str, what: &str) -> String {
     format!("{disk}\t{op} {what}")
 }

@@ -133,7 +133,7 @@ struct Cpu {
     total: Option<f64>,
     available: Option<f64>,
     least_available: Option<f64>,
-    /// Where the state of a task and its share of a processor stand in the rows below, and tasks in
+    /// Columns of a task's state and its share of a processor in the rows below, and tasks in
     /// uninterruptible sleep.
     state_at: Option<usize>,
     share_at: Option<usize>,
@@ -225,7 +225,7 @@ impl Cpu {
     }
 
     /// Free memory, buffers and page cache are what programs may have; some versions print the
-    /// cache beside the swap.
+    /// cache in the swap's line.
     fn memory(&mut self, sizes: &Sizes) {
         self.total = sizes.get("total");
         let parts = ["free", "buffers", "buff/cache"].map(|what| sizes.get(what));

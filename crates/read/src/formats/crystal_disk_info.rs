@@ -14,7 +14,7 @@
 //!
 //! ## Caveats
 //! Raw values are hexadecimal, six bytes, and may contain several numbers: for reallocated sectors
-//! the low four bytes count (like smartctl, raw48 and raw16), a time-out count above 65535 is
+//! the low four bytes count (like smartctl, raw48 and raw16), a timeout count above 65535 is
 //! several numbers. `Caution` only repeats that 05, C5 or C6 is above zero or that little endurance
 //! is left; `Bad` is a failed health check of the drive. A percentage after `Good` is the remaining
 //! endurance.
@@ -30,7 +30,7 @@ use crate::describe::report::*;
 use crate::drive::health::{leading, nvme_fact, nvme_value};
 
 pub const FORMAT: Format =
-    Format::labels("CrystalDiskInfo: drive health as Windows users print it", Level::E, &LABELS);
+    Format::labels("drive health as Windows users print it", Level::E, &LABELS);
 
 /// Lists of controllers, and dumps of bytes.
 const IGNORED: &str = "aside";

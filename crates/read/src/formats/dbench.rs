@@ -24,7 +24,7 @@ use iowhy_model::typed::BytesPerSecond;
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("dbench: operations on files, mean and maximum latency", Level::B, &LABELS);
+    Format::labels("operations on files, mean and maximum latency", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {
     unnamed: "dbench",
@@ -44,7 +44,7 @@ static LABELS: Labels = Labels {
         begins("^{:n} cleanup {:n} sec$", |_, _, _| Some(())).like(&["0  cleanup  30 sec"]),
         says("^{name:word} {count:u} {mean:ms} {longest:ms}$", row)
             .like(&["Flush            695     9.885    62.778"]),
-        // A row with a value that is none.
+        // A row with an invalid value.
         says("^{:word} {:word} {:n} {:n}$", |_, _, _| None).like(&["Flush  6x5  9.885  62.778"]),
         says("^{:word} {:n} {:word} {:n}$", |_, _, _| None).like(&["Flush  695  9.8x5  62.778"]),
         says("^{:word} {:n} {:n} {:word}$", |_, _, _| None).like(&["Flush  695  9.885  62.7x8"]),
@@ -67,7 +67,7 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     }
     let (mean, longest) = (found.time("mean")?.ns() as f64, found.time("longest")?.ns());
     let mut histogram = Histogram::from_summary(count, mean, 0, longest as u64);
-    // Nobody said what the shortest took.
+    // The shortest time is not given.
     histogram.min_ns = None;
     let device = report.device(sink);
     let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);

@@ -35,7 +35,7 @@ use crate::program::*;
 use crate::text::repair::has_odd;
 
 pub const FORMAT: Format = Format::program::<Dd>(
-    "dd: bytes copied, seconds, rate",
+    "bytes copied, seconds, rate",
     Level::A,
     &["if=", "of=", "+", "B/", "ytes/", "yte/", "octets/", "o/", "Б/"],
     sniff,
@@ -58,17 +58,17 @@ fn sniff(lines: &[&str]) -> Detect {
         return Detect::No;
     }
     match lines.last() {
-        Some(last) if result(last).is_some() || is_harmed(last) || timed(last).is_some() => {
+        Some(last) if result(last).is_some() || is_damaged(last) || timed(last).is_some() => {
             Detect::Yes
         }
-        // What stands between: the other line of records, a prompt, a warning.
+        // Between them: the other line of records, a prompt, a warning.
         Some(last) if lines.len() > 1 && Command::of(last).is_some() => Detect::No,
         _ if lines.len() < BANNER_LINES => Detect::NeedLine,
         _ => Detect::No,
     }
 }
 
-/// What a result line says.
+/// The values of a result line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct CopyResult {
     bytes: f64,
@@ -83,7 +83,7 @@ fn result(line: &str) -> Option<CopyResult> {
     let digits = line.find(|c: char| !c.is_ascii_digit())?;
     let (moved, rest) = line.split_at_checked(digits).filter(|(moved, _)| !moved.is_empty())?;
     let moved = integer(moved)? as f64;
-    // Behind the bytes stands their name.
+    // The bytes are followed by their unit.
     if rest.starts_with(|c: char| c.is_ascii_punctuation()) {
         return None;
     }
@@ -94,7 +94,7 @@ fn result(line: &str) -> Option<CopyResult> {
         (None, Some(bracket)) if rest.get(..bracket)?.contains(['(', '（']) => {
             rest.get(bracket..)?.trim_start_matches([')', '）'])
         }
-        // Less than a kilobyte is not said twice: `512 bytes copied, 0.0021 s, 243 kB/s`.
+        // Less than a kilobyte is not printed twice: `512 bytes copied, 0.0021 s, 243 kB/s`.
         (None, _) => rest,
     };
     let parts = rest.replace(['，', '、', '(', ')'], " ");
@@ -114,7 +114,7 @@ fn result(line: &str) -> Option<CopyResult> {
     sound.then_some(CopyResult { bytes: moved, seconds })
 }
 
-/// Seconds of `real 0m40.073s` of a shell and `real 0m 40.07s` of busybox, behind a tab each.
+/// Seconds of `real 0m40.073s` of a shell and `real 0m 40.07s` of busybox, each after a tab.
 fn timed(line: &str) -> Option<f64> {
     let (minutes, seconds) = line.trim().strip_prefix("real")?.trim().split_once('m')?;
     let seconds = decimal(seconds.trim().strip_suffix('s')?)?;
@@ -123,7 +123,7 @@ fn timed(line: &str) -> Option<f64> {
 }
 
 /// Whether a line is a result with something else where a number is due.
-fn is_harmed(line: &str) -> bool {
+fn is_damaged(line: &str) -> bool {
     let rated = line.split_whitespace().next_back().is_some_and(|unit| scale(unit).is_some());
     let numbers = line.split_whitespace().filter(|word| decimal(word).is_some()).count();
     rated && numbers > 1 && line.contains([',', '，']) && has_odd(line)
@@ -215,7 +215,7 @@ impl Command {
         (command.input.is_some() || command.output.is_some()).then_some(command)
     }
 
-    /// Which way it went, and what was read or written.
+    /// The direction, and what was read or written.
     fn target(&self) -> (Option<Op>, &str) {
         let source = |path: &str| matches!(path, "/dev/zero" | "/dev/urandom" | "/dev/random");
         let sink = |path: &str| matches!(path, "/dev/null" | "/dev/zero" | "/dev/full");
@@ -278,7 +278,7 @@ impl Reader for Dd {
                 self.emit_pending(sink);
             }
             self.pending = Some(done);
-        } else if is_harmed(line) && (self.records.is_some() || self.command.is_some()) {
+        } else if is_damaged(line) && (self.records.is_some() || self.command.is_some()) {
             return Step::skipped("no bytes, time and rate that agree");
         } else {
             return Step::NotMine;
@@ -293,7 +293,7 @@ impl Reader for Dd {
 
 impl Dd {
     /// What `time` reports of a copy that printed its records and no result; the size of a record
-    /// stands in the command.
+    /// is in the command.
     fn by_the_shell(&self, line: &str) -> Option<CopyResult> {
         let seconds = timed(line).filter(|seconds| *seconds > 0.0)?;
         let (command, records) = (self.command.as_ref()?, self.records?);
@@ -301,7 +301,7 @@ impl Dd {
         (self.pending.is_none() && bytes > 0.0).then_some(CopyResult { bytes, seconds })
     }
 
-    /// What `time` reports of a copy and the `sync` behind it: the copy with its data on the
+    /// What `time` reports of a copy and the `sync` after it: the copy with its data on the
     /// medium.
     fn with_the_sync(&self, line: &str) -> Option<(Command, CopyResult)> {
         let seconds = timed(line)?;

@@ -1,8 +1,8 @@
-//! GNU ddrescue: how much of a failing drive was read, and the number of unreadable places.
+//! GNU ddrescue: how much of a failing drive was read, and the number of unreadable areas.
 //!
 //! ## Reads
 //! The status screen: `errsize` or `bad-sector`, `errors`, `bad areas` and `read errors` as the
-//! fact `scan.failed`, the number of unreadable places in the last screen. The device is the first
+//! fact `scan.failed`, the number of unreadable areas in the last screen. The device is the first
 //! path in /dev that a command line names.
 //!
 //! ## How to capture
@@ -12,7 +12,7 @@
 //! ddrescue 1.3 to 1.28: `errsize` and `errors` before 1.20, `bad areas` and `read errors` since.
 //!
 //! ## Caveats
-//! A place is a run of sectors, not one sector. Early passes leave skipped areas as `non-trimmed`:
+//! An area is a run of sectors, not one sector. Early passes leave skipped areas as `non-trimmed`:
 //! a failed read there may succeed later. A drive on a USB bridge that resets also gives read
 //! errors.
 //!
@@ -25,7 +25,7 @@ use crate::drive::health::is_name;
 use crate::text::invocation::invocation;
 
 pub const FORMAT: Format =
-    Format::labels("GNU ddrescue: places of a drive that could not be read", Level::E, &LABELS);
+    Format::labels("GNU ddrescue: areas of a drive that could not be read", Level::E, &LABELS);
 
 // The labels of the screen: main.cc and rescuebook.cc of ddrescue.
 static LABELS: Labels = Labels {

@@ -1,8 +1,8 @@
-//! FreeBSD's diskinfo: seeks, durable writes and the make of a disk.
+//! FreeBSD's diskinfo: seeks, durable writes and the model of a disk.
 //!
 //! ## Reads
 //! Of `-S` (`Synchronous random writes:`) the row of 4 kB, or the largest below it, or else the
-//! first; of `-t` the row `Quarter stroke` as reads at random places, and `outside` as the
+//! first; of `-t` the row `Quarter stroke` as reads at random offsets, and `outside` as the
 //! sequential rate. Of `-v` model, size and rotation rate. Other rows are checked and ignored: they
 //! depend on size and location, not on the health of a disk.
 //!
@@ -16,8 +16,9 @@
 //!
 //! ## Caveats
 //! `-S` writes and flushes each time: the time is that of both (`DIOCGFLUSH`). A drive with
-//! capacitors answers in tens of microseconds, one without in milliseconds, and both may be well. A
-//! quarter stroke is longer than the mean seek of a file system. Mbytes are 1024 x 1024 bytes.
+//! capacitors answers in tens of microseconds, one without in milliseconds, and both may be
+//! healthy. A quarter stroke is longer than the mean seek of a file system. Mbytes are 1024 x 1024
+//! bytes.
 //!
 //! ## Not in this output
 //! Single latencies, what else used the disk.
@@ -32,7 +33,7 @@ pub const FORMAT: Format = Format::labels(
     &LABELS,
 );
 
-/// Size of the durable write that stands for the drive, kB: the page of a log.
+/// Size of the durable write that represents the drive, kB: the page of a log.
 const PAGE_KB: f64 = 4.0;
 /// Numbers are printed to four digits or more.
 const ROUNDING: f64 = 0.02;
@@ -106,7 +107,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// Whether a number is the one that is printed beside it, within what printing rounds away.
+/// Whether a number equals the one printed next to it, within rounding.
 fn agree(found: &Found, of: fn(f64, f64) -> f64, names: [&str; 2], step: f64) -> bool {
     let figures = names.map(|name| found.positive(name));
     let ([Some(one), Some(other)], Some(printed)) = (figures, found.number("rate")) else {

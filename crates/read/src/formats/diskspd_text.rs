@@ -95,7 +95,7 @@ struct DiskspdText {
     nines: bool,
     path: Option<String>,
     outstanding: Option<u64>,
-    /// A total of which no heading shows what it is of.
+    /// A total whose heading is missing.
     headless: Option<Work>,
     /// What the test does, if it is one operation.
     tested: Option<usize>,
@@ -270,7 +270,7 @@ impl DiskspdText {
     /// Gives out a time span.
     fn emit(&mut self, sink: &mut dyn Sink) {
         let files = &mut self.spans.targets;
-        // Of a total without the heading above it the percentiles tell which operation it is of.
+        // For a total without the heading above it the percentiles show its operation.
         let of_one = match self.spans.latencies.each_ref().map(|of| of.percentiles.is_empty()) {
             [true, false] => Some(1),
             [false, true] => Some(0),
@@ -283,7 +283,7 @@ impl DiskspdText {
             self.headless = Some(all);
             sink.lost("rows of threads", missing);
         }
-        // Of one that stands alone nothing tells.
+        // For one that is alone nothing shows it.
         let mut mixed = None;
         if let Some(work) = self.headless.take().filter(|_| files.is_empty()) {
             match of_one {

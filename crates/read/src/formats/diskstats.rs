@@ -2,10 +2,10 @@
 //!
 //! ## Reads
 //! Lines of `/proc/diskstats` as the kernel prints them, whole copies one after another. A copy
-//! begins where a device comes round again, or at a line that gives the time: seconds since 1970
-//! (`date +%s.%N`), the two numbers of `/proc/uptime`, the output of `date`, an ISO date with
-//! time, or the `TS` line of pt-stalk and pt-diskstats. Two copies with times give rates, waits,
-//! queue and busy share of each device, as `iostat -x` would print them.
+//! begins where a device appears again, or at a line that gives the time: seconds since 1970 (`date
+//! +%s.%N`), the two numbers of `/proc/uptime`, the output of `date`, an ISO date with time, or the
+//! `TS` line of pt-stalk and pt-diskstats. Two copies with times give rates, waits, queue and busy
+//! share of each device, as `iostat -x` would print them.
 //!
 //! ## How to capture
 //! `while sleep 10; do cat /proc/uptime /proc/diskstats; done`, support bundles, monitoring
@@ -20,8 +20,8 @@
 //! is since boot. The millisecond fields wrap at 2^32 and are unwrapped when the result is
 //! plausible; any other decrease is a reset, and a device whose counters all decreased was
 //! replaced: both are noted and give no averages. Busy time was exact before Linux 5.0, is sampled
-//! from then on, and counts only real flight since 6.10. Flushes count as writes too. Sectors are
-//! 512 bytes on every device.
+//! from then on, and since 6.10 counts only time in flight. Flushes count as writes too. Sectors
+//! are 512 bytes on every device.
 //!
 //! ## Not in this output
 //! The latency distribution, the split into queue and device time, the processes, and events within

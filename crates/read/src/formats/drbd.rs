@@ -3,7 +3,7 @@
 //! ## Reads
 //! `0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate` and the counters below it. The
 //! connection becomes `drbd.connection`, open requests to the local disk (`lo`) `drbd.local`,
-//! requests and replies that the peer owes or is owed (`pe`, `ua`) `drbd.peer`. A resync or a
+//! requests and replies outstanding between it and the peer (`pe`, `ua`) `drbd.peer`. A resync or a
 //! verification is `array.action`, with `array.percent` and `array.speed`.
 //!
 //! ## How to capture
@@ -13,9 +13,9 @@
 //! DRBD 8.0 to 8.4. DRBD 9 has `drbdsetup status --statistics` instead, which is not read.
 //!
 //! ## Caveats
-//! One moment: a busy volume always has something open. `WFConnection` means that the peer is away:
-//! nothing can wait for it, and what is open waits for the local disk. `ap` counts requests of the
-//! file system above, which wait for either.
+//! One moment: a busy volume always has something open. `WFConnection` means that the peer is
+//! disconnected: nothing can wait for it, and what is open waits for the local disk. `ap` counts
+//! requests of the file system above, which wait for either.
 //!
 //! ## Not in this output
 //! Latencies; the disk below a volume.

@@ -17,7 +17,7 @@
 //! `hdparm -I` lists features that are supported, those in use with a star.
 //!
 //! ## Not in this output
-//! Whether the cache survives a loss of power.
+//! Whether the cache is protected against power loss.
 
 use crate::describe::drive::{firmware, model, rpm, serial};
 use crate::describe::report::*;
@@ -44,7 +44,7 @@ static LABELS: Labels = Labels {
         announces("^/dev/{disk:word}:{|}", |found, report, _| report.name(found.text("disk")?))
             .opens_report()
             .like(&["/dev/sda:", "/dev/sda: ATA       EXAMPLE HD4000    EX04"]),
-        // The list of commands and features: a star stands before what is in use.
+        // The list of commands and features: a star precedes the one in use.
         says("^*{*}Write cache$", |_, report, _| report.fact(typed::DRIVE_WRITE_CACHE, true))
             .like(&["*\tWrite cache"]),
     ],

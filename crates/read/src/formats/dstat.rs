@@ -98,7 +98,7 @@ fn is_titles(line: &str) -> bool {
         && known.iter().any(|name| line.contains(name))
 }
 
-/// Words of dashes and names, as a heading has that went on behind the edge of the terminal.
+/// Words of dashes and names, as in a heading that continued beyond the edge of the terminal.
 fn is_dashed(line: &str) -> bool {
     let mut words = line.split_whitespace().peekable();
     words.peek().is_some() && words.all(|word| word.contains('-'))
@@ -119,7 +119,7 @@ enum Group {
     Processor(Vec<String>),
     /// The time of the row.
     When,
-    /// Something else, of so many columns.
+    /// Something else, of this many columns.
     Other,
 }
 
@@ -179,7 +179,7 @@ fn groups_of_csv(titles: &str, columns: &str) -> Vec<(Group, usize)> {
 
 /// The groups of a heading; none if it has none of ours.
 fn ours(mut found: Vec<(Group, usize)>) -> Vec<(Group, usize)> {
-    // Beside whole names of disks one that is not among them was shortened.
+    // Among whole names of disks, one that is not among them was shortened.
     let whole = |group: &Group| match group {
         Group::Bytes(disk) | Group::Requests(disk) | Group::Waits(disk) => {
             (disk != "total").then(|| disk.clone())
@@ -250,8 +250,8 @@ struct Dstat {
     titles: String,
     /// The file of `--output`.
     is_csv: bool,
-    /// The heading goes on behind the edge of the terminal: the first part of its lower line, once
-    /// seen.
+    /// The heading continues beyond the edge of the terminal: the first part of its lower line,
+    /// once seen.
     broken: Option<String>,
     groups: Vec<(Group, usize)>,
     rows: u64,
@@ -439,7 +439,7 @@ impl Dstat {
         let is_dated = now.is_some_and(|now| self.moments.begin(now, sink)) && was_dated;
         if self.rows > 1 {
             share.iter().for_each(|share| self.processor.take(share));
-            // The sum of all is not a disk beside them.
+            // The sum of all is not another disk.
             let is_one = |disk: &String| disk != "total" || disks.len() == 1;
             disks
                 .iter()
@@ -483,7 +483,7 @@ impl Dstat {
             interval.rates.push((op, rates));
         }
         if interval.rates.is_empty() {
-            // A rate that nobody printed is not made up.
+            // A rate that was not printed is not made up.
             let [read, written] = work.waits_ms.unwrap_or_default();
             interval.await_ns = Some(read.max(written) * 1e6).filter(|ns| *ns > 0.0);
             if interval.await_ns.is_none() && work.busy.is_none() {

@@ -35,7 +35,7 @@ pub const FORMAT: Format = Format::program::<DtraceIosnoop>(
     |lines| Detect::from(lines.first().is_some_and(|line| heading(line).is_some())),
 );
 
-/// What disks are called that nobody named.
+/// The name of disks without one.
 const UNNAMED: &str = "disk";
 /// The longest latency that is taken for one, microseconds: a day.
 const LONGEST_US: u64 = 86_400_000_000;

@@ -20,7 +20,7 @@
 //!
 //! ## Caveats
 //! `H:`, `D:` and `P:` are the status of host, device and plug-in; 0x2 of the host is a busy bus,
-//! 0x1 no connection, 0x3 and 0x5 a time-out and an abort, 0x7 and 0x8 an error and a reset. Sense
+//! 0x1 no connection, 0x3 and 0x5 a timeout and an abort, 0x7 and 0x8 an error and a reset. Sense
 //! data after `Possible` or `Invalid` belongs to another command. Reservation conflicts are caused
 //! by another host, not by the disk. A clock after the date (`84:18:41:17.645`) counts from boot.
 //!
@@ -90,7 +90,7 @@ const STORAGE: [&str; 52] = [
     "nmp", "nvme", "ql", "smartpqi", "vmhba", "vmw_",
 ];
 
-/// What a message of the storage stack says, without what stands in quotes and brackets: names of
+/// What a message of the storage stack says, without quoted and bracketed text: names of
 /// volumes and devices.
 fn said_of_storage(message: &str) -> Option<String> {
     let plain = message
@@ -185,7 +185,7 @@ fn of_iscsid(line: &str) -> Option<(&str, &str)> {
     let (name, _) = message.split_once(": ")?;
     let number = name.strip_prefix("iscsid")?.trim_matches(['[', ']']);
     let stamp = stamp(head).filter(|_| number.is_empty() || integer(number).is_some())?;
-    // A host may stand between.
+    // A host name may come between.
     let between = head.get(stamp.len()..)?.split_whitespace().count();
     (between < 2).then_some((stamp, message))
 }
@@ -195,7 +195,7 @@ fn stamp(head: &str) -> Option<&str> {
     let blanks: Vec<usize> = head.match_indices(' ').map(|(at, _)| at).collect();
     let to = |end: Option<&usize>| head.get(..*end?);
     let whole = to(blanks.first()).filter(|word| word.contains('T'));
-    // A day of one digit stands behind two blanks.
+    // A day of one digit follows two blanks.
     let dated = || {
         let end = blanks.iter().find(|at| head.get(..**at).is_some_and(|text| text.contains(':')));
         to(end)
@@ -272,7 +272,7 @@ impl Reader for EsxiLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let place = self.line_numbers.next(sink);
         let Some((stamp, message)) = split(line).or_else(|| of_iscsid(line)) else {
-            // A message goes on in the next line of syslog, which bears its time and no processor.
+            // A message continues in the next line of syslog, which has its time and no processor.
             let more = line.trim().is_empty() || line.contains(" vmkernel: ");
             return if more { Step::Consumed } else { Step::NotMine };
         };

@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! `Data LOST: ... (193 sectors)` as the fact `run.sectors.lost`: sectors that were read back
-//! otherwise than they were written. `Average writing speed` and `Average reading speed` as
+//! differently from what was written. `Average writing speed` and `Average reading speed` as
 //! `run.throughput`.
 //!
 //! ## How to capture
@@ -13,8 +13,8 @@
 //!
 //! ## Caveats
 //! `Overwritten` sectors show a card that is smaller than it claims, `Corrupted` ones flash, a
-//! reader or a link that changes data; which of these is not shown. If the card was not mounted
-//! anew between both programs, the page cache may answer the second.
+//! reader or a link that changes data; which of these is not shown. If the card was not remounted
+//! between the two programs, the page cache may serve the second.
 //!
 //! ## Not in this output
 //! Latencies, the device of the folder.

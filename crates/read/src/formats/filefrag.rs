@@ -1,15 +1,15 @@
-//! filefrag: how many pieces of a file system the content of a file lies in.
+//! filefrag: the number of extents of a file.
 //!
 //! ## Reads
 //! `FILE: 883 extents found, perfection would be 68 extents` and the same without the second half.
-//! What a file has more than its size needs becomes the fact `file.gaps` of the file.
+//! Extents beyond those that its size needs become the fact `file.gaps` of the file.
 //!
 //! ## How to capture
 //! `filefrag FILE`, `filefrag -v FILE`.
 //!
 //! ## Versions
 //! e2fsprogs 1.40 to 1.47. Only for ext2 and ext3 a best number is printed. `-v` prints the size;
-//! an extent of ext4 holds 128 MiB at most, so a larger file needs several.
+//! an extent of ext4 is at most 128 MiB, so a larger file needs several.
 //!
 //! ## Caveats
 //! Reading a file with gaps in order is random I/O: up to a seek for each gap on a rotating disk,
@@ -17,12 +17,11 @@
 //! (btrfs) and compression (extents of 128 KiB) make many extents that are not far apart.
 //!
 //! ## Not in this output
-//! Whether anybody reads the file in order, how long a read takes.
+//! Whether a program reads the file in order, how long a read takes.
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
-    Format::labels("filefrag: the number of extents of a file", Level::E, &LABELS);
+pub const FORMAT: Format = Format::labels("the number of extents of a file", Level::E, &LABELS);
 
 /// Bytes that one extent of ext4 holds at most: 32,768 blocks of 4 KiB (Documentation,
 /// filesystems/ext4/ifork.rst).

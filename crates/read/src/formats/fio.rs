@@ -57,7 +57,7 @@ const PASSED_OVER: [&str; 17] = [
     "MIXED:", "fio: ",
 ];
 
-/// A line without the host that a server's output bears in front, `<db1> `, and that host.
+/// A line without the leading host of a server's output, `<db1> `, and that host.
 fn spoken(line: &str) -> (Option<&str>, &str) {
     let parts = line.strip_prefix('<').and_then(|rest| rest.split_once("> "));
     let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
@@ -67,7 +67,7 @@ fn spoken(line: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// The last column of the distribution of depths: so many or more.
+/// The last column of the distribution of depths: this many or more.
 const DEEPEST: u64 = 64;
 
 fn sniff(lines: &[&str]) -> Detect {
@@ -356,8 +356,8 @@ impl Fio {
     /// States how many requests the group has in flight at most, if heading and group say it.
     fn state_at_once(&mut self, device: DeviceId, sink: &mut dyn Sink) {
         let jobs = self.jobs.take();
-        // Without a heading nobody names the engine: the depth asked for counts if requests met it.
-        // An engine that waits for each I/O meets a depth of one, whatever was asked for.
+        // Without a heading the engine is not known: the requested depth counts if requests reached
+        // it. An engine that waits for each I/O has a depth of one, whatever was requested.
         let (met, asked) = (self.met.take(), self.asked.take());
         let alone = met.is_some_and(|met| met.by_all && met.depth == 1);
         let met = asked

@@ -8,8 +8,8 @@
 //!
 //! ## How to capture
 //! `fio --output-format=json+ JOBFILE`. Text before the first brace (warnings, the progress line)
-//! is ignored. With `--status-interval` a file holds several documents: each is a listing. A part
-//! from the middle (from `"jobs"`, `"jobname"` or `"read"` on) is read as one job.
+//! is ignored. With `--status-interval` a file contains several documents: each is a listing. A
+//! part from the middle (from `"jobs"`, `"jobname"` or `"read"` on) is read as one job.
 //!
 //! ## Versions
 //! 2.x (`clat` in microseconds, no bins) and 3.x (`clat_ns`). `mixed` comes from
@@ -125,7 +125,7 @@ impl Reader for FioJson {
 }
 
 impl FioJson {
-    /// What stands beside the jobs.
+    /// What comes next to the jobs.
     fn rest(&mut self, rest: &Value, sink: &mut dyn Sink) {
         let list = |key: &str| rest.get(key).and_then(Value::as_array).into_iter().flatten();
         // A piece that was cut out of a document is one job of it, or a part of one.
@@ -169,7 +169,7 @@ impl FioJson {
             sink.add_fact(device, typed::FIO.member(long_name(key)), value);
         }
         let stated = |name: &str| options.iter().find_map(|known| known.get(name)?.as_str());
-        // Whoever reports a depth reports the number of jobs too, if it is not one.
+        // Where a depth is reported, so is the number of jobs, if it is not one.
         let jobs = stated("numjobs").map_or(Some(1), |jobs| jobs.trim().parse().ok());
         let depth = stated("iodepth");
         if let Some(most) = depth.and_then(|_| at_once(stated("ioengine"), depth, jobs)) {
@@ -274,7 +274,7 @@ fn direction(part: &Value, op: Option<Op>, run_ms: Option<u64>) -> Option<(Direc
 /// What [`below_zero`] counts.
 const BELOW_ZERO: &str = "negative values";
 
-/// Negative values in a part of a document, which stands for something that fio did not know.
+/// Negative values in a part of a document, which mean something that fio did not know.
 fn below_zero(value: &Value) -> u64 {
     match value {
         Value::Number(number) => u64::from(number.as_f64().is_some_and(|number| number < 0.0)),

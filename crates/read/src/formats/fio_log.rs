@@ -191,8 +191,8 @@ impl FioLog {
         sink: &mut dyn Sink,
     ) {
         let (start, length) = self.span(at_ms, op);
-        // A mean wait without a rate has no place per operation: the name of the log tells them
-        // apart.
+        // A mean wait without a rate has no place per operation: the name of the log distinguishes
+        // them.
         let device = match value {
             Ok(_) => {
                 let input = sink.source().input.clone();
@@ -250,7 +250,7 @@ impl FioLog {
     }
 }
 
-/// Bins that were added up into one, and the unit in ns, for so many counts in a line.
+/// Bins that were added up into one, and the unit in ns, for this many counts in a line.
 fn bins(counts: usize) -> Option<(u64, u64)> {
     GROUPS.into_iter().find_map(|(groups, unit)| {
         let all = groups * bins::PER_OCTAVE;

@@ -86,7 +86,7 @@ const US: u64 = 1_000;
 fn sniff(lines: &[&str]) -> Detect {
     let may = |line: &&&str| line.contains(';');
     let first = lines.first().filter(may);
-    Detect::from(first.is_some_and(|line| split(line).is_some() || is_harmed(line)))
+    Detect::from(first.is_some_and(|line| split(line).is_some() || is_damaged(line)))
 }
 
 /// The layout and fields of a line, if it has as many as its version needs.
@@ -101,7 +101,7 @@ fn split(line: &str) -> Option<(Layout, Vec<&str>)> {
 
 /// Whether a line has as many fields as any version, and the version of fio, but no number where
 /// some must stand.
-fn is_harmed(line: &str) -> bool {
+fn is_damaged(line: &str) -> bool {
     let fields = || line.trim().split(';');
     let named = fields().nth(1).is_some_and(|version| version.starts_with("fio-"));
     let first = fields().next().unwrap_or_default();
@@ -120,7 +120,7 @@ struct FioTerse {
 }
 
 impl FioTerse {
-    /// Takes the totals behind one line of a run.
+    /// Takes the totals after one line of a run.
     fn totals(&mut self, totals: &[&str], group: &str, runtime: Nanos, sink: &mut dyn Sink) {
         if self.totals != totals {
             self.emit_totals(sink);

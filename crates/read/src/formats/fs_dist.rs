@@ -17,7 +17,7 @@
 //! values from LO up to and including HI, whole units: `0 -> 1` is below 2.
 //!
 //! ## Not in this output
-//! What of a latency was the disk, which file, which process.
+//! The disk's share of a latency, the file, the process.
 
 use crate::describe::report::*;
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};

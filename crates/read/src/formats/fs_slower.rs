@@ -94,7 +94,7 @@ fn kind(what: &str) -> Option<&str> {
     }
 }
 
-/// The latency stands so far behind the process.
+/// Distance of the latency from the process.
 fn heading(at: f64, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     sink.source().resolution = Some(LATENCY_STEP);
     report.keep("latency", at)

@@ -69,8 +69,8 @@ impl Reader for GlusterLog {
         let Some((stamp, message, server)) = silent(line) else { return Step::NotMine };
         self.lines += 1;
         self.end = stamp.to_string();
-        let said = Message::new(stamp, message);
-        self.events.add(MessageKind::Remote, server, said, place, sink);
+        let event = Message::new(stamp, message);
+        self.events.add(MessageKind::Remote, server, event, place, sink);
         Step::Consumed
     }
 

@@ -14,7 +14,7 @@
 //! ## Caveats
 //! The times are those of the brick's process: its file system, page cache and disk, its own locks
 //! and threads, no network. A mean of writes is mostly of the page cache. `%-latency` is a share of
-//! the brick's calls, no utilisation. The longest call may be one in millions.
+//! the brick's calls, not a utilisation. The longest call may be one in millions.
 //!
 //! ## Not in this output
 //! The disk below a brick, single latencies, what clients wait for.
@@ -41,7 +41,7 @@ static LABELS: Labels = Labels {
         begins("^%-latency   Avg-latency   Min-Latency   Max-Latency", |_, _, _| Some(())).like(&[
             "%-latency   Avg-latency   Min-Latency   Max-Latency   No. of calls         Fop",
         ]),
-        // What was counted since profiling began stands until an interval replaces it.
+        // Counts since profiling began remain until an interval replaces them.
         begins("^Cumulative Stats:$", statistics).like(&["Cumulative Stats:"]),
         begins("^Interval {:u} Stats:$", statistics).like(&["Interval 3 Stats:"]),
         says("^Duration:{s:n} seconds$", |found, report, _| {

@@ -17,15 +17,15 @@
 //! A row B counts latencies from B up to, not including, 2B; row 0 counts only 0. Rows below 0 come
 //! from a clock that jumped, and are counted as lost. One `@` represents several I/Os, and the bars
 //! may contain comments, so the count is the last number of a row. `~` leaves out empty rows.
-//! Filters by major and minor name the disk: 65 and 128 is `sdy`, so that it meets the same disk in
-//! other listings. If the printed I/O count is not the sum of the rows, there is a note. The read
-//! scripts time the system call, with whatever the page cache answered. `@hist_linear` prints the
-//! same heading; its rows are not powers of two, and such a table is skipped.
+//! Filters by major and minor name the disk: 65 and 128 is `sdy`, so that it matches the same disk
+//! in other listings. If the printed I/O count is not the sum of the rows, there is a note. The
+//! read scripts time the system call, including what the page cache served. `@hist_linear` prints
+//! the same heading; its rows are not powers of two, and such a table is skipped.
 //!
 //! ## Not in this output
-//! What a bare table is of: no disk is judged by it, and one headed as sizes, functions or the like
-//! is not read. The unit of a bare table: microseconds, as all these scripts use, with a note. The
-//! moment of a measurement. I/Os the script dropped beyond its 100 000 in flight. Time in the
+//! The subject of a bare table: no disk is judged by it, and one headed as sizes, functions or the
+//! like is not read. The unit of a bare table: microseconds, as all these scripts use, with a note.
+//! The moment of a measurement. I/Os the script dropped beyond its 100 000 in flight. Time in the
 //! queue: block latency runs from issue to completion.
 
 use iowhy_model::DeviceId;
@@ -148,7 +148,7 @@ impl Reader for HistLog {
             Some(Part::Aside) => self.aside(line.trim()),
             None => {
                 let Some(step) = self.table.line(line) else {
-                    // What stands between two tables may head the second.
+                    // Text between two tables may be the heading of the second.
                     self.line_above(line);
                     return Step::NotMine;
                 };

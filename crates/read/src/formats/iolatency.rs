@@ -1,4 +1,4 @@
-//! iolatency of perf-tools, in milliseconds, and its sister iolatency_micro: ftrace histograms.
+//! iolatency of perf-tools, in milliseconds, and its variant iolatency_micro: ftrace histograms.
 //!
 //! ## Reads
 //! The heading with the interval, and for each interval the rows `1 -> 2 : 9 |#|`; of
@@ -15,10 +15,10 @@
 //! counts per second, and the time waited per second.
 //!
 //! ## Caveats
-//! The scripts sort a latency that equals a bound into the row below it, against their own
+//! The scripts sort a latency that equals a bound into the row below it, contrary to their own
 //! heading: read as `low <= latency < high`, such a latency is off by less than a microsecond. The
-//! counts of iolatency_micro are rates, rounded down: they are multiplied by the interval, and what
-//! rounding lost is lost. Its second number is 1.5 times the lower bound times the rate, an
+//! counts of iolatency_micro are rates, rounded down: they are multiplied by the interval, and the
+//! rounding error remains. Its second number is 1.5 times the lower bound times the rate, an
 //! estimate, and is not used; row 0 counts as no time at all. Requests in flight across the end of
 //! an interval are not counted. Without `-m` the requests of device mapper are counted twice.
 //!

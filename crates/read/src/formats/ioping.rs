@@ -3,12 +3,12 @@
 //! ## Reads
 //! Lines `4 KiB <<< . (ext4 /dev/sda 252.0 GiB): request=2 time=71.6 us`, the statistics at the
 //! end, and the JSON of `-J`. The latencies of a run become one histogram of the application with
-//! their exact sum, minimum and maximum; where only the statistics were kept (`-q`), one bucket;
-//! where only their first line was, the mean, for its IOPS are requests over the time they took.
-//! JSON has the time of each request, so each becomes an event. Raw statistics (`-B`, `-p` with
-//! `-q`) are ten numbers; a line is used if they are consistent: requests, their time, their rate,
-//! minimum, mean and maximum. The pause between requests is the fact `run.pause`: of the command
-//! above (`-i`, 1 s without it), else of `generated N requests in T`.
+//! their exact sum, minimum and maximum; if only the statistics were kept (`-q`), one bucket; if
+//! only their first line was, the mean, because its IOPS are requests divided by the time they
+//! took. JSON has the time of each request, so each becomes an event. Raw statistics (`-B`, `-p`
+//! with `-q`) are ten numbers; a line is used if they are consistent: requests, their time, their
+//! rate, minimum, mean and maximum. The pause between requests is the fact `run.pause`: of the
+//! command above (`-i`, 1 s without it), else of `generated N requests in T`.
 //!
 //! ## How to capture
 //! `ioping -c 100 -D /data`, `ioping -J -c 100 /dev/sdb`.
@@ -41,7 +41,7 @@ use crate::text::numbers::unit_ns;
 use crate::text::repair::has_odd;
 
 pub const FORMAT: Format = Format::program::<Ioping>(
-    "ioping: latency of single requests, text and JSON",
+    "latency of single requests, text and JSON",
     Level::B,
     &[": request=", " ioping statistics ---", " requests completed in ", "[{", "^numbers"],
     sniff,
@@ -180,7 +180,7 @@ fn counted(text: &str) -> Option<u64> {
     decimal(digits).filter(|count| *count >= 0.0).map(|count| (count * times) as u64)
 }
 
-/// `min/avg/max/mdev = 71.6 us / 144.3 us / 295.7 us / 91.5 us`; before 0.6 one unit behind all.
+/// `min/avg/max/mdev = 71.6 us / 144.3 us / 295.7 us / 91.5 us`; before 0.6 one unit after all.
 fn extremes(line: &str) -> Option<[u64; 3]> {
     let rest = line.trim().strip_prefix("min/avg/max/mdev = ")?;
     let unit = rest.rsplit_once(' ').map_or("", |(_, unit)| unit);
@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(super::raw("10 20000 501 2048000 1000 2500 3000 10 11 30000"), None);
         let longest = super::raw("10 20000 500 2048000 1000 2000 18446744073709551615 10 11 30000");
         assert_eq!(longest.unwrap().max_ns, Some(u64::MAX));
-        // Beside its requests it repeats them.
+        // After its requests it repeats them.
         let both = format!("4 KiB <<< . (ext4 /dev/sda): request=2 time=278.1 us\n{raw}");
         let both = crate::scan::recorded(&both);
         assert_eq!(both.listings[0].distributions.len(), 1);

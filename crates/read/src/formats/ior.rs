@@ -27,7 +27,7 @@ use crate::describe::report::*;
 use crate::describe::table::{KIB, MIB};
 
 pub const FORMAT: Format =
-    Format::labels("IOR: bandwidth, rate and latency of parallel tasks", Level::A, &LABELS);
+    Format::labels("bandwidth, rate and latency of parallel tasks", Level::A, &LABELS);
 
 // What the rows below a heading are.
 const ACCESS: &str = "access";

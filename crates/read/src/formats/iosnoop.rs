@@ -8,14 +8,14 @@
 //!
 //! ## How to capture
 //! `iosnoop` of perf-tools, a shell script over ftrace for kernels from 3.2 on, where neither BPF
-//! nor SystemTap is at hand. Capture with `iosnoop -ts`.
+//! nor SystemTap is available. Capture with `iosnoop -ts`.
 //!
 //! ## Versions
 //! The columns have been the same since 2014.
 //!
 //! ## Caveats
 //! DEV is a pair of numbers, `202,1`. Disks with fixed numbers (sd, xvd, md, loop) get their name
-//! back, so that they meet the same disk in other listings; others stay `253:0`. TYPE is the
+//! back, so that they match the same disk in other listings; others stay `253:0`. TYPE is the
 //! kernel's own text, so metadata and read-ahead are distinguished. A process name may contain
 //! spaces; `<...>` means unknown.
 //!

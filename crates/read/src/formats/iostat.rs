@@ -24,10 +24,10 @@
 //! accordingly, unless the command has `-y`, the report is missing, or all its rates are whole
 //! requests over 1, 2, 5 or 10 s, unlike averages since boot. Waits contain the time in the host's
 //! queue. `0.00` without I/O means no value, not fast. `%util` is time with something in flight,
-//! not a measure of saturation; it may pass
-//! 100. `svctm` is that time divided by I/Os, no service time. `avgrq-sz` counts sectors of 512
-//! bytes, `rareq-sz` kB of 1024. Flushes are counted as writes too. 12.2.0 prints `wMB/s` 2048
-//! times too large. Rows of dm and md devices repeat the I/O of their disks.
+//! not a measure of saturation; it may exceed 100. `svctm` is that time divided by I/Os, not a
+//! service time. `avgrq-sz` counts sectors of 512 bytes, `rareq-sz` kB of 1024. Flushes are counted
+//! as writes too. 12.2.0 prints `wMB/s` 2048 times too large. Rows of dm and md devices repeat the
+//! I/O of their disks.
 //!
 //! ## Not in this output
 //! The distribution behind a mean, queue and device time separately, which process sent the
@@ -178,7 +178,7 @@ struct Iostat {
     begun: bool,
     /// A heading of its own has been read, so that rows below a cut one are damaged.
     headed: bool,
-    /// Idle rows above the one that told the columns.
+    /// Idle rows above the one that showed the columns.
     pending: Vec<Vec<String>>,
 }
 
@@ -263,7 +263,7 @@ impl Iostat {
         }
     }
 
-    /// The columns of a row whose heading is missing or cut: told by their number and by what fits
+    /// The columns of a row whose heading is missing or cut: found by their number and by what fits
     /// together, and said.
     fn infer(&mut self, words: &[&str], sink: &mut dyn Sink) -> bool {
         let cut = words.len() > self.columns.len() + 1;
@@ -435,8 +435,8 @@ impl Iostat {
     }
 }
 
-/// Whether the words behind `Device` are column names to the end of the line, even if some are of
-/// no shape we know (`rrqm` for `rrqm/s`, where somebody shortened them).
+/// Whether the words after `Device` are column names to the end of the line, even if some are of
+/// no known shape (`rrqm` for `rrqm/s`, where they were shortened).
 fn is_bare_header(words: &[&str]) -> bool {
     words.len() > 2
         && words.last().is_some_and(|word| is_column(word))

@@ -1,4 +1,4 @@
-//! Errors that illumos and Solaris count of each disk: `iostat -e`, `iostat -E`.
+//! Errors that illumos and Solaris count for each disk: `iostat -e`, `iostat -E`.
 //!
 //! ## Reads
 //! The table `s/w h/w trn tot device` of `iostat -en`, and the blocks of `iostat -En`: soft, hard

@@ -38,7 +38,7 @@ use crate::text::document::{Document, Piece, sniff_document};
 use crate::text::wall_time::Moments;
 
 pub const FORMAT: Format = Format::program::<IostatJson>(
-    "iostat -o JSON of sysstat, complete or cut",
+    "iostat -o JSON of sysstat, complete or truncated",
     Level::A,
     &["^document"],
     sniff,
@@ -119,7 +119,7 @@ impl IostatJson {
         for (key, value) in row {
             let column = match key.as_str() {
                 "util" | "util-percent" => "%util",
-                // sadf's: bytes by direction beside requests of both together.
+                // sadf's: bytes by direction with requests of both together.
                 "rkB" => "kB_read/s",
                 "wkB" => "kB_wrtn/s",
                 "dkB" => "kB_dscd/s",

@@ -3,7 +3,7 @@
 //! ## Reads
 //! The screens of `iotop -b`: the totals (`Total DISK READ`, `Actual DISK WRITE` or `Current DISK
 //! READ`) and the rows of processes. The actual totals become facts (`disks.read.mean`,
-//! `disks.written.max`), and the processes that moved most (`process.reads`, `process.writes`).
+//! `disks.written.max`), and the processes with the most bytes (`process.reads`, `process.writes`).
 //!
 //! ## How to capture
 //! `iotop -b -o -n 5 -d 2`, `iotop -botqqq`.
@@ -12,11 +12,11 @@
 //! iotop 0.4 and later, iotop-c, with or without a preceding time (`-t`).
 //!
 //! ## Caveats
-//! `Total` is what programs asked of the kernel, caches included; `Actual` is what went to the
-//! disks. `IO>` is the share of its time that a task waited for I/O, `SWAPIN` for swap: neither is
-//! a load of the disk. `B/s`, `K/s` and `M/s` are powers of 1024. A thread is listed like a process
-//! unless `-P` was given. With `-a` rows are sums since the start: they name no rate, and only the
-//! totals are read. With delay accounting off (kernels since 5.14) `IO>` is `?unavailable?`.
+//! `Total` is what programs read and wrote, caches included; `Actual` is the I/O of the disks.
+//! `IO>` is the share of its time that a task waited for I/O, `SWAPIN` for swap: neither is the
+//! load of the disk. `B/s`, `K/s` and `M/s` are powers of 1024. A thread is listed like a process
+//! unless `-P` was given. With `-a` rows are sums since the start: they contain no rate, and only
+//! the totals are read. With delay accounting off (kernels since 5.14) `IO>` is `?unavailable?`.
 //!
 //! ## Not in this output
 //! The disk, the number of requests and their latency.
@@ -56,7 +56,7 @@ static LABELS: Labels = Labels {
         )
         .when(|found| totals(found).is_some())
         .like(&["Actual DISK READ:       0.00 B/s | Actual DISK WRITE:      39.26 K/s"]),
-        // The totals may be cut off; with times in front (`-t`) they stand before the title.
+        // The totals may be cut off; with leading times (`-t`) they precede the title.
         begins("{TID|PID} {*}PRIO {*}DISK READ {*}COMMAND$", title)
             .when(|found| !found.line().contains("TIME"))
             .like(&["TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND"]),

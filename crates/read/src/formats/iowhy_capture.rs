@@ -54,7 +54,7 @@ fn sniff(head: &[&str]) -> Detect {
 
 #[derive(Default)]
 struct IowhyCapture {
-    /// Bytes taken from the input; what stands before `at` is done with.
+    /// Bytes taken from the input; what precedes `at` is finished.
     buffer: Vec<u8>,
     at: usize,
     /// Where in the input the buffer begins.
@@ -139,7 +139,7 @@ impl IowhyCapture {
         self.buffer.get(self.at..).unwrap_or_default()
     }
 
-    /// Makes sure so many bytes are there; false if the input ends before.
+    /// Makes sure that this many bytes are there; false if the input ends before.
     fn fill(&mut self, input: &mut dyn BufRead, bytes: usize) -> std::io::Result<bool> {
         while self.rest().len() < bytes && !self.over {
             if self.at > CHUNK {
@@ -192,7 +192,7 @@ impl IowhyCapture {
         self.at = self.buffer.len();
     }
 
-    /// A block begins: of another recording, perhaps, or behind a gap.
+    /// A block begins: perhaps of another recording, or after a gap.
     fn enter(&mut self, header: &Header, sink: &mut dyn Sink) {
         if self.stream.as_ref().is_none_or(|stream| stream.number != header.stream) {
             self.leave(sink);
@@ -233,8 +233,8 @@ impl IowhyCapture {
             }
         }
         let mut sections = block.sections;
-        // First, for who tells I/Os apart by what is stated of their devices, also by the listing
-        // of another collector.
+        // First, for readers that distinguish I/Os by the stated facts of their devices, also by
+        // the listing of another collector.
         for section in &mut sections {
             let known = stream.speak(section, header.repeats, sink);
             if header.repeats && known {
@@ -361,7 +361,7 @@ fn amend(before: &Source, now: &Source, sink: &mut dyn Sink) {
     now.notes.iter().skip(before.notes.len()).for_each(|note| sink.note(note.clone()));
 }
 
-/// A file that goes on from others began when they ended: as much later as had been watched by
+/// A file that continues others began when they ended: as much later as had been watched by
 /// then.
 fn begin_later(section: &mut Section) {
     let before = section.source.watched.map_or(0, |watched| watched.0);

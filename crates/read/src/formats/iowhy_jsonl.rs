@@ -1,9 +1,9 @@
-//! iowhy's own records, one JSON object a line, as `--json` writes them.
+//! iowhy's own records, one JSON object per line, as `--json` writes them.
 //!
 //! ## Reads
 //! Objects that name their `schema`. `iowhy.event/1` is one I/O. `iowhy.hist/1` is one histogram,
 //! or an object with several under `histograms` and their sources under `inputs`.
-//! `iowhy.stat/1` is one device's averages over a stretch of time.
+//! `iowhy.stat/1` is one device's averages over an interval.
 //! `iowhy.source/1` describes the source of the following lines and their quality: level, sampling,
 //! resolution, lost and skipped records. `names` of a device become facts.
 //!
@@ -55,7 +55,7 @@ fn sniff(lines: &[&str]) -> Detect {
             let schema = object.get("schema").and_then(Value::as_str);
             schema.is_some_and(|schema| schemas.contains(&schema))
         }
-        // A line of ours that was harmed is not prose.
+        // A damaged line of iowhy's own is not prose.
         None => {
             line.trim_start().starts_with("{\"schema\":\"iowhy.") && {
                 schemas.iter().any(|schema| line.contains(schema))
@@ -282,15 +282,15 @@ impl IowhyJsonl {
     }
 }
 
-/// What tells one source from another.
+/// The key of a source.
 fn identity(source: &Value) -> [Value; 3] {
     ["format", "input", "lines"].map(|key| source.get(key).cloned().unwrap_or_default())
 }
 
-/// A line as a JSON object that names a schema of ours.
+/// A line as a JSON object that names a schema of iowhy.
 fn parse(line: &str) -> Option<Value> {
     let text = line.trim();
-    // Most lines of any input are none of ours: look before parsing.
+    // Most lines of any input are not iowhy's: look before parsing.
     if !text.starts_with('{') || !text.contains("\"iowhy.") {
         return None;
     }
@@ -302,7 +302,7 @@ fn text<'a>(object: &'a Value, key: &str) -> Result<Option<&'a str>, &'static st
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err("a text was expected"),
+        Some(_) => Err("a string was expected"),
     }
 }
 
@@ -338,7 +338,7 @@ fn time(object: &Value, key: &str) -> Result<Option<Time>, &'static str> {
 /// The rates of one operation.
 fn rates(object: &Value) -> Result<Rates, &'static str> {
     let mut rates = Rates::default();
-    // A rate is not a string: no name is ever asked for.
+    // A rate is not a string: no name is ever looked up.
     fill(&RATE_FIELDS, &mut rates, object, |_| Name::at(0))?;
     Ok(rates)
 }
@@ -360,7 +360,7 @@ fn fill<R>(
                 object.get(field.name).and_then(Value::as_bool).map(FieldValue::Flag)
             }
             FieldKind::Name => text(object, field.name)?.map(&mut name).map(FieldValue::Name),
-            // What no record can be without is read before.
+            // What every record needs is read before.
             FieldKind::Device | FieldKind::Op | FieldKind::Flags | FieldKind::Layer => None,
         };
         if value.is_some_and(|value| !(field.set)(record, value)) {
@@ -378,7 +378,7 @@ fn real(object: &Value, key: &str) -> Result<Option<f64>, &'static str> {
     }
 }
 
-/// A list of whole numbers; `null` stands for an open end.
+/// A list of whole numbers; `null` is an open end.
 fn numbers(object: &Value, key: &str) -> Result<Vec<u64>, &'static str> {
     let list = object.get(key).and_then(Value::as_array).ok_or("a list of numbers is missing")?;
     let whole = |value: &Value| if value.is_null() { Some(u64::MAX) } else { value.as_u64() };

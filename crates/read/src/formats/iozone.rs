@@ -1,9 +1,9 @@
 //! iozone: throughput of one program's records, in order and at random.
 //!
 //! ## Reads
-//! The table below the heading `kB  reclen  write  rewrite  read  reread ...`: of each test that
-//! was run the kB per second, under the name of its column. Records are sent one after the other,
-//! so a rate is a mean wait: its size over the rate.
+//! The table below the heading `kB  reclen  write  rewrite  read  reread ...`: the kB per second of
+//! each test that was run, under the name of its column. Records are sent one after the other, so a
+//! rate gives a mean wait: the size divided by the rate.
 //!
 //! ## How to capture
 //! `iozone -I -s 1g -r 4k -i 0 -i 1 -i 2 -f /mnt/test/file`.
@@ -17,7 +17,7 @@
 //! in the time of writes.
 //!
 //! ## Not in this output
-//! The latency distribution, which disk it was, other I/O on it. Whether rows are missing.
+//! The latency distribution, which disk it was, other I/O on it.
 
 use iowhy_model::typed::PageCache;
 
@@ -25,7 +25,7 @@ use crate::counters::stated::rates;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<Iozone>(
-    "iozone: throughput of records, sequential and random",
+    "throughput of records, sequential and random",
     Level::A,
     &["reclen", DIRECT],
     |lines| {
@@ -52,7 +52,7 @@ const TESTS: [(&str, Op); 13] = [
     ("freread", Op::Read),
 ];
 const KIB: f64 = 1024.0;
-/// What says in the lines above that the page cache was passed by.
+/// What shows in the lines above that the page cache was bypassed.
 const DIRECT: &str = "O_DIRECT feature enabled";
 
 /// Where the names of the tests end in the heading.
@@ -101,7 +101,7 @@ impl Reader for Iozone {
             return Step::skipped_if(is_row, "a value of the row is not a number");
         };
         let [(_, _), (record, _), values @ ..] = &numbers[..] else { return Step::NotMine };
-        // A value stands below the end of its name; a wide one may reach a letter further.
+        // A value is below the end of its name; a wide one may reach a letter further.
         let test = |end: usize| {
             let near = |at: &&usize| at.abs_diff(end) <= 1;
             TESTS.get(self.ends.iter().position(|at| near(&at))?)

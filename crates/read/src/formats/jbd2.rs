@@ -9,7 +9,7 @@
 //! `echo 1 > /sys/kernel/tracing/events/jbd2/jbd2_run_stats/enable; cat trace_pipe`.
 //!
 //! ## Versions
-//! Kernels since 2.6.32. Lines of `jbd2_checkpoint_stats` are recognised and read over.
+//! Kernels since 2.6.32. Lines of `jbd2_checkpoint_stats` are recognised and ignored.
 //!
 //! ## Caveats
 //! Times are milliseconds, in steps of a jiffy (1 to 10 ms): a 0 is less than one, and ignored. A
@@ -17,7 +17,7 @@
 //! of the file system, not of a request.
 //!
 //! ## Not in this output
-//! What of it was the device; which process waited for it.
+//! The device's share of it; which process waited for it.
 
 use iowhy_model::Event;
 

@@ -12,12 +12,11 @@
 //! Summaries of one device. Those that compare two have three columns and are not read.
 //!
 //! ## Caveats
-//! IOPS, bandwidth and latency are of three different loads: no rate here belongs to a latency
-//! here. With `Quick Mode` runs are short. A volume of Longhorn answers over the network.
+//! IOPS, bandwidth and latency are of three different loads: the rates do not belong to the
+//! latencies. With `Quick Mode` runs are short. A volume of Longhorn is accessed over the network.
 //!
 //! ## Not in this output
-//! The latency distribution, how deep the queue of the runs for IOPS was. Whether lines are
-//! missing.
+//! The latency distribution, the queue depth of the runs for IOPS.
 
 use iowhy_model::typed::{BytesPerSecond, PageCache};
 
@@ -25,7 +24,7 @@ use crate::describe::report::*;
 use crate::describe::table::KIB;
 
 pub const FORMAT: Format =
-    Format::labels("kbench: IOPS, bandwidth and latency of a Kubernetes volume", Level::A, &LABELS);
+    Format::labels("IOPS, bandwidth and latency of a Kubernetes volume", Level::A, &LABELS);
 
 // What the two lines below a heading are.
 const IOPS: &str = "many at once";

@@ -18,10 +18,10 @@
 //! rejects commands because it is locked or protected; the kernel reports it like a medium error),
 //! `refused` (the drive immediately rejects an unsupported command: sense key Illegal Request),
 //! `firmware`, `target` (a write completed with a read error, as by SCSI targets in software),
-//! `query` (a query command of a program got no response, and the recovery actions: no I/O failed),
+//! `query` (a query command of a program got no response, and recovery followed: no I/O failed),
 //! `remote` (an NFS or SMB server, an iSCSI session or a DRBD peer that did not respond). Facts
 //! `kernel.log.KIND.count` count all messages of a kind, and `kernel.log.lines` the lines read, so
-//! that silence is known too; `kernel.log.end` is the time of the last of them.
+//! that a log without messages is known, too; `kernel.log.end` is the time of the last of them.
 //! `tasks.out_of_memory` counts processes that the kernel ended because memory ran out.
 //!
 //! ## How to capture
@@ -32,20 +32,20 @@
 //! `blk_update_request` and today's bare `I/O error` mean the same.
 //!
 //! ## Caveats
-//! A fault in the log outranks any shape of latency. `hostbyte=0x0b` with a medium error is a side
+//! A fault in the log outranks any latency pattern. `hostbyte=0x0b` with a medium error is a side
 //! effect. A hung task and a buffer I/O error are consequences, not causes. `PHYRdyChg` and
 //! `CommWake` alone may be power saving or a pulled plug. A timeout may be a drive, a shingled
 //! disk, its power, or firmware. Devices are named as in the message: `sdb`, `nvme0`, or `ata3`, a
 //! port whose disk is not in the message. The first 100 messages of a kind and device are kept.
 //! Lines of other programs in a system log are ignored, `iscsid` excepted. A time in brackets
-//! counts seconds since boot, which run slow across a suspend. A message is classified by its
+//! counts seconds since boot, which pause during a suspend. A message is classified by its
 //! driver and by words at fixed positions; the same words in the name of a device, group, file or
 //! program are ignored. In /dev/kmsg and the journal the kernel itself records who logged a line
 //! (facility, `SUBSYSTEM=`, `_TRANSPORT=`); in a text file of syslog any user may write a line as
 //! `kernel` (`logger -t kernel`), which cannot be distinguished.
 //!
 //! ## Not in this output
-//! Missing messages: the log may have wrapped or been rate-limited. What the drive repaired
+//! Missing messages: the log may have wrapped or been rate-limited. Errors that the drive repaired
 //! silently.
 
 mod address;
@@ -99,9 +99,9 @@ pub const FORMAT: Format = Format::program::<KernelLog>(
     sniff,
 );
 
-/// How lines begin that go on with what the SCSI layer said of a disk in the line before: kernels
-/// that end that line after the name, as one of a published capture did (drivers/scsi/constants.c,
-/// scsi_print_sense).
+/// Beginnings of lines that continue the SCSI layer's message about a disk in the line before:
+/// kernels that end that line after the name, as one of a published capture did
+/// (drivers/scsi/constants.c, scsi_print_sense).
 const GO_ON: [&str; 7] = [
     "Additional sense: ", "Result: hostbyte=", "Sense Key :", "Add. Sense:",
     "Descriptor sense data", "CDB: ", "cdb[0]=",
@@ -116,20 +116,20 @@ const ARRAYS: usize = 256;
 /// The end of a message that names a read error and no more: drives add what became of it.
 const READ_ERROR: &str = "Add. Sense: Unrecovered read error";
 
-/// What is reported of a port before and after its disk is woken.
+/// Messages about a port before and after its disk is woken.
 const WAKES: [&str; 2] = ["wake up from deepsleep", "wake up successful"];
-/// What is reported of a link that answers late, which a disk that wakes up makes it do.
+/// Messages about a link that answers late because its disk wakes up.
 const SLOW_LINK: &str = "link is slow to respond";
 
-/// A message of so many bytes may go on in a record of its own, wherever it was cut
-/// (kernel/printk/printk.c, LOG_LINE_MAX and PRINTKRB_RECORD_MAX: a kilobyte with what stands
-/// before it). No driver's message about a disk is so long.
+/// A message of this many bytes may continue in a record of its own, wherever it was cut
+/// (kernel/printk/printk.c, LOG_LINE_MAX and PRINTKRB_RECORD_MAX: a kilobyte with its prefix). No
+/// driver's message about a disk is so long.
 const LONG: usize = 800;
 
 /// How the SCSI layer shows that it takes a command back that got no answer.
 const ABORTS: &str = "attempting task abort";
 
-/// Lines behind a task that hung that may be its call trace.
+/// Lines after a hung task that may be its call trace.
 const TRACE_LINES: u32 = 64;
 /// Lines between the message that a task hangs and its stack (kernel/hung_task.c).
 const SAID_BEFORE: u32 = 4;
@@ -142,7 +142,7 @@ fn sniff(lines: &[&str]) -> Detect {
     let complains = || {
         let printed = as_printed(first);
         let by_kernel = printed.len() < first.len() && kind(&printed).is_some();
-        by_kernel || is_bare_complaint(&printed)
+        by_kernel || is_bare_message(&printed)
     };
     if is_for_people(first) && (split(first).is_some() || complains()) {
         return Detect::Yes;
@@ -151,9 +151,9 @@ fn sniff(lines: &[&str]) -> Detect {
 }
 
 /// Whether memory ran out and the kernel ended a process: `Out of memory: Killed process 1853
-/// (named) total-vm:...` (mm/oom_kill.c; `Kill process` and `Out of Memory` before 5.3). What it
-/// prints of that process in a second line is not a second one, and a control group that reached
-/// its own limit (`Memory cgroup out of memory`) is not the machine.
+/// (named) total-vm:...` (mm/oom_kill.c; `Kill process` and `Out of Memory` before 5.3). Its second
+/// line about that process is not a second one, and a control group that reached its own limit
+/// (`Memory cgroup out of memory`) is not the machine.
 fn ends_a_process(message: &str) -> bool {
     let rest =
         ["Out of memory: ", "Out of Memory: "].iter().find_map(|begin| message.strip_prefix(begin));
@@ -163,7 +163,7 @@ fn ends_a_process(message: &str) -> bool {
     })
 }
 
-fn is_bare_complaint(line: &str) -> bool {
+fn is_bare_message(line: &str) -> bool {
     let complains = |part: &&str| kind(split(part).map_or(part, |(_, message)| message)).is_some();
     is_bare(line) && messages(line).iter().any(complains)
 }
@@ -373,8 +373,8 @@ fn btrfs_counts(message: &str) -> Option<(&str, Vec<(&'static str, u64)>)> {
     counts.filter(|counts| is_path && counts.len() == KINDS.len()).map(|counts| (member, counts))
 }
 
-/// `sd5` of `WARNING: /pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5):`, as illumos calls the disk, or
-/// the controller's place.
+/// `sd5` of `WARNING: /pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5):`, as illumos names the disk, or
+/// the controller's address.
 fn of_illumos(message: &str) -> Option<&str> {
     let rest = message.strip_prefix("WARNING: ").unwrap_or(message);
     let rest = Some(rest).filter(|rest| rest.starts_with("/pci@"))?;
@@ -420,8 +420,8 @@ struct KernelLog {
     port_at: Option<f64>,
     /// A `res` line whose port was not named in its second: the next message may name it.
     unported: Option<(MessageKind, Said)>,
-    /// The disk of the last message, if it was one of the SCSI layer, which says more in lines of
-    /// their own.
+    /// The disk of the last message, if that was one of the SCSI layer, which adds lines of its
+    /// own.
     reported: String,
     /// The port that the last message reported as recovered: the failed command is reported next.
     recovered: Option<String>,
@@ -430,13 +430,13 @@ struct KernelLog {
     /// The disk whose last message was a read error.
     read_error: String,
     log_events: LogEvents,
-    /// Sectors that drives behind an adapter could not read, as it counts them.
+    /// Sectors that drives of an adapter could not read, by its count.
     unread: BTreeMap<String, u64>,
     /// The last error counts of btrfs for its members.
     of_btrfs: BTreeMap<String, BtrfsCounts>,
-    /// Arrays that do background work of which no end was printed.
+    /// Arrays in background work whose end was not printed.
     arrays: BTreeMap<String, String>,
-    /// What the log called the disks at which addresses and plugs.
+    /// The log's names of the disks by address and port.
     names: Names,
     /// The PCI functions that storage drivers own.
     functions: Functions,
@@ -452,12 +452,12 @@ struct KernelLog {
     addressed: BTreeSet<String>,
     /// Aborts of commands at a SCSI address whose result was not printed yet.
     aborted: BTreeMap<String, u64>,
-    /// A command that an adapter gave up, until the next line names its device.
+    /// A command that an adapter gave up, until the next line names the device.
     given_up: Option<Said>,
     /// The last line, if it was no log event: it may continue in the next.
     unfinished: Option<(String, String)>,
     /// Whether a drive on a port reported sense data with the last command that failed there. Where
-    /// it did not, libata makes sense data up from the registers, whatever went wrong
+    /// it did not, libata makes up sense data from the registers
     /// (drivers/ata/libata-scsi.c, ata_to_sense_error): Illegal Request with `Unaligned write
     /// command` for any error without a bit, with `LBA out of range` for a sector that was not
     /// found.
@@ -476,14 +476,14 @@ struct KernelLog {
     connections: HashSet<String>,
     /// Lines left that may be the call trace of a task that hung.
     trace: u32,
-    /// Functions that show what tasks waited for, how many did, and where the first stands.
+    /// Functions that tasks waited in, how many did, and the place of the first.
     waits: BTreeMap<&'static str, (u64, String)>,
     /// Tasks that hung while memory was freed.
     hung_in_reclaim: u64,
     /// Allocations that a file system tried again and again, and where the first is.
     retried: u64,
     first_retried: String,
-    /// Processes that were ended because memory ran out, and where the first stands.
+    /// Processes that were killed because memory ran out, and the place of the first.
     out_of_memory: u64,
     first_ended: String,
     /// The form of the log.
@@ -511,19 +511,19 @@ struct Record {
     is_part: bool,
 }
 
-/// Errors by kind that btrfs counted of a member, and where it said so.
+/// Errors by kind that btrfs counted of a member, with their place.
 struct BtrfsCounts {
     counts: Vec<(&'static str, u64)>,
     place: String,
 }
 
-/// A message, and where it stands.
+/// A message, with its place.
 struct Said {
     message: Message,
     place: String,
 }
 
-/// What XFS says of memory that it asked for a hundred times in vain.
+/// XFS's message about an allocation that failed a hundred times.
 const RETRIES: &str = " possible memory allocation deadlock ";
 
 /// Whether two times are of one second, or one of them is not known.
@@ -534,7 +534,7 @@ fn within_a_second(one: Option<f64>, other: Option<f64>) -> bool {
 /// How messages are distinguished.
 #[derive(Default)]
 enum Form {
-    /// The first line tells.
+    /// The first line shows it.
     #[default]
     Unknown,
     /// A time and a message on each line.
@@ -740,7 +740,7 @@ impl KernelLog {
             );
         }
         for log_event in self.commands.finish() {
-            self.state_complaint(log_event, sink);
+            self.add_log_event(log_event, sink);
         }
         for (disk, bus) in self.buses.of_disks(&self.names) {
             sink.add_fact_at(&disk, typed::DEVICE_TRANSPORT, bus, &place);
@@ -1026,7 +1026,7 @@ impl KernelLog {
         }
         let Some(known) = kind.filter(|_| self.is_of_storage(message)) else {
             for log_event in self.commands.take(&whose, &reset_message, None) {
-                self.state_complaint(log_event, sink);
+                self.add_log_event(log_event, sink);
             }
             if kind.is_none()
                 && let Some(kind) = forms::kind_by_words(message)
@@ -1043,8 +1043,8 @@ impl KernelLog {
             self.unported = Some((kind, Said { message: reset_message, place }));
             return;
         }
-        // The kernel has said so itself, `connection4:0: detected conn error`, and the daemon
-        // repeats it.
+        // The kernel's own message came before, `connection4:0: detected conn error`, and the
+        // daemon repeats it.
         if message.starts_with("connection") {
             let number = named.and_then(|name| name.strip_prefix("connection"));
             let number = number.filter(|_| self.connections.len() < REMEMBERED);
@@ -1106,7 +1106,7 @@ impl KernelLog {
         let name = named.or(port).or(at).unwrap_or_default();
         let log_event = LogEvent { kind, name, message: reset_message.clone(), place };
         for log_event in self.commands.take(&whose, &reset_message, Some(log_event)) {
-            self.state_complaint(log_event, sink);
+            self.add_log_event(log_event, sink);
         }
     }
 
@@ -1124,7 +1124,7 @@ impl KernelLog {
         }
     }
 
-    /// By what the lines about one command are held together: the SCSI address, or the port.
+    /// What links the lines about one command: the SCSI address, or the port.
     fn whose(&self, message: &str, named: Option<&str>) -> String {
         let by_name = || {
             let of_request = commands::is_of_a_request(message);
@@ -1174,7 +1174,7 @@ impl KernelLog {
     }
 
     /// Adds a log event, unless it is the result of a command whose abort was added.
-    fn state_complaint(&mut self, log_event: LogEvent, sink: &mut dyn Sink) {
+    fn add_log_event(&mut self, log_event: LogEvent, sink: &mut dyn Sink) {
         let text = &log_event.message.text;
         if log_event.kind == MessageKind::Timeout
             && !is_abort(text)
@@ -1295,7 +1295,7 @@ mod tests {
         let syslog = lines.map(|line| format!("Dec 10 19:18:35 nas {line}\n")).concat();
         let grepped =
             lines.map(|line| format!("./var/log/kern.log:Dec 10 19:18:35 nas {line}\n")).concat();
-        // A day of one digit stands behind two blanks.
+        // A day of one digit follows two blanks.
         let early = lines.map(|line| format!("Dec  1 19:18:35 nas {line}\n")).concat();
         for log in [bare, syslog, early, grepped] {
             assert_eq!(of(&log, "timeout"), ["ahcich3", "ada2", "ahcich3"], "{log}");

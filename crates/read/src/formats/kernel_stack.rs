@@ -18,7 +18,7 @@
 //! `io_schedule` waits for a disk, but not every such sample is slow.
 //!
 //! ## Not in this output
-//! How long the task has waited, which server or disk it is. Whether frames are missing.
+//! How long the task has waited, which server or disk it is.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ struct KernelStack {
     /// counted.
     reported: bool,
     counted: bool,
-    /// Tasks that wait in each function, and where the first of them stands.
+    /// Tasks that wait in each function, and the place of the first.
     waits: BTreeMap<&'static str, (u64, String)>,
 }
 

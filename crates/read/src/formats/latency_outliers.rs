@@ -15,10 +15,10 @@
 //! As of 2015; unchanged since.
 //!
 //! ## Caveats
-//! Everything is in microseconds. The default threshold is 500 000 us = 500 ms, though it has
-//! been described as 500 us. A warning is printed when the latency is above the threshold, not
-//! equal to it. The I/Os of the warnings are in the table too, so they are not counted again.
-//! The average is rounded down. The table is reset after each print, and not sorted.
+//! Everything is in microseconds. The default threshold is 500 000 us = 500 ms, although it has
+//! been documented as 500 us. A warning is printed when the latency is above the threshold, not
+//! equal to it. The I/Os of the warnings are in the table too, so they are not counted again. The
+//! average is rounded down. The table is reset after each print, and not sorted.
 //!
 //! ## Not in this output
 //! Read or write, size and time of each I/O. Time in the queue: latency runs from issue to
@@ -30,7 +30,7 @@ use crate::histogram::buckets::COUNT_LIMIT;
 pub const FORMAT: Format =
     Format::labels("slow I/Os and per-device latency from a SystemTap script", Level::B, &LABELS);
 
-/// Rows of the table stand here.
+/// This is inside the table's rows.
 const TABLE: &str = "table";
 /// The script counts in microseconds.
 const STEP: Nanos = Nanos(1_000);

@@ -9,13 +9,13 @@
 //!
 //! ## Versions
 //! iostat 1.1 to 2.2, for kernels 2.4 and 2.6. The short lists (`kps tps svc_t`) are not read, nor
-//! are rows with processor shares after them (`-c`).
+//! are rows with CPU shares after them (`-c`).
 //!
 //! ## Caveats
 //! The first report covers the time since boot. `wait` is the mean time from a request's arrival to
-//! its end, queue included, in milliseconds; `svc_t` is busy time divided by requests, no service
-//! time. `queue` is the mean number of requests in the queue or on the device, `size` their mean
-//! size in KiB, and `%b` time with something in flight. A mean of 0.0 counts as unknown.
+//! its end, queue included, in milliseconds; `svc_t` is busy time divided by requests, not a
+//! service time. `queue` is the mean number of requests in the queue or on the device, `size` their
+//! mean size in KiB, and `%b` time with something in flight. A mean of 0.0 counts as unknown.
 //!
 //! ## Not in this output
 //! The latency distribution, the waits of reads and writes separately, the length of an interval,

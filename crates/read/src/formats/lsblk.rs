@@ -7,8 +7,8 @@
 //! `queue.discard_max_bytes`, LOG-SEC and PHY-SEC `queue.logical_block_size` and
 //! `queue.physical_block_size`, ZONED `queue.zoned`, MODEL `device.model`, REV `device.firmware`,
 //! STATE `device.state`, RO `device.read_only`, ALIGNMENT `device.alignment_offset`, MAJ:MIN
-//! `device.number`, SIZE `device.bytes`, TRAN `device.transport`. Of the tree, a volume, a crypt or
-//! RAID device and a path lists its underlying devices (`device.slaves`). Another name of the same
+//! `device.number`, SIZE `device.bytes`, TRAN `device.transport`. Of the tree, volumes, crypt and
+//! RAID devices and paths list their underlying devices (`device.slaves`). Another name of the same
 //! device is `device.alias`.
 //!
 //! ## How to capture
@@ -22,8 +22,8 @@
 //! ROTA of a virtual disk is set by the hypervisor, 1 by default, and that of a disk behind a RAID
 //! controller by the controller. Sizes are rounded unless `-b` was given. A device-mapper device is
 //! identified by its mapper name; iostat calls it dm-N, where N is its minor number. Cells may be
-//! empty: they are found by the place of their column, so a listing whose blanks were squeezed is
-//! read only where a row has as many words as the header. Partitions have no facts of their own.
+//! empty: they are found by the position of their column, so a listing whose blanks were squeezed
+//! is read only if a row has as many words as the header. Partitions have no facts of their own.
 //!
 //! ## Not in this output
 //! The drive's own health data.
@@ -143,7 +143,7 @@ type Row = BTreeMap<String, String>;
 struct Lsblk {
     line_numbers: LineNumbers,
     document: Option<Document>,
-    /// Titles and where they stand: first character, and the one after the last.
+    /// Titles and their positions: first character, and the one after the last.
     titles: Vec<(String, usize, usize)>,
     /// The name's depth in the tree, and the name: from the root to the row before.
     above: Vec<(usize, String)>,
@@ -218,7 +218,7 @@ impl Reader for Lsblk {
     }
 }
 
-/// Where the titles of a header stand, in characters.
+/// The positions of a header's titles, in characters.
 fn spans(line: &str) -> Vec<(String, usize, usize)> {
     let mut found: Vec<(String, usize, usize)> = Vec::new();
     let mut gap = true;
@@ -324,7 +324,7 @@ impl Lsblk {
         }
     }
 
-    /// States what a row says; answers the kernel's name of the device.
+    /// States the facts of a row; answers the kernel's name of the device.
     fn row(&mut self, row: &Row, above: &[String], sink: &mut dyn Sink) -> Option<String> {
         let cell = |title: &str| row.get(title).map(|text| text.trim()).filter(|t| !t.is_empty());
         let listed = cell("NAME").or_else(|| cell("PATH")).or_else(|| cell("KNAME"))?;

@@ -11,7 +11,7 @@
 //! usbutils 0.87 to 018.
 //!
 //! ## Caveats
-//! It does not name the disk: where one disk alone hangs on USB, it is that one. 480M is USB 2,
+//! It does not name the disk: if only one disk is on USB, it is that one. 480M is USB 2,
 //! whose payload is at most about 45 MB/s; USB 3 begins at 5000M.
 //!
 //! ## Not in this output

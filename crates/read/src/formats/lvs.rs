@@ -15,12 +15,11 @@
 //! ## Caveats
 //! Empty cells are spaces, so columns are identified by their values: a percentage has a fraction,
 //! a name has a letter. The first letter of `Attr` is the kind of a volume: `t` thin pool, `s`
-//! snapshot, `r` and `R` RAID, `m` and `M` mirror. A cache pool that is 100 % full is at work, not
-//! full.
+//! snapshot, `r` and `R` RAID, `m` and `M` mirror. A cache pool that is 100 % full works as
+//! intended.
 //!
 //! ## Not in this output
-//! The fill rate, whether writes to a full pool wait or fail (`lv_when_full`). Whether rows are
-//! missing.
+//! The fill rate, whether writes to a full pool wait or fail (`lv_when_full`).
 
 use iowhy_model::typed::{ArrayAction, Share};
 

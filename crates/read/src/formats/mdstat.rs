@@ -35,7 +35,7 @@ pub const FORMAT: Format = Format::program::<Mdstat>(
 )
 .resumed();
 
-/// Labels of `mdadm --detail` without a fact of ours.
+/// Labels of `mdadm --detail` without a fact that is read.
 const LABELS: &[&str] = &[
     "Version", "Creation Time", "Raid Level", "Array Size", "Used Dev Size", "Device Size",
     "Total Devices", "Preferred Minor", "Persistence", "Update Time", "Active Devices",
@@ -55,7 +55,7 @@ const STATES: [&str; 13] = [
     "clean", "active", "active-idle", "write-pending", "degraded", "recovering", "resyncing",
     "reshaping", "checking", "read-only", "Not Started", "broken", "FAILED",
 ];
-/// What it calls an array that nobody named.
+/// Its name for an array without one.
 const UNNAMED: &str = "md";
 
 fn sniff(lines: &[&str]) -> Detect {
@@ -125,7 +125,7 @@ struct Mdstat {
     array: String,
     /// Its work was stated.
     busy: bool,
-    /// It stands in `mdadm --detail`.
+    /// It is in `mdadm --detail`.
     detailed: bool,
     raid_devices: Option<u64>,
     active: Option<u64>,
@@ -243,7 +243,7 @@ impl Mdstat {
         let Some(action) = action_of(action) else { return false };
         self.busy = true;
         sink.add_fact_at(array, typed::ARRAY_ACTION, action, place);
-        // `(2303100/3906887168)` is exact, the percentage beside it rounds.
+        // `(2303100/3906887168)` is exact, the percentage next to it is rounded.
         let place_of = |word: &&str| {
             let (at, all) = word.strip_prefix('(')?.strip_suffix(')')?.split_once('/')?;
             Some(integer(at)? as f64 / integer(all).filter(|all| *all > 0)? as f64)

@@ -18,7 +18,7 @@
 //! unless `-h` was given, so only shares are taken from it.
 //!
 //! ## Not in this output
-//! Who uses it. Whether pages are moved now.
+//! The processes that use it. Whether pages are swapped now.
 
 use iowhy_model::typed::{Bytes, Key, Share};
 

@@ -2,9 +2,9 @@
 //!
 //! ## Reads
 //! `Checkpoint has been running for 27 seconds and wrote`, `Checkpoint ran for`,
-//! `flushing mmaps took 18467ms`, and `Slow query` with the time that it read from the disk
+//! `flushing mmaps took 18467ms`, and `Slow query` with the time it spent reading from the disk
 //! (`timeReadingMicros`), in the JSON lines of 4.4 and later and in the older text. They become
-//! facts: how many, and the longest. `serverStatus was very slow` becomes an operation of the
+//! facts: their number, and the longest. `serverStatus was very slow` becomes an operation of the
 //! server, with the duration of its last step.
 //!
 //! ## How to capture

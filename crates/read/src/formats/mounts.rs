@@ -58,7 +58,7 @@ impl Reader for Mounts {
         let place = format!("{}:{}", sink.source().input, first + self.offered);
         self.offered += 1;
         let Some(mount) = parse(line) else { return Step::NotMine };
-        // Of a file system that is mounted anew nothing but its place is typed.
+        // A remount names nothing but the mount point.
         let name =
             if mount.source.is_empty() { Some(&*mount.point) } else { storage_name(&mount.source) };
         let Some(device) = name else { return Step::Consumed };
@@ -101,7 +101,7 @@ fn parse(line: &str) -> Option<Mount> {
         .or_else(|| solaris(&words))
 }
 
-/// `mount -o remount,timeo=900 /mnt`, `sudo mount -t nfs -o soft server:/export /mnt`: behind a
+/// `mount -o remount,timeo=900 /mnt`, `sudo mount -t nfs -o soft server:/export /mnt`: after a
 /// prompt or not.
 fn typed(words: &[&str]) -> Option<Mount> {
     let prompt = |word: &&&str| matches!(**word, "sudo" | "$" | "#") || word.ends_with(['$', '#']);
@@ -141,7 +141,8 @@ fn mountinfo(words: &[&str]) -> Option<Mount> {
     })
 }
 
-/// `/dev/sda1 / ext4 rw,relatime 0 0`; the two zeros tell it from fstab, which has 1 and 2 too.
+/// `/dev/sda1 / ext4 rw,relatime 0 0`; the two zeros distinguish it from fstab, which has 1 and 2
+/// too.
 fn proc_mounts(words: &[&str]) -> Option<Mount> {
     let [source, point, kind, options, "0", "0"] = words else { return None };
     (point.starts_with('/') && access(options)).then(|| Mount {
@@ -173,7 +174,7 @@ fn findmnt(words: &[&str]) -> Option<Mount> {
     })
 }
 
-/// `/dev/sda1 on / type ext4 (rw,relatime)`, perhaps with `[label]` behind.
+/// `/dev/sda1 on / type ext4 (rw,relatime)`, perhaps followed by `[label]`.
 fn linux(line: &str) -> Option<Mount> {
     let (head, options) = line.rsplit_once(" (")?;
     let options = options.split_once(')')?.0;

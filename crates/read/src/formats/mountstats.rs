@@ -17,11 +17,11 @@
 //!
 //! ## Caveats
 //! One copy alone is the average since the file system was mounted. Times are whole milliseconds. A
-//! request that has not been answered is in no sum: how many were sent and not answered is known of
-//! TCP and UDP only. Replies that are older than a remount are lost with it.
+//! request without a reply is in no sum: the number of requests without a reply is known for TCP
+//! and UDP only. A remount resets these counts.
 //!
 //! ## Not in this output
-//! What the server's disks did. Single latencies. Who waits.
+//! What the server's disks did. Single latencies. The waiting processes.
 
 use crate::counters::mountstats::{
     MountCounters, MountHistory, MountLine, MountReader, Readings, is_nfs, parse_mount,

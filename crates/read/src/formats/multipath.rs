@@ -14,8 +14,8 @@
 //! multipath-tools 0.4.9 to 0.11; the older layout in brackets, `[active][ready]`, too.
 //!
 //! ## Caveats
-//! A path in a group that is only `enabled` waits for its turn and is well. `queue_if_no_path`
-//! makes requests wait for ever when all paths fail.
+//! A path in a group that is only `enabled` is on standby and healthy. With `queue_if_no_path`
+//! requests wait forever when all paths fail.
 //!
 //! ## Not in this output
 //! Latencies of a path.
@@ -54,7 +54,7 @@ static LABELS: Labels = Labels {
         says(":", row)
             .when(|found| path(found.line()).is_some())
             .like(&["`- #:#:#:# sdb 8:16 orphan undef"]),
-        // What the daemon reports of a path that is gone (multipathd/main.c, check_path).
+        // The daemon's message about a lost path (multipathd/main.c, check_path).
         begins("multipathd{*}: {reported:text}$", |found, report, sink| {
             let (volume, disk) = gone(found.text("reported")?)?;
             sink.add_fact_at(disk, typed::PATH_STATE, "down", report.place());
@@ -98,7 +98,7 @@ fn is_state(reported: &str) -> bool {
 /// is down`.
 fn gone(reported: &str) -> Option<(&str, &str)> {
     let gone = ["path is down", "mark as failed", "path offline", "state down"];
-    // The volume may stand before the path.
+    // The volume may precede the path.
     let of_volume = reported.split_once(": ");
     [Some(("", reported)), of_volume].into_iter().flatten().find_map(|(volume, part)| {
         let (disk, reported) = part.split_once(' ')?;
@@ -120,7 +120,7 @@ fn volume(line: &str) -> Option<(&str, &str, String)> {
     Some((name, words.get(place)?, model))
 }
 
-/// `1:0:0:1 sdb 8:16 active ready running`: the disk, and what is reported of it.
+/// `1:0:0:1 sdb 8:16 active ready running`: the disk, and its reported state.
 fn path(line: &str) -> Option<(&str, String)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let place = words.iter().position(|word| word.matches(':').count() == 3)?;
@@ -142,7 +142,7 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     Some(())
 }
 
-/// The paths that were quoted of a volume; the one whose rows stand here has no name.
+/// The paths that were quoted of a volume; the one with these rows has no name.
 fn paths(report: &Report, volume: &str) -> Vec<String> {
     let quoted = report.quoted().iter().filter_map(|path| path.split_once(' '));
     quoted.filter(|(of, _)| *of == volume).map(|(_, disk)| disk.to_string()).collect()

@@ -3,8 +3,8 @@
 //! ## Reads
 //! Of the error log `page_cleaner: 1000ms intended loop took 15843ms` and `Page cleaner took 5632ms
 //! to flush 52 and evict 0 pages`. Of the slow query log each entry (`# Query_time: 2.345`) whose
-//! statement is a commit. Both become facts: how many, and the slowest. A round that flushed and
-//! evicted nothing is `flush.idle`.
+//! statement is a commit. Both become facts: their number, and the slowest. A round that flushed
+//! and evicted nothing is `flush.idle`.
 //!
 //! ## How to capture
 //! The server's error log, `journalctl -u mysqld`, the file of `slow_query_log`.
@@ -16,7 +16,7 @@
 //! Only operations slower than a limit are logged: 4 s for the page cleaner, `long_query_time` for
 //! a commit. A round of the page cleaner is many writes and a flush, so its duration is not a disk
 //! latency; it also waits for a CPU and for locks. A round that flushed nothing waited for no disk:
-//! the machine was suspended, or the server stood still. A commit waits for the flush of the log,
+//! the machine was suspended, or the server was stopped. A commit waits for the flush of the log,
 //! and for other commits.
 //!
 //! ## Not in this output
@@ -71,7 +71,7 @@ fn statement(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()>
     if ["page_cleaner: ", "# query_time:"].iter().any(|words| text.contains(words)) {
         return None;
     }
-    // What stands between the time and the statement.
+    // What comes between the time and the statement.
     if ["#", "set timestamp", "use "].iter().any(|word| text.starts_with(word)) {
         return Some(());
     }

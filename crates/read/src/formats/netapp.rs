@@ -16,11 +16,11 @@
 //! ## Caveats
 //! A bound is an upper one: `<40us` counts 20 to 40 us. Each histogram counts the operations of its
 //! own interval, not a running sum. The buckets are not powers of two; PyLatencyMap moves them up
-//! to the next one and loses all above 4.2 s. A row that does not come counts nothing. A histogram
+//! to the next one and loses all above 4.2 s. A missing row counts nothing. A histogram
 //! without its last row is used, with a note.
 //!
 //! ## Not in this output
-//! When it was: no row has a time. The layers between the filer and the application: network,
+//! The time: no row has one. The layers between the filer and the application: network,
 //! client queue, page cache. The sizes of the operations.
 
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
@@ -111,7 +111,7 @@ impl Reader for Netapp {
         }
         let Some(row) = row(line) else {
             return match line.starts_with("volume:") && line.contains("_latency.") {
-                true => Step::skipped("the row has no bound of ours or no count"),
+                true => Step::skipped("the row has no known bound or no count"),
                 false if line.trim().is_empty() => Step::Consumed,
                 false => Step::NotMine,
             };
@@ -148,7 +148,7 @@ impl Netapp {
             sink.note(note("the last row of a histogram is missing"));
         }
         let Some(histogram) = histogram_of(rows) else { return };
-        // The filer times its own work: what the client waits before is not in it.
+        // The filer measures its own work: the client's wait before is not in it.
         sink.source().sees_queue = false;
         let device = sink.device(&self.volume);
         let mut one = Distribution::new(device, Layer::Block, Stage::Device, histogram);
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!((known.op, known.histogram.count()), (Some(Op::Read), 820));
         assert_eq!(known.label.map(|label| recording.text(label)), Some("db7 reads"));
         // The connector, run on counts 1 to 39, moved each to the next power of two and lost what
-        // lies above 4194304 us.
+        // is above 4194304 us.
         let mut moved: BTreeMap<u64, u64> = BTreeMap::new();
         for (_, high, count) in
             known.histogram.filled().filter(|(_, high, _)| *high <= 4_194_304_000)

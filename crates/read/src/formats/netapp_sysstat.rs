@@ -13,8 +13,8 @@
 //! Data ONTAP 7 to 9. Rows are read by the columns in front of the type of the consistency point.
 //!
 //! ## Caveats
-//! A consistency point writes what the memory holds: a disk is busy meanwhile although nobody
-//! waits. Types `B` and `b` (one follows the other) are what makes clients wait. `T` is the timer.
+//! A consistency point writes what the memory holds: a disk is busy meanwhile although no client
+//! waits. Clients wait for types `B` and `b` (one follows the other). `T` is the timer.
 //!
 //! ## Not in this output
 //! Latencies (`stats show`, `qos statistics`), which volume.
@@ -28,7 +28,7 @@ pub const FORMAT: Format =
 
 const BACK: &str = "back to back";
 const BUSIEST: &str = "utilisation";
-/// Columns of disks in a row: read, written, and where the type of the consistency point stands.
+/// Columns of disks in a row: read, written, and the column of the consistency point's type.
 const READ_KB: usize = 7;
 const WRITTEN_KB: usize = 8;
 const KIND: usize = 14;

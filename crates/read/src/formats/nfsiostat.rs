@@ -27,7 +27,7 @@ use crate::counters::stated::rates;
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("nfsiostat: rates of NFS mounts, and server latency", Level::A, &LABELS);
+    Format::labels("rates of NFS mounts, and server latency", Level::A, &LABELS);
 
 const NS_PER_MS: f64 = 1e6;
 const KB: f64 = 1024.0;
@@ -87,7 +87,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// The titles of a heading, if they stand there in order: how many.
+/// The titles of a heading, if they are in order: how many.
 fn columns(text: &str) -> Option<usize> {
     let (mut rest, mut count) = (text.trim(), 0);
     while !rest.is_empty() {
@@ -156,7 +156,7 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     Some(())
 }
 
-/// A row that is not complete is none.
+/// An incomplete row does not count.
 fn resolve(report: &mut Report) {
     let names = PARTS.iter().find(|(_, name, _)| *name == report.part).map(|(.., names)| names);
     names.into_iter().flatten().for_each(|name| report.forget(name));

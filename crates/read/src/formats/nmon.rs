@@ -14,8 +14,8 @@
 //! ## Caveats
 //! The first snapshot's rates are over the time since nmon began. Transfers are given for reads and
 //! writes together, so all is kept together; kilobytes are 1024 bytes. Partitions are listed with
-//! their disks. A busy share above 100 % is printed as 100. Sorted files give the times at their
-//! end: without a time the interval of the file's head is used.
+//! their disks. A busy share above 100 % is printed as 100. Sorted files have the times at their
+//! end: without a time the interval in the file's header is used.
 //!
 //! ## Not in this output
 //! The latency and queue length of requests: nmon prints neither; the service times of `-d` are
@@ -171,7 +171,7 @@ fn is_section(section: &str) -> bool {
         && section.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
 }
 
-/// Where the values of a section go; `None` if it is none of ours.
+/// Where the values of a section go; `None` if it is not read.
 fn column(section: &str) -> Option<fn(&mut DiskRow) -> &mut Option<f64>> {
     let name = section.trim_end_matches(|letter: char| letter.is_ascii_digit());
     match name {

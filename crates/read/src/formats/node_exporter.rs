@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! `node_disk_reads_completed_total{device="sda"} 3.2e+06` and related names. A page is one copy of
-//! the counters of `/proc/diskstats`; where a number of a device comes round again, the next copy
+//! the counters of `/proc/diskstats`; where a value of a device appears again, the next copy
 //! begins. `node_time_seconds` is the time of a copy, as is a time after the values. Two copies
 //! with times give rates, waits, queue and busy share of each device, as `iostat -x` would print
 //! them. If a file contains pages of several hosts, the label `instance` precedes the device.
@@ -40,8 +40,8 @@ pub const FORMAT: Format = Format::program::<NodeExporter>(
 
 /// How the names of all metrics of disks begin.
 const FAMILY: &str = "node_disk_";
-/// When the machine was started, s since 1970: it stands above the disks, and what is since boot
-/// has a length by it.
+/// When the machine was started, s since 1970: it precedes the disks, and gives counters since boot
+/// their length.
 const BOOT: &str = "node_boot_time";
 /// How the names of the others on its page begin.
 const OTHERS: [&str; 4] = ["node_", "go_", "process_", "promhttp_"];
@@ -144,7 +144,7 @@ fn commented(line: &str) -> Option<&str> {
     found.map(|(name, _)| name)
 }
 
-/// Whether a page of disks begins at a line, or the part of one that somebody cut out.
+/// Whether a page of disks, or an excerpt of one, begins at a line.
 fn begins(line: &str) -> bool {
     let announces = |name: &str| name.starts_with(FAMILY) || name.starts_with(BOOT);
     if let Some(name) = commented(line) {
@@ -210,7 +210,8 @@ impl NodeExporter {
     fn turn(&mut self, is_last: bool, sink: &mut dyn Sink) {
         let uptime = self.at.zip(self.boot).map(|(at, boot)| at - boot).filter(|up| *up > 0.0);
         let alone = is_last && self.copies.is_empty();
-        // A single copy counts since boot, which is a length; two of them lie apart by the clock.
+        // A single copy counts since boot, which is a length; two of them are apart by the clock's
+        // difference.
         let clock = match uptime.filter(|_| alone) {
             Some(up) => Some(Clock::Uptime(up)),
             None => self.at.and_then(|at| WallTime::read(&format!("{at:.3}"))).map(Clock::Wall),
@@ -230,7 +231,7 @@ impl NodeExporter {
 impl Reader for NodeExporter {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(name) = commented(line) {
-            // What is announced here may be a histogram that somebody else reads.
+            // What is announced here may be a histogram for another reader.
             let ours = OTHERS.iter().any(|begin| name.starts_with(begin));
             return if ours { Step::Consumed } else { Step::NotMine };
         }

@@ -1,9 +1,9 @@
 //! nodetool tpstats and compactionstats of Cassandra: what is pending.
 //!
 //! ## Reads
-//! `pending tasks: 30` of compactionstats (`compaction.pending`), and of the table
-//! `Pool Name  Active  Pending ...` what is pending of reads (`read.pending`), writes
-//! (`write.pending`), memtable flushes (`flush.pending`) and compactions.
+//! `pending tasks: 30` of compactionstats (`compaction.pending`), and from the table `Pool Name
+//! Active  Pending ...` the pending reads (`read.pending`), writes (`write.pending`), memtable
+//! flushes (`flush.pending`) and compactions.
 //!
 //! ## How to capture
 //! `nodetool tpstats`, `nodetool compactionstats`.

@@ -4,8 +4,8 @@
 //! `nvme smart-log` (its lines alone too), `nvme error-log`, `nvme id-ctrl`, `nvme list` and `nvme
 //! get-feature`. The health log becomes the facts of `smart` (`smart.nvme.media_errors` ...).
 //! Beside these: `smart.nvme.sensor.N` (degrees of a single sensor), `smart.nvme.error_log.media`
-//! (entries of the error log that are of the medium), `smart.celsius.warning`, `smart.idle_exit`
-//! (the longest time in which a power state that is not operational is left, microseconds),
+//! (entries of the error log about the medium), `smart.celsius.warning`, `smart.idle_exit`
+//! (the longest exit latency of a non-operational power state, microseconds),
 //! `nvme.apst` (whether the drive changes its power state by itself: 0 or 1), `drive.write_cache`,
 //! `smart.model` and `smart.firmware`.
 //!
@@ -18,13 +18,13 @@
 //! Celsius, whichever is printed first.
 //!
 //! ## Caveats
-//! `num_err_log_entries` counts commands that the host got wrong too. The composite temperature may
+//! `num_err_log_entries` also counts invalid commands of the host. The composite temperature may
 //! be stuck: a different value of a sensor is a reason to doubt it. A smart-log without its first
 //! line names no drive, which is then called `drive`. Whether a drive slept: `nvme.apst` only shows
 //! that it may.
 //!
 //! ## Not in this output
-//! How a value moved: two records are needed.
+//! Changes of a value: two records are needed.
 
 use iowhy_model::typed::Celsius;
 
@@ -117,7 +117,7 @@ static LABELS: Labels = Labels {
         Some(()) => Step::Consumed,
         None => Step::NotMine,
     }),
-    // Fields of id-ctrl and of the other listings are words; the flags in them stand in brackets.
+    // Fields of id-ctrl and of the other listings are words; their flags are in brackets.
     own: &[
         "^{:word} : ", "^[{*}]{ }: ", "^trtype_spec_info:", "^ps ", "^Entry[",
         "^endurance group critical warning", "^{---|===|...}",

@@ -13,13 +13,13 @@
 //!
 //! ## Caveats
 //! The drive counts from its last reset or from when the statistics were switched on, under any
-//! load: a lifetime histogram does not describe a test of one minute. What is counted is a command
-//! within the drive: the queue of the host, the link and the kernel are not part of it. Latencies
-//! above the last group are not listed.
+//! load: a lifetime histogram does not describe a test of one minute. A latency is that of a
+//! command within the drive: the queue of the host, the link and the kernel are not part of it.
+//! Latencies above the last group are not listed.
 //!
 //! ## Not in this output
-//! Since when it counts, how many were in flight, sizes. Whether whole lines are missing, but for a
-//! gap in the numbers of the buckets.
+//! The start of counting, how many were in flight, sizes. Missing lines, except as a gap in the
+//! numbers of the buckets.
 
 use crate::describe::report::*;
 use crate::drive::health::drive_named;

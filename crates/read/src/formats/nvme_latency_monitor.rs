@@ -15,11 +15,11 @@
 //! ## Caveats
 //! Commands faster than threshold A are not counted, so a counter is not a share of all commands,
 //! and no distribution is made of them. The bucket of threshold D is open. The active counters
-//! cover the time since the bucket timer began, the static ones the window before. Latencies are
+//! cover the time since the bucket timer started, the static ones the window before. Latencies are
 //! whole milliseconds of the drive alone: the host's queue is not part of them.
 //!
 //! ## Not in this output
-//! How many commands were faster, sizes. When, except for the time stamps, which are not read.
+//! The number of faster commands, sizes. The times, except for the timestamps, which are not read.
 
 use crate::describe::report::*;
 use crate::drive::health::drive_named;

@@ -16,7 +16,7 @@
 //! in a different unit than the event count. Soft ECC errors were corrected too.
 //!
 //! ## Not in this output
-//! How a value moved: two records are needed. The drive, unless the command is included.
+//! Changes of a value: two records are needed. The drive, unless the command is included.
 
 use crate::describe::report::*;
 use crate::drive::health::drive_named;
@@ -53,7 +53,7 @@ static LABELS: Labels = Labels {
             let small = found.line().to_ascii_lowercase();
             let Some((label, name)) = FIELDS.iter().find(|(label, _)| small.starts_with(label))
             else {
-                // Its other lines: a label and a value behind tabs or two blanks.
+                // Its other lines: a label and a value after tabs or two blanks.
                 return ["\t", "  "].iter().any(|gap| small.contains(gap)).then_some(());
             };
             let value = small.get(label.len()..)?.trim_start_matches([':', ' ', '\t', '-']);

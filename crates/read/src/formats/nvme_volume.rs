@@ -3,10 +3,10 @@
 //!
 //! ## Reads
 //! Operations, bytes and time of reads and writes, the two latency histograms, the queue, and
-//! `Performance Exceeded`, the time in which more was asked than the volume or the instance gives;
+//! `Performance Exceeded`, the time in which demand exceeded the volume or the instance;
 //! these become the facts `volume.exceeded.iops`, `volume.exceeded.throughput`,
-//! `instance.exceeded.iops` and `.throughput`. The fact `counters.since` marks a print that is not
-//! of now.
+//! `instance.exceeded.iops` and `.throughput`. The fact `counters.since` marks counters that are
+//! not current.
 //!
 //! ## How to capture
 //! `nvme amzn stats /dev/nvme1n1`, `nvme amzn stats -i 5 /dev/nvme1n1`, `ebsnvme stats` of the

@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! Below `List of Virtual Disks ...`: of each volume by its device `array.state`,
-//! `array.write_cache` (the write policy that is in force) and `device.medium`. Below `Battery N on
+//! `array.write_cache` (the active write policy) and `device.medium`. Below `Battery N on
 //! Controller ...`: `controller.battery`, its state.
 //!
 //! ## How to capture
@@ -12,8 +12,8 @@
 //! OpenManage 5 to 11.
 //!
 //! ## Caveats
-//! A battery may be `Ready` and hold too little: the controller then writes through, whatever was
-//! configured. `Read Ahead` and stripe sizes are ignored.
+//! A battery may be `Ready` and have too little charge: the controller then writes through,
+//! whatever was configured. `Read Ahead` and stripe sizes are ignored.
 //!
 //! ## Not in this output
 //! Latencies, errors of drives (`omreport storage pdisk`).
@@ -48,7 +48,7 @@ static LABELS: Labels = Labels {
             .like(&["ID                        : 0"]),
     ],
     labels: &[
-        // Whose state it is stands below.
+        // The subject of the state follows below.
         label(&["State"], |value, report| report.quote_alone(&value.to_lowercase())),
         label(&["Device Name"], |value, report| {
             report.name(value.strip_prefix("/dev/").unwrap_or(value))?;

@@ -17,10 +17,10 @@
 //! ## Caveats
 //! `tim` is when the wait was written, microseconds after its end. Idle waits
 //! (`SQL*Net message from client` and similar) are time of the client: they are ignored, and
-//! counted in a note. `ela= 0` is a wait too short for the clock. The operation is read off the
+//! counted in a note. `ela= 0` is a wait too short for the clock. The operation is taken from the
 //! name: `read` and `write`; all else, from locks to latches, is `other`. `direct path read` waits
-//! only for what an asynchronous read left over, not for the read. A wait without `tim` is placed
-//! at the zero of the listing: its duration is right, its time is not.
+//! only for the rest of an asynchronous read. A wait without `tim` is placed at the zero of the
+//! listing: its duration is right, its time is not.
 //!
 //! ## Not in this output
 //! The size of an I/O: `blocks` counts database blocks of unknown size. The disk of a data file.
@@ -45,7 +45,7 @@ const IDLE: [&str; 8] = [
     "SQL*Net message from client", "SQL*Net more data from client", "jobq slave wait", "pipe get",
     "rdbms ipc message", "smon timer", "pmon timer", "PX Deq: Execution Msg",
 ];
-/// Lines of a trace file that may stand between waits.
+/// Lines of a trace file that may occur between waits.
 const BETWEEN: [&str; 22] = [
     "PARSE ", "PARSING ", "EXEC ", "FETCH ", "STAT ", "CLOSE ", "BINDS ", "UNMAP ", "SORT ",
     "XCTEND ", "RPC ", "ERROR ", "LOBREAD:", "LOBGETLEN:", "LOBWRITE:", "LOBPGSIZE:",
@@ -79,7 +79,7 @@ fn wait(line: &str) -> Option<Wait<'_>> {
     (ela <= LONGEST_US).then_some(Wait { name, ela_us: ela, tim_us })
 }
 
-/// The number behind `key`; Oracle puts a blank between them now and then.
+/// The number after `key`; Oracle puts a blank between them now and then.
 fn field(text: &str, key: &str) -> Option<u64> {
     let (_, rest) = text.split_once(key)?;
     integer(rest.trim_start().split(' ').next()?)
@@ -143,7 +143,7 @@ impl Oracle10046 {
         let device = self.device.get(wait.name, |name| sink.device(name));
         let mut event = Event::new(device, op(wait.name), Layer::Application);
         let ela = Nanos(i64::try_from(wait.ela_us * 1_000).unwrap_or(i64::MAX));
-        // Without a time the wait stands at the zero of the listing, so that its length is kept.
+        // Without a time the wait is put at the zero of the listing, so that its length is kept.
         let end = Time::from_ns(wait.tim_us.map_or(ela.ns(), |us| us * 1_000));
         event.completed = Some(end);
         event.queued = Some(end - ela);

@@ -2,9 +2,10 @@
 //!
 //! ## Reads
 //! Rows of `Top Timed Events`, foreground and background wait events: an I/O event, its waits, the
-//! time and the mean, `log file sync 59,558 3,275 55 54.53 Commit`, however the columns were run
-//! together. Each becomes so many waits of that mean. The same of `SELECT event, total_waits,
-//! time_waited_micro, average_wait FROM v$system_event`, whose mean is in hundredths of a second.
+//! time and the mean, `log file sync 59,558 3,275 55 54.53 Commit`, even if columns run together.
+//! Each becomes that number of waits with that mean. The same applies to `SELECT event,
+//! total_waits, time_waited_micro, average_wait FROM v$system_event`, whose mean is in hundredths
+//! of a second.
 //!
 //! ## How to capture
 //! `awrrpt.sql`, Statspack's `spreport.sql`, as text or pasted from the HTML page.
@@ -37,7 +38,7 @@ pub const FORMAT: Format = Format::program::<OracleAwr>(
         "free buffer waits",
     ],
     |lines| {
-        let begins = |line: &&str| is_for_people(line) && (row(line).is_some() || is_harmed(line));
+        let begins = |line: &&str| is_for_people(line) && (row(line).is_some() || is_damaged(line));
         lines.first().is_some_and(begins).into()
     },
 )
@@ -85,7 +86,8 @@ fn row(line: &str) -> Option<(&'static str, Op, u64, f64)> {
     let words: Vec<&str> = line.get(name.len()..)?.split_whitespace().collect();
     let plain = |word: &str| decimal(&word.replace(',', ""));
     let waits = integer(&words.first()?.replace(',', "")).filter(|waits| *waits >= FEWEST)?;
-    // Behind the waits stand the time and the mean, perhaps not at once: `%Time -outs` is between.
+    // The waits are followed by the time and the mean, perhaps not directly: `%Time -outs` is
+    // between.
     let pairs = words.windows(2).skip(1).take(3);
     let mut found = pairs.filter_map(|pair| {
         let seconds = plain(pair[0]).filter(|seconds| *seconds > 0.0)?;
@@ -116,7 +118,7 @@ fn mean(word: &str) -> Option<(f64, f64)> {
 }
 
 /// Whether a row has something else where its numbers are: waits, time and mean are not known.
-fn is_harmed(line: &str) -> bool {
+fn is_damaged(line: &str) -> bool {
     let line = line.trim();
     let named = EVENTS.iter().find_map(|(name, _)| line.strip_prefix(name));
     let Some(rest) = named.filter(|rest| rest.starts_with(char::is_whitespace)) else {
@@ -137,7 +139,7 @@ impl Reader for OracleAwr {
             let named = EVENTS.iter().any(|(name, _)| line.trim().starts_with(name));
             let numbers = line.split_whitespace().filter(|word| decimal(word).is_some()).count();
             return Step::skipped_if(
-                named && numbers > 2 || is_harmed(line),
+                named && numbers > 2 || is_damaged(line),
                 "waits, time and mean of the row disagree",
             );
         };

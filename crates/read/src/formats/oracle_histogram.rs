@@ -24,7 +24,7 @@
 //! cannot be read.
 //!
 //! ## Not in this output
-//! When it was: such tables have no time. Sums, extremes, and which disk was waited for.
+//! The time: such tables have none. Sums, extremes, and the disk.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub const FORMAT: Format = Format::program::<OracleHistogram>(
     sniff,
 );
 
-/// Columns of blanks that a tab stands for (SQL*Plus with `set tab on`).
+/// Width of a tab in blanks (SQL*Plus with `set tab on`).
 const TAB: usize = 8;
 
 fn sniff(lines: &[&str]) -> Detect {
@@ -67,7 +67,7 @@ fn is_heading(line: &str) -> bool {
     query || report
 }
 
-/// Where the columns stand, by a line of dashes and blanks.
+/// The positions of the columns, by a line of dashes and blanks.
 fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
     let line = expanded(line);
     if line.trim().len() < 2 || !line.bytes().all(|byte| matches!(byte, b'-' | b' ')) {
@@ -87,7 +87,7 @@ fn spans(line: &str) -> Option<Vec<(usize, usize)>> {
     Some(spans)
 }
 
-/// Tabs become the blanks they stand for.
+/// Tabs become blanks.
 fn expanded(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for letter in line.chars() {

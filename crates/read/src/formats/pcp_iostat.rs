@@ -35,7 +35,7 @@ static TABLE: Table = Table {
     subject: Subject::First(&["Device"]),
     // May be of several words: `Wed Apr 29 19:03:07 2015`.
     time: RowTime::Front,
-    // Stands where there is no value yet.
+    // Printed where there is no value yet.
     empty: &["?"],
     columns: &[
         ios("r/s", Op::Read),

@@ -9,8 +9,8 @@
 //!
 //! ## How to capture
 //! `perf record -e 'block:block_rq_*' -a` and `perf script`; `trace-cmd record -e block` and
-//! `trace-cmd report`; or, with no tool at all, the file `trace` in /sys/kernel/tracing with
-//! `events/block/enable` set to 1. The events to ask for are block_bio_queue, block_rq_insert,
+//! `trace-cmd report`; or, without any tool, the file `trace` in /sys/kernel/tracing with
+//! `events/block/enable` set to 1. The events to record are block_bio_queue, block_rq_insert,
 //! block_rq_issue and block_rq_complete.
 //!
 //! ## Versions
@@ -19,13 +19,13 @@
 //!
 //! ## Caveats
 //! perf prints microseconds unless `--ns` was given. A request without insert or queue event has
-//! no queue time: most devices without a scheduler are sent requests directly. Completions run in
+//! no queue time: most devices without a scheduler receive requests directly. Completions run in
 //! interrupts, so the process of a request is the one of its earliest event. Lost events are
 //! counted from the tools' own notices and from ftrace's count of entries written and kept.
 //!
 //! ## Not in this output
 //! The queue time where only rq_issue and rq_complete were recorded. Names of devices whose numbers
-//! are handed out at boot: they stay `253:0`.
+//! are assigned at boot: they stay `253:0`.
 
 use iowhy_model::{DeviceId, Flags, Name};
 
@@ -135,7 +135,7 @@ impl PerfScript {
     }
 }
 
-/// Places in a line where the event's name is looked for. A task's name, of 15 letters
+/// Positions in a line where the event's name is searched for. A task's name, of 15 letters
 /// (`TASK_COMM_LEN`, include/linux/sched.h), contains the word twice at most, and a file's name
 /// that grep put in front a few times; a line of nothing else must not cost its square.
 const CANDIDATES: usize = 8;

@@ -18,14 +18,14 @@
 //! file is printed are read; of the summary only the first two. Failed calls are ignored.
 //!
 //! ## Not in this output
-//! Which device, what of it was the device, calls of io_uring and mmap, page faults. The
+//! The device and its share, calls of io_uring and mmap, page faults. The
 //! distribution within a summary.
 
 use crate::describe::report::*;
 use crate::trace::syscalls::{file_of, file_op};
 
 pub const FORMAT: Format =
-    Format::labels("perf trace: time and number of system calls for I/O", Level::C, &LABELS);
+    Format::labels("time and number of system calls for I/O", Level::C, &LABELS);
 
 static LABELS: Labels = Labels {
     unnamed: "system calls",
@@ -54,7 +54,7 @@ static LABELS: Labels = Labels {
             .like(&["fdatasync          2000      0  2114.402     0.310     1.057   101.618      2.10%"]),
         says("^{name:word} {calls:u} {total:ms} {min:ms} {avg:ms} {max:ms} {:text}$", row)
             .like(&["fdatasync          2000   2114.402     0.310     1.057   101.618      2.10%"]),
-        // A value that is none.
+        // An invalid value.
         says(
             "^{read|readv|write|writev|pread|pwrite|fsync|fdatasync|sync|msync}{:word} {:u} {:text}",
             |_, _, _| None,

@@ -1,4 +1,4 @@
-//! pg_test_fsync: how many durable writes of 8 kB a second a file system does, by method.
+//! pg_test_fsync: durable writes of 8 kB per second on a file system, by method.
 //!
 //! ## Reads
 //! Rows `fdatasync   329.207 ops/sec    3038 usecs/op` of the first section (one 8 kB write), with
@@ -12,10 +12,10 @@
 //! PostgreSQL 9.1 (without `usecs/op`) and later; `test_fsync` of older ones is not read.
 //!
 //! ## Caveats
-//! One process writes the same block and waits: the rate is the reverse of the latency. It is that
-//! of file system, flush and device together: a write that is too fast for a platter (more than 120
-//! a second at 7,200 rpm) ends in a cache, safe or not. A method that the platform does not support
-//! is `n/a`.
+//! One process writes the same block and waits: the rate is the inverse of the latency. It is that
+//! of file system, flush and device together: writes too fast for a platter (more than 120 per
+//! second at 7,200 rpm) end in a cache, protected or not. A method that the platform does not
+//! support is `n/a`.
 //!
 //! ## Not in this output
 //! Single latencies, the device below, other I/O on it. Whether the cache has power-loss
@@ -24,7 +24,7 @@
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("pg_test_fsync: durable writes per second, by method", Level::A, &LABELS);
+    Format::labels("durable writes per second, by method", Level::A, &LABELS);
 
 /// The part whose rows are not of one write of 8 kB.
 const OTHER: &str = "other";

@@ -13,17 +13,17 @@
 //!
 //! ## Caveats
 //! A transaction is several statements, caches, locks and one commit: its latency is the
-//! application's, not a disk's. `-N` and `-S` do other work than the default. The commit waits for
-//! the write-ahead log to be flushed, alone or in a group.
+//! application's, not a disk's. `-N` and `-S` run other transactions than the default. The commit
+//! waits for the write-ahead log to be flushed, alone or in a group.
 //!
 //! ## Not in this output
-//! Single latencies (`-l` writes those to files), what disk and flush took.
+//! Single latencies (`-l` writes those to files), the share of disk and flush.
 
 use crate::counters::stated::rates;
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("pgbench: transactions per second and their latency", Level::A, &LABELS);
+    Format::labels("transactions per second and their latency", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     unnamed: "pgbench",
@@ -55,7 +55,7 @@ static LABELS: Labels = Labels {
     ],
     end: Some(|report, sink| {
         let (rate, mean) = (report.kept("rate"), report.kept("ns"));
-        // Lines of progress said it before, stretch by stretch.
+        // Progress lines reported it before, part by part.
         if report.kept("before").is_none() && (rate.is_some() || mean.is_some()) {
             let alone = Rates { await_ns: mean, ..Rates::default() };
             report.average(None, rates(rate, None, mean).unwrap_or(alone), None, sink);

@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! The table `UID  PID  kB_rd/s  kB_wr/s  kB_ccwr/s  iodelay  Command`, with a preceding time, with
-//! `-h` or among the columns of other reports. The processes that moved most become facts
+//! `-h` or among the columns of other reports. The processes with the most bytes become facts
 //! (`process.reads`, `process.writes`), as means over the reports; so does the longest delay.
 //!
 //! ## How to capture
@@ -13,7 +13,7 @@
 //!
 //! ## Caveats
 //! Writes go to the page cache first: `kB_wr/s` is dirtied data, which the flusher writes later.
-//! `kB_ccwr/s` was thrown away before it was written. `iodelay` counts clock ticks (10 ms) spent
+//! `kB_ccwr/s` was discarded before it was written. `iodelay` counts clock ticks (10 ms) spent
 //! waiting for block I/O. -1.00 means that the value is not available, which needs root. `Average:`
 //! rows repeat the others, and are read only if there are no others.
 //!
@@ -51,7 +51,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// How many words in front are no column (a time, AM or PM, a zone, a hash), and the columns.
+/// Number of leading words that are no column (a time, AM or PM, a zone, a hash), and the columns.
 fn heading(line: &str) -> Option<(usize, Heading)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let from = words.iter().position(|word| matches!(*word, "UID" | "USER" | "PID" | "TGID"))?;
@@ -99,7 +99,7 @@ fn line(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         return None;
     }
     let half = words.get(1).is_some_and(|word| matches!(*word, "AM" | "PM"));
-    // A zone behind it stands in the heading as well.
+    // A zone after it is in the heading as well.
     let zone = report.kept("stamp") == Some(3.0);
     let (stamp, values) =
         words.split_at_checked(1 + usize::from(half) + usize::from(half && zone))?;

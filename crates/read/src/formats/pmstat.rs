@@ -1,4 +1,4 @@
-//! pmstat: Performance Co-Pilot's line of the whole machine.
+//! pmstat: one line per interval for the whole machine, of Performance Co-Pilot.
 //!
 //! ## Reads
 //! The rows below `1 min swpd free buff cache pi po bi bo in cs us sy id`: mean and maximum of the
@@ -13,7 +13,7 @@
 //!
 //! ## Caveats
 //! There is no row since boot, unlike vmstat. Without `-x` iowait is part of idle. Large values are
-//! shortened (`6952m`, `12K`), so that nothing but shares is taken. `bi` and `bo` count blocks of
+//! shortened (`6952m`, `12K`), so only shares are used. `bi` and `bo` count blocks of
 //! unknown size.
 //!
 //! ## Not in this output
@@ -48,7 +48,7 @@ static LABELS: Labels = Labels {
 
 fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let words: Vec<&str> = found.line().split_whitespace().collect();
-    // With several hosts the name of one stands in front.
+    // With several hosts each line begins with a host's name.
     let loads = words.len().saturating_sub(report.heading.width());
     let (before, row) = words.split_at(loads);
     let value = |word: &&str| {

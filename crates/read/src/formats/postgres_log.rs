@@ -3,9 +3,9 @@
 //! ## Reads
 //! Lines `checkpoint complete: wrote 19 buffers (0.1%); ... write=49.081 s, sync=8.710 s,
 //! total=59.311 s; sync files=92, longest=2.248 s, average=0.095 s; ...`: the syncs of each
-//! checkpoint become so many flushes with their mean and maximum. `checkpoint starting: wal` and
-//! `time`, `checkpoints are occurring too frequently`, and commits that
-//! `log_min_duration_statement` caught become facts.
+//! checkpoint become that number of flushes with their mean and maximum. `checkpoint starting: wal`
+//! and `time`, `checkpoints are occurring too frequently`, and commits logged by
+//! `log_min_duration_statement` become facts.
 //!
 //! ## How to capture
 //! The server's log with `log_checkpoints = on` (the default since 15).
@@ -17,7 +17,7 @@
 //! `write` is spread over the time to the next checkpoint on purpose
 //! (checkpoint_completion_target): it is not a latency. `sync` is: each file is flushed in turn. A
 //! checkpoint that starts for `wal` was forced by the volume of changes (max_wal_size), one for
-//! `time` is routine. The longest sync of a checkpoint is one file's.
+//! `time` is routine. The longest sync of a checkpoint is that of one file.
 //!
 //! ## Not in this output
 //! The device, other writes on it, the waits of transactions meanwhile.
@@ -37,7 +37,7 @@ const COMPLETE: &[Effect] = &[
     Effect::Total(typed::CHECKPOINT_TOTAL, "total"),
     Effect::Call(syncs),
 ];
-/// The volume of the write-ahead log asked for it.
+/// The volume of the write-ahead log triggered it.
 const FORCED: &[Effect] =
     &[Effect::Count(typed::CHECKPOINT_FORCED), Effect::Count(typed::CHECKPOINT_STARTS)];
 const STARTING: &[Effect] =

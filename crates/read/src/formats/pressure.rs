@@ -16,7 +16,7 @@
 //! built or started without it.
 //!
 //! ## Caveats
-//! `some` is time in which at least one task waited, `full` in which all that could run did. Memory
+//! `some` is time in which at least one task waited, `full` in which all runnable tasks did. Memory
 //! pressure causes I/O, so high I/O pressure together with memory pressure is not a fault of the
 //! disk. Idle waits of io_uring counted as I/O in some kernels (6.1.39 to 6.14). Averages lag:
 //! `avg300` covers five minutes.
@@ -32,7 +32,7 @@ use crate::describe::report::*;
 pub const FORMAT: Format =
     Format::labels("pressure stall information: /proc/pressure, io.pressure", Level::E, &LABELS);
 
-/// What a word that names a file stands in: quotes, parentheses, the colon after it.
+/// The context of a word that names a file: quotes, parentheses, the colon after it.
 const AROUND: &[char] = &[':', '(', ')', '`', '\'', '"', ','];
 const RESOURCES: [&str; 4] = ["io", "memory", "cpu", "irq"];
 
@@ -68,10 +68,10 @@ struct PressureLine<'a> {
     fields: Vec<(&'a str, &'a str)>,
 }
 
-/// The rows of a line: `some` and `full` may stand behind one another. Where a heading named the
+/// The rows of a line: `some` and `full` may be on one line. Where a heading named the
 /// resource, fields may have been left out.
 fn rows(line: &str, headed: bool) -> Option<Vec<PressureLine<'_>>> {
-    // Every line of a document is asked.
+    // Every line of a document is tried.
     if !line.contains("avg10=") {
         return None;
     }
@@ -114,7 +114,7 @@ fn rows(line: &str, headed: bool) -> Option<Vec<PressureLine<'_>>> {
 
 /// `==> /proc/pressure/io <==`, `$ cat /proc/pressure/io`: the path, if there is one alone.
 fn heading(line: &str) -> Option<&str> {
-    // Every line of a document is asked.
+    // Every line of a document is tried.
     if !line.contains("pressure") {
         return None;
     }

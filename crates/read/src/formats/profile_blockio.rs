@@ -10,17 +10,17 @@
 //! profile block-io`.
 //!
 //! ## Versions
-//! `kubectl gadget profile block-io` (to 0.30) prints rows `2 -> 3`, and a row has the latencies of
-//! its label. Gadgets that are images (`run profile_blockio`) print rows `2 -> 4`; see below.
+//! `kubectl gadget profile block-io` (to 0.30) prints rows `2 -> 3`, and a row counts the latencies
+//! of its label. Gadgets that are images (`run profile_blockio`) print rows `2 -> 4`; see below.
 //!
 //! ## Caveats
 //! A row `LO -> HI` of `run profile_blockio` (bounds that are powers of two) has latencies from HI
 //! up to, not including, twice HI: the program counts by the highest bit of the latency (`log2l` in
-//! its program.bpf.c), and the printer puts each of these under the bound that its smallest value
-//! reaches (addValHistFunc in otel-metrics.go). Its first row has everything below 2. The screen is
-//! printed again each second and counts since the gadget began: of tables that count on from each
-//! other the last is used. `profile_tcprtt` prints the same table of the network: where no command
-//! or heading above names block I/O, no disk is judged by it.
+//! its program.bpf.c), and the printer puts each of these under the bound of its smallest value
+//! (addValHistFunc in otel-metrics.go). Its first row has everything below 2. The screen is printed
+//! again each second and counts since the gadget began: of consecutive tables with increasing
+//! counts the last is used. `profile_tcprtt` prints the same table of the network: if no command or
+//! heading above it names block I/O, no disk is judged by it.
 //!
 //! ## Not in this output
 //! The disk, the operation, the time. Time in the kernel's queue is not included.
@@ -47,7 +47,7 @@ fn sniff(lines: &[&str]) -> Detect {
     Detect::announced(lines, 1, |line| unit(line).is_some(), |line| line.trim() == METRIC)
 }
 
-/// The unit of a heading `µs : count distribution`, ns; behind a `^C` that the terminal echoed.
+/// The unit of a heading `µs : count distribution`, ns; after a `^C` that the terminal echoed.
 fn unit(line: &str) -> Option<u64> {
     let line = line.trim_start();
     let line = line.strip_prefix("^C").unwrap_or(line);

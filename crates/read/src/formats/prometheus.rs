@@ -15,8 +15,8 @@
 //! a time.
 //!
 //! ## Caveats
-//! Buckets are cumulative and count since the program started: a disk that is slow since an hour
-//! hides among the days before. `le` is the upper end of a bucket; the first begins at 0, the last
+//! Buckets are cumulative and count since the program started: a disk that became slow an hour ago
+//! is hidden by the days before. `le` is the upper end of a bucket; the first begins at 0, the last
 //! is open. The sum is exact where it is printed. Syncs are the program's wait, file system and
 //! queue included. All other metrics are ignored: the page of a program has hundreds.
 //!
@@ -31,7 +31,7 @@ use crate::program::*;
 use crate::text::exposition::{MetricLine, announced};
 
 pub const FORMAT: Format = Format::program::<Prometheus>(
-    "Prometheus: histograms of disk latency and syncs in /metrics",
+    "histograms of disk latency and syncs in /metrics",
     Level::B,
     &["histogram", "_bucket"],
     sniff,
@@ -50,7 +50,7 @@ const UNITS: [(&str, f64); 8] = [
 ];
 /// A bucket that ends later than a day is not a latency.
 const LONGEST_NS: f64 = 8.64e13;
-/// The largest count a line can hold and be believed.
+/// The largest plausible count of a line.
 const MOST: f64 = 1e15;
 /// Buckets of one histogram, and histograms of one page.
 const BUCKETS: usize = 4096;
@@ -67,7 +67,7 @@ fn sniff(lines: &[&str]) -> Detect {
     begins.into()
 }
 
-/// Which number of a histogram a line bears.
+/// The number of a histogram that a line gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     Bucket,

@@ -13,10 +13,9 @@
 //!
 //! ## Caveats
 //! `#ts` is the number of seconds since the start, or `{4}` for the number of devices or samples in
-//! one row; neither is a time of day, and the length of an interval is not stated. The response
-//! time is the time of all requests, in the queue too, by the number of those that were asked for,
-//! with those that were merged into others. `busy` may exceed 100 % by rounding. Merges are printed
-//! as a share and not read.
+//! one row; neither is a time of day, and the length of an interval is not printed. The response
+//! time is the time of all requests, queue included, divided by their number before merging. `busy`
+//! may exceed 100 % by rounding. Merges are printed as a share and not read.
 //!
 //! ## Not in this output
 //! The latency distribution, discards and flushes, what happened within an interval.
@@ -29,7 +28,7 @@ use crate::describe::table::{
 };
 
 pub const FORMAT: Format =
-    Format::table("pt-diskstats: latency and concurrency of block devices", Level::A, &TABLE);
+    Format::table("latency and concurrency of block devices", Level::A, &TABLE);
 
 static TABLE: Table = Table {
     heading: &["rd_s", "rd_mb_s", "rd_rt", "wr_s", "wr_rt"],

@@ -12,9 +12,9 @@
 //! Proxmox VE 2 to 9. On ZFS and on network storage only `FSYNCS/SECOND` is printed.
 //!
 //! ## Caveats
-//! A rate of fsyncs is the reverse of their mean time, the file system's own work included.
-//! Thousands a second end in a cache, safe or not. Each value covers a few seconds, on a host that
-//! may be in use. `BOGOMIPS`, `REGEX` and `DNS` are not about storage.
+//! A rate of fsyncs is the inverse of their mean time, the file system's own work included.
+//! Thousands per second end in a cache, protected or not. Each value covers a few seconds, on a
+//! host that may be in use. `BOGOMIPS`, `REGEX` and `DNS` are not about storage.
 //!
 //! ## Not in this output
 //! Single latencies, what else used the device.
@@ -25,7 +25,7 @@ use crate::describe::report::*;
 use crate::describe::table::MIB;
 
 pub const FORMAT: Format =
-    Format::labels("pveperf: reads, seeks and fsyncs of a Proxmox host", Level::A, &LABELS);
+    Format::labels("reads, seeks and fsyncs of a Proxmox host", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     unnamed: "pveperf",

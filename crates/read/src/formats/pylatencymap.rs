@@ -5,7 +5,7 @@
 //! `label, TEXT`, `latencyunit, millisec|microsec|nanosec`, `datasource, NAME` and `BUCKET, COUNT`,
 //! in any order and case; the tables of SystemTap and DTrace too, as their scripts print them
 //! between the tags before the connector. Text between records is ignored. Each pair of consecutive
-//! records becomes one histogram of what was added between them, from the first timestamp to the
+//! records becomes one histogram of the counts added between them, from the first timestamp to the
 //! second.
 //!
 //! ## How to capture
@@ -24,8 +24,7 @@
 //! and is then off by a factor of two. A bucket named twice in a record is added up (several
 //! instances of a cluster). A bucket that is missing keeps its last count. Decreasing counts mean
 //! that the source was restarted: that interval is ignored; another label is another stream. A
-//! clock that counts from midnight and wraps is followed; without timestamps nothing is known of
-//! time.
+//! clock that counts from midnight and wraps is followed; without timestamps the times are unknown.
 //!
 //! ## Not in this output
 //! Device and operation, unless they are in the label. The exact mean: buckets are a factor of two
@@ -79,7 +78,7 @@ struct Pylatencymap {
     last: Option<LatencyRecord>,
     /// Room for the counts of the next record.
     room: Vec<(u64, u64)>,
-    /// Lines that are the same in every record, and what they say.
+    /// Lines that are the same in every record, with their meaning.
     repeated: Vec<(Box<[u8]>, Item)>,
     device: Option<DeviceId>,
     label: RecentNames<Name>,
@@ -237,7 +236,7 @@ impl Pylatencymap {
         self.last = Some(record);
     }
 
-    /// Start and length of the stretch between two records, in microseconds.
+    /// Start and length of the interval between two records, in microseconds.
     fn span(
         &self,
         last: &LatencyRecord,

@@ -17,13 +17,13 @@
 //! nanoseconds unless the script divided them; a key with `us`, `microseconds`, `ms` or
 //! `milliseconds` in it shows it, else nanoseconds are assumed, with a note. Rows below 0 are
 //! counted as lost. Tables of `lquantize` look the same but have other steps; their rows are not
-//! powers of two and are skipped. A key that reads like a disk (`sd0`, `cmdk1`) is used as the
+//! powers of two and are skipped. A key that looks like a disk (`sd0`, `cmdk1`) is used as the
 //! device, any other is kept as the label; one that is `R` or `W` gives the operation.
 //!
 //! ## Not in this output
 //! What was measured, if neither key nor heading shows it: such a table is not used to judge a
-//! disk, and one of sizes, seeks, functions, CPUs or the network is not read. When, for how long,
-//! and whether the script cleared the table between two prints; it is taken as cleared.
+//! disk, and one of sizes, seeks, functions, CPUs or the network is not read. The time, the
+//! duration, and whether the script cleared the table between two prints; cleared is assumed.
 
 use crate::histogram::powers::{PowerTable, note};
 use crate::histogram::subject::Subject;
@@ -113,7 +113,7 @@ impl Reader for Quantize {
         if !is_key(line) || self.keys.len() >= KEYS_KEPT {
             return Step::NotMine;
         }
-        // A key after a table begins the next one. Several stand on one line, each padded.
+        // A key after a table begins the next one. Several are on one line, each padded.
         self.flush(sink);
         let keys = line.split("  ").map(str::trim).filter(|key| !key.is_empty());
         self.keys.extend(keys.map(str::to_string));

@@ -1,11 +1,11 @@
 //! rados bench: objects that a Ceph cluster wrote or read each second.
 //!
 //! ## Reads
-//! The rows `sec Cur ops started finished avg MB/s cur MB/s last lat(s) avg lat(s)`; of each run
-//! the last becomes averages as the program saw them: operations and their mean latency. Seconds in
-//! which operations were in flight and none finished are counted. The lines at the end (`Average
-//! Latency(s):`, `Max latency(s):`, `Total writes made:`) become a distribution with its mean and
-//! maximum. `Maintaining 16 concurrent writes` shows how many are in flight.
+//! The rows `sec Cur ops started finished avg MB/s cur MB/s last lat(s) avg lat(s)`; the last row
+//! of each run becomes averages as measured by the program: operations and their mean latency.
+//! Seconds in which operations were in flight and none finished are counted. The lines at the end
+//! (`Average Latency(s):`, `Max latency(s):`, `Total writes made:`) become a distribution with its
+//! mean and maximum. `Maintaining 16 concurrent writes` shows how many are in flight.
 //!
 //! ## How to capture
 //! `rados bench -p POOL 60 write`, `... seq`, `... rand`.
@@ -20,17 +20,13 @@
 //! `-` for the last latency.
 //!
 //! ## Not in this output
-//! Which OSD or disk an operation waited for, single latencies. Whether rows in the middle are
-//! missing.
+//! The OSD or disk of an operation, single latencies.
 
 use crate::counters::stated::rates;
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
-    "rados bench: objects written or read by a Ceph cluster per second",
-    Level::A,
-    &LABELS,
-);
+pub const FORMAT: Format =
+    Format::labels("objects written or read by a Ceph cluster per second", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     unnamed: "rados bench",

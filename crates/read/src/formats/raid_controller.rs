@@ -2,9 +2,9 @@
 //! sas2ircu.
 //!
 //! ## Reads
-//! Volumes, drives, cache and battery, out of tables and of lines `label : value`. Facts of a
-//! volume are `array.state`, `array.write_cache` (`write-back` or `write-through`, what is in
-//! force), `array.write_cache.asked` (what was configured), `array.action` (`rebuild`, `check`,
+//! Volumes, drives, cache and battery, from tables and from lines `label : value`. Facts of a
+//! volume are `array.state`, `array.write_cache` (`write-back` or `write-through`, the active
+//! policy), `array.write_cache.asked` (what was configured), `array.action` (`rebuild`, `check`,
 //! `init` ...) and `array.percent`; of the controller `controller.cache`, `controller.battery` and
 //! `array.write_cache`, all as printed but in lower case; of a drive `member.state` where it is not
 //! online, `member.errors.media`, `member.errors.other`, `member.errors.predictive`,
@@ -22,11 +22,11 @@
 //!
 //! ## Caveats
 //! `Other Error Count` counts retries and pulled plugs too. Drives are named by controller,
-//! enclosure and slot, `c0/e32/s4`, as storcli names them, by their place in the list (`c0/drive3`)
-//! where only lines `Firmware state` were kept, and volumes `c0/v1`: for the `/dev/sd`
+//! enclosure and slot, `c0/e32/s4`, as storcli names them, by their position in the list
+//! (`c0/drive3`) if only lines `Firmware state` were kept, and volumes `c0/v1`: for the `/dev/sd`
 //! name see the volume's name or `lsblk`. MegaCli's `Device Id: 7` is `megaraid,7` of smartctl.
-//! `AWB` is write-back even with a bad battery. A battery that learns turns the cache off for
-//! hours, on purpose.
+//! `AWB` is write-back even with a bad battery. A battery learn cycle disables the cache for hours,
+//! by design.
 //!
 //! ## Not in this output
 //! Latencies.
@@ -80,7 +80,7 @@ fn sniff(lines: &[&str]) -> Detect {
             false => Detect::No,
         };
     }
-    // These stand above a listing, and above others too.
+    // These precede a listing, and other listings too.
     if !text.starts_with("Enclosure Device ID:") && !text.starts_with("Adapter #") {
         return Detect::No;
     }

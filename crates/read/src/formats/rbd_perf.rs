@@ -1,7 +1,7 @@
 //! rbd perf: rates and latency of each Ceph image.
 //!
 //! ## Reads
-//! Each row of an image becomes an interval as the program saw it: reads and writes per second,
+//! Each row of an image becomes an interval as measured by the client: reads and writes per second,
 //! bytes per second, mean latency of each. The medium is stated as `network`.
 //!
 //! ## How to capture
@@ -15,8 +15,7 @@
 //! are. `0.00 ns` is printed where nothing was done.
 //!
 //! ## Not in this output
-//! How long a row's stretch was (5 s by default), which OSD was slow, single latencies. Whether
-//! rows are missing.
+//! The length of a row's interval (5 s by default), which OSD was slow, single latencies.
 
 use iowhy_model::Medium;
 

@@ -1,8 +1,8 @@
 //! Redis' log: syncs of the append-only file that took too long.
 //!
 //! ## Reads
-//! `Asynchronous AOF fsync is taking too long (disk is busy?)`, as facts: how often, and the least
-//! that the longest took. Other lines of the server are ignored; a log with only snapshots and
+//! `Asynchronous AOF fsync is taking too long (disk is busy?)`, as facts: their number, and a lower
+//! bound of the longest. Other lines of the server are ignored; a log with only snapshots and
 //! rewrites has none.
 //!
 //! ## How to capture
@@ -13,8 +13,8 @@
 //!
 //! ## Caveats
 //! The server writes the line when it has delayed a write for two seconds because of a running sync
-//! (`flushAppendOnlyFile` of aof.c), so the sync took at least two seconds. It often meets a
-//! rewrite of the file or a snapshot, which writes much at once: then the load comes before the
+//! (`flushAppendOnlyFile` of aof.c), so the sync took at least two seconds. It often coincides with
+//! a rewrite of the file or a snapshot, which writes much at once: then check the load before the
 //! disk.
 //!
 //! ## Not in this output
@@ -25,10 +25,9 @@ use iowhy_model::{Level, Nanos, typed};
 use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 
-pub const FORMAT: Format =
-    Format::log("Redis' log: slow syncs of the append-only file", Level::E, &LOG);
+pub const FORMAT: Format = Format::log("slow syncs of the append-only file", Level::E, &LOG);
 
-/// The server waits so long before it shows it (`flushAppendOnlyFile` of aof.c).
+/// The server waits this long before it reports it (`flushAppendOnlyFile` of aof.c).
 const WAITED: Nanos = Nanos::whole_ms(2_000);
 const SLOW: &[Effect] =
     &[Effect::Count(typed::FLUSH_SLOW), Effect::AtLeast(typed::FLUSH_SLOWEST_AT_LEAST, WAITED)];

@@ -1,10 +1,10 @@
-//! RocksDB's log: writes that it stalled or stopped, since its compaction could not follow.
+//! RocksDB's log: writes that it stalled or stopped because compaction could not keep up.
 //!
 //! ## Reads
 //! `Stopping writes because we have 36 level-0 files`,
-//! `Stalling writes because of estimated pending compaction bytes ...`, as facts: how often each.
-//! `Cumulative stall: 00:01:10.500 H:M:S, 11.7 percent` of its statistics, the share of the time.
-//! Other lines of its log are ignored.
+//! `Stalling writes because of estimated pending compaction bytes ...`, as facts: the number of
+//! each. `Cumulative stall: 00:01:10.500 H:M:S, 11.7 percent` of its statistics, the share of the
+//! time. Other lines of its log are ignored.
 //!
 //! ## How to capture
 //! The file `LOG` in the database's folder; the log of a program that embeds it (TiKV, Ceph's

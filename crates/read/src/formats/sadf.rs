@@ -1,7 +1,7 @@
-//! sadf's lines and XML: sar's disk tables one value a line (`-p`), or as attributes (`-x`).
+//! sadf's lines and XML: sar's disk tables, one value per line (`-p`), or as attributes (`-x`).
 //!
 //! ## Reads
-//! Lines `host 600 2026-11-21 00:10:01 UTC sda await 5.00` between tabs, one value each; and
+//! Lines `host 600 2026-11-21 00:10:01 UTC sda await 5.00` separated by tabs, one value each; and
 //! elements `<disk-device dev="sda" tps="10.00" ... await="5.00" util-percent="2.00"/>` inside
 //! `<timestamp date="2026-11-21" time="00:10:01" interval="600">`. They are read like the table of
 //! `sar -d`.
@@ -25,7 +25,7 @@ use crate::counters::sar_columns::{SadfClock, own};
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<Sadf>(
-    "sadf -p and -x: sar's disks one value a line, and in XML",
+    "sadf -p and -x: sar's disks, one value per line or in XML",
     Level::A,
     &["\t", "<sysstat"],
     |lines| {

@@ -25,7 +25,7 @@
 //! A row is the mean over the interval that ends at its time; the first header's time is where it
 //! began. The word for `Average:` and the half of the day may be in any language. Times run past
 //! midnight. Without `-p` devices are numbers: `dev8-16` is named `sdb`, and `dev253-0`, of no
-//! fixed meaning, `253:0`. A restart of the machine begins a new stretch. Rows `Average:` repeat
+//! fixed meaning, `253:0`. A restart of the machine begins a new interval. Rows `Average:` repeat
 //! the others and are used only if there are no others. `await` contains the time in the host's
 //! queue. `%util` is not a measure of saturation. Old `avgrq-sz` counts sectors.
 //!
@@ -161,14 +161,13 @@ fn sadf_heading(line: &str) -> Option<Vec<String>> {
 struct Sadf {
     /// The columns of the table whose rows follow.
     columns: Vec<String>,
-    /// All disks stand in one row.
+    /// All disks are in one row.
     together: bool,
     clock: SadfClock,
 }
 
 impl Sadf {
-    /// A row: `host;600;2026-11-21 00:10:01 UTC;sda;10.00;...`, with `-h` one disk behind the
-    /// other.
+    /// A row: `host;600;2026-11-21 00:10:01 UTC;sda;10.00;...`, with `-h` one disk after the other.
     fn row(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let fields: Vec<&str> = line.trim_end().split(';').collect();
         let [_, seconds, time, disks @ ..] = &fields[..] else { return Step::NotMine };
@@ -212,7 +211,7 @@ impl Sadf {
     }
 }
 
-/// A table of which each row is about the whole machine.
+/// A table whose rows are about the whole machine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MachineTable {
     /// `sar -b`: all disks together.
@@ -391,7 +390,7 @@ struct Sar {
     paging: Paging,
     /// The table whose rows follow.
     table: Option<Header>,
-    /// A blank line stands behind its last row.
+    /// A blank line follows its last row.
     apart: bool,
     /// The ends of the intervals; the first heading's time is where they begin.
     moments: Moments,
@@ -448,7 +447,7 @@ impl Reader for Sar {
             return Step::Consumed;
         }
         let Some((stamp, rest)) = stamp(&words) else {
-            // As many words as a row of the table, and a time that is none.
+            // As many words as a row of the table, and an invalid time.
             let row = |header: &Header| words.len().abs_diff(header.columns.len() + 2) <= 1;
             let torn = self.table.as_ref().is_some_and(row) && words[0].contains(':');
             return Step::skipped_if(torn, "the line does not begin with a time");
@@ -492,7 +491,7 @@ impl Reader for Sar {
             };
             return read.map_or_else(Step::Malformed, |()| Step::Consumed);
         }
-        // A blank line ends a table, unless a page has one behind each line.
+        // A blank line ends a table, unless a page has one after each line.
         if std::mem::take(&mut self.apart)
             && self.table.as_ref().is_none_or(|header| rest.len() != header.columns.len() + 1)
         {

@@ -13,8 +13,8 @@
 //! `Out of 72 commit log syncs over the past 76.78s with average duration of 206.57ms` (Cassandra)
 //! becomes an average. `Slow BlockReceiver write packet to mirror took 3326ms` and the like (HDFS)
 //! wait for another server: they are counted, with the longest (`replica.slow`). A list of such
-//! messages by their number (`sort | uniq -c`) is read too. `now throttling indexing`
-//! (Elasticsearch) counts as a slow-down by the program (`stall.slowed`).
+//! messages with their counts (`sort | uniq -c`) is read too. `now throttling indexing`
+//! (Elasticsearch) counts as a slowdown by the program (`stall.slowed`).
 //!
 //! ## How to capture
 //! The servers' logs and `kubectl logs` of their pods; the event log of Windows.
@@ -27,9 +27,9 @@
 //! Only operations slower than a limit are logged, so the mean of logged operations is not a mean
 //! of all; the fact `trace.threshold` has the lowest limit. Cassandra's average is since the first
 //! late sync. A pause of the garbage collector looks the same. HBase syncs through a pipeline of
-//! three machines: network and the slowest of them. ESENT's bound is not documented: 10 s is taken,
-//! and the shortest seen was 28 s. A suspended machine logs hours: durations above one hour are
-//! ignored.
+//! three machines: the time includes the network and the slowest of them. ESENT's bound is not
+//! documented: 10 s is assumed, and the shortest seen was 28 s. A suspended machine logs hours:
+//! durations above one hour are ignored.
 //!
 //! ## Not in this output
 //! The number of fast operations (except Cassandra), the disk of a path, other I/O on it.

@@ -19,16 +19,16 @@
 //!
 //! ## Caveats
 //! `passed` proves little: attribute 197, sectors waiting to be remapped, has no threshold. Raw
-//! values above zero of 5, 187, 188, 197, 198 are reason to look closer (Backblaze, 67 814 drives,
-//! 2016); growing ones are worse. 199 counts errors of the link, not of the platter. 1 and 7 of
-//! Seagate drives are composites. Temperatures of nvme-cli are kelvin, and are given in Celsius.
-//! `smart.wear.percent` is the drive's own statement, or 100 less the normalised value of 177, 202,
-//! 231 or 233 where its name contains endurance. `num_err_log_entries` alone is often harmless.
-//! `nvme smart-log` does not name its drive, which is then called `drive`. Failed self-tests that a
-//! later one refuted are not counted.
+//! values above zero of 5, 187, 188, 197, 198 are a reason to check the drive (Backblaze, 67 814
+//! drives, 2016); growing ones are worse. 199 counts errors of the link, not of the platter. 1 and
+//! 7 of Seagate drives are composite values. Temperatures of nvme-cli are kelvin, and are given in
+//! Celsius. `smart.wear.percent` is reported by the drive, or 100 minus the normalised value of
+//! 177, 202, 231 or 233 where its name contains endurance. `num_err_log_entries` alone is often
+//! harmless. `nvme smart-log` does not name its drive, which is then called `drive`. Failed
+//! self-tests that a later one refuted are not counted.
 //!
 //! ## Not in this output
-//! How a value moved: two records of different days are needed. Drives behind a RAID controller,
+//! Changes of a value: two records of different days are needed. Drives behind a RAID controller,
 //! unless smartctl addresses them.
 
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ const PLACES: &[(FactKey, &str)] = &[
     (key::SMART_UNCORRECTED_WRITE, "/scsi_error_counter_log/write/total_uncorrected_errors"),
     (key::SMART_WEAR, "/endurance_used/current_percent"),
 ];
-/// Keys of which one stands near the top of such a document; the last ones where keys are sorted.
+/// Keys, one of which is near the top of such a document; the last ones where keys are sorted.
 const KEYS: &[&str] = &[
     "\"json_format_version\"", "\"smartctl\"", "\"critical_warning\"", "\"ata_smart_attributes\"",
     "\"ata_smart_data\"", "\"ata_smart_error_log\"", "\"ata_sct_", "\"ata_aam\"", "\"ata_apm\"",

@@ -8,7 +8,7 @@
 //! `smart.model`, `smart.raw.197`, `smart.errors`, `smart.nvme.percentage_used` and so on. Beside
 //! these `smart.error_log.unc` and `smart.error_log.icrc` count the entries of the error log that
 //! are unreadable sectors or corrupt transfers, `smart.sataphy.N` is counter N of the SATA link,
-//! and `smart.idle_exit` the longest time in which an NVMe drive wakes from a power state.
+//! and `smart.idle_exit` the longest time an NVMe drive needs to leave a power state.
 //!
 //! ## How to capture
 //! `smartctl -x /dev/sda`, also `-i`, `-H`, `-A`, `-l error`, `-l selftest`, `-l sataphy`,
@@ -27,7 +27,7 @@
 //! later long test refuted are not counted. See `smart` for the meaning of the values.
 //!
 //! ## Not in this output
-//! How a value moved: two records of different days are needed. Drives behind a RAID controller,
+//! Changes of a value: two records of different days are needed. Drives behind a RAID controller,
 //! unless smartctl addresses them.
 
 use iowhy_model::typed::{BitsPerSecond, Celsius, Share};
@@ -334,7 +334,7 @@ static LABELS: Labels = Labels {
         "Unallocated NVM Capacity", "Controller ID", "Firmware Updates (0x16)",
         "Maximum Data Transfer Size", "Drive Trip Temperature",
     ],
-    // What begins sections, tables and notes that hold no fact of ours.
+    // Beginnings of sections, tables and notes without facts that are read.
     own: &[
         "^No Errors Logged$", "^No self-tests have been logged", "^No Self-tests Logged",
         "^Temperature Sensor ", "^=== START OF", "^Copyright (C)", "^General SMART Values",
@@ -369,8 +369,8 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// Sense keys of what a background scan met (SPC-4): a place that was read in the end, and one that
-/// was not.
+/// Sense keys of a background scan's results (SPC-4): a sector that was read in the end, and one
+/// that was not.
 const RECOVERED: u64 = 1;
 const MEDIUM_ERROR: u64 = 3;
 
@@ -391,8 +391,8 @@ const NAMED: [(&str, u64); 11] = [
     ("Multi_Zone_Error_Rate", 200),
 ];
 
-/// Whether the value of a label stands where smartctl begins all values of a section: behind 18
-/// letters of a SATA drive, 22 of a SAS drive.
+/// Whether the value of a label begins in the column where smartctl begins all values of a section:
+/// after 18 letters for a SATA drive, 22 for a SAS drive.
 fn is_aligned(found: &Found) -> bool {
     let Some((label, value)) = found.line().split_once(':') else { return false };
     let blanks = value.bytes().take_while(|byte| *byte == b' ').count();
@@ -421,7 +421,7 @@ fn counter(place: usize, found: &Found, report: &mut Report) -> Option<()> {
 }
 
 /// Attributes by their names in other layouts: `Current_Pending_Sector  val=099 worst=098 raw=624`
-/// of scripts, and the `Name=value` of a monitoring plugin, of which a line holds several.
+/// of scripts, and the `Name=value` of a monitoring plugin, several on a line.
 fn plain_attributes(text: &str) -> Vec<(u64, u64)> {
     let id_of = |name: &str| {
         let name = name.trim_end_matches(':');
@@ -546,7 +546,7 @@ fn self_test(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()>
     report.add("failed tests", f64::from(u8::from(is_new)))
 }
 
-/// A row that begins with a number, of the table in which it stands.
+/// A row that begins with a number, in its table.
 fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let second = found.text("second")?;
     match report.part {
@@ -607,7 +607,7 @@ fn totals(report: &mut Report, _: &mut dyn Sink) {
     if let Some(celsius) = report.kept("celsius").filter(|_| !has(report, key::SMART_CELSIUS)) {
         report.fact(typed::SMART_CELSIUS, Celsius(celsius));
     }
-    // What the drive states of its endurance goes before its attributes.
+    // The drive's own endurance takes precedence over its attributes.
     if let Some(used) = report.kept("endurance used").filter(|_| !has(report, key::SMART_WEAR)) {
         report.fact(typed::SMART_WEAR, Share::from_percent(used));
     }

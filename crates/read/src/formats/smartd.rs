@@ -5,7 +5,7 @@
 //! without a preceding log timestamp. They become the facts of `smart`: `smart.raw.197`,
 //! `smart.raw.198`, `smart.errors`, `smart.self_test_errors`, `smart.passed`, `smart.failed.N`,
 //! `smart.nvme.critical_warning`, `smart.celsius`; both values if an increase is reported. A drive
-//! that gave no answer has `smart.silent`. The line below `Device info:` gives the model.
+//! that did not respond has `smart.silent`. The line below `Device info:` gives the model.
 //!
 //! ## How to capture
 //! `grep smartd /var/log/syslog`, `journalctl -u smartmontools`, the mail that smartd sends. In a
@@ -16,8 +16,8 @@
 //!
 //! ## Caveats
 //! `SMART Usage Attribute: 194 Temperature_Celsius changed from 176 to 181` are normalised values:
-//! noise. Raw values follow only with smartd's option `-R`. A drive that does not respond may be a
-//! sleeping spare. A sentence is repeated every half hour: so many lines are not so many errors. A
+//! noise. Raw values appear only with smartd's option `-R`. A drive that does not respond may be a
+//! sleeping spare. A sentence is repeated every half hour: so many lines do not mean many errors. A
 //! disk behind a controller has the controller's number as its name, `megaraid,19`.
 //!
 //! ## Not in this output
@@ -31,7 +31,7 @@ use crate::drive::smartd_lines;
 pub const FORMAT: Format =
     Format::labels("drive health: smartd in the system log or by mail", Level::E, &LABELS);
 
-/// The model stands on the next line.
+/// The model is on the next line.
 const INFO: &str = "info";
 
 static LABELS: Labels = Labels {

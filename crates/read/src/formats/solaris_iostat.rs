@@ -40,7 +40,7 @@ pub const FORMAT: Format = Format::program::<SolarisIostat>(
     sniff,
 );
 
-/// Lines that may stand between a command, time or title and the header.
+/// Lines that may occur between a command, time or title and the header.
 const BANNER_LINES: usize = 6;
 
 fn sniff(lines: &[&str]) -> Detect {
@@ -101,7 +101,7 @@ struct SolarisIostat {
     reports: u64,
     begun: bool,
     micros: bool,
-    /// The interval the command asked for, seconds.
+    /// The interval of the command, seconds.
     asked: Option<f64>,
     first: Option<WallTime>,
     before: Option<WallTime>,
@@ -161,7 +161,7 @@ impl SolarisIostat {
             self.end_report(true, sink);
             self.begun = true;
             self.columns = columns.iter().map(ToString::to_string).collect();
-            // tty and cpu values stand on the first row only, behind the others.
+            // tty and cpu values are on the first row only, after the others.
             let width = columns.iter().position(|column| *column == "tin" || *column == "us");
             let width = width.unwrap_or(columns.len());
             self.rows = Some(RowCutter::new(width, name_first, is_value));
@@ -244,14 +244,14 @@ impl SolarisIostat {
         }
     }
 
-    /// Seconds covered: what the command asked for, else the time between two timestamps.
+    /// Seconds covered: the command's, else the time between two timestamps.
     fn length(&self) -> Option<f64> {
         let stamped = self.now.zip(self.before).and_then(|(now, before)| now.since(before));
         self.asked.or(stamped).filter(|seconds| *seconds > 0.0)
     }
 }
 
-/// Rates needed before their shape says anything: chance lets one in five pass at 2 and 5 s.
+/// Rates needed before their pattern means anything: by chance one in five passes at 2 and 5 s.
 const RATES_NEEDED: usize = 4;
 
 /// Whether rates printed to a tenth are whole requests over `seconds`. `None` if that cannot be

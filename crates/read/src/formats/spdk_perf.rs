@@ -19,7 +19,7 @@
 //! the command line.
 //!
 //! ## Not in this output
-//! Reads and writes separately; the depth; sizes, unless the command is there.
+//! Reads and writes separately; the depth; sizes, unless the command is included.
 
 use iowhy_model::Note;
 

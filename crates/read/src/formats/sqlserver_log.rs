@@ -12,10 +12,10 @@
 //! SQL Server 2005 to 2022, on Windows and on Linux.
 //!
 //! ## Caveats
-//! The message is printed at most once in five minutes for a file and counts what came since. A
-//! request waits in a filter driver, an anti-virus program, a snapshot or a path that fails over as
-//! well as on a disk. Processors whose clocks drift apart (power saving before SQL Server 2008)
-//! cause apparent waits of this length.
+//! The message is printed at most once in five minutes for a file and counts the requests since the
+//! previous one. A request may also wait in a filter driver, an anti-virus program, a snapshot or a
+//! path that fails over. CPUs whose clocks drift apart (power saving before SQL Server 2008) cause
+//! apparent waits of this length.
 //!
 //! ## Not in this output
 //! The real duration of a request; the number of fast ones; the disk of the drive letter.

@@ -128,7 +128,7 @@ impl StorcliJson {
 /// A row of one of the tables, below its heading; a column that is missing, or a value with blanks,
 /// keeps its place.
 fn table_row(row: &Map<String, Value>) -> Option<(String, String)> {
-    // The topology repeats drives and volumes by their place in the arrays.
+    // The topology repeats drives and volumes by their position in the arrays.
     if row.contains_key("Arr") {
         return None;
     }

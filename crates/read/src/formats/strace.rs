@@ -10,7 +10,7 @@
 //! `strace -f -T -ttt -y -e trace=pread64,pwrite64,fsync,fdatasync -p PID`.
 //!
 //! ## Versions
-//! strace 4 and later; `<unfinished ...>` and `<... fsync resumed>` are put together by their name.
+//! strace 4 and later; `<unfinished ...>` and `<... fsync resumed>` are joined by their name.
 //!
 //! ## Caveats
 //! A call waits for the page cache, the file system, locks and the device, and strace itself slows
@@ -20,7 +20,7 @@
 //! a latency.
 //!
 //! ## Not in this output
-//! Which device, what of it was the device, calls of io_uring and mmap.
+//! The device and its share, calls of io_uring and mmap.
 
 use std::collections::BTreeMap;
 
@@ -44,11 +44,11 @@ fn sniff(lines: &[&str]) -> Detect {
     if !is_for_people(first) {
         return Detect::No;
     }
-    (Call::of(first).is_some() || is_summary(first) || is_harmed(first)).into()
+    (Call::of(first).is_some() || is_summary(first) || is_damaged(first)).into()
 }
 
-/// Whether a line is a call of which the result or the time is something else than a number.
-fn is_harmed(line: &str) -> bool {
+/// Whether a line is a call whose result or time is not a number.
+fn is_damaged(line: &str) -> bool {
     let text = line.trim();
     if !text.ends_with('>') {
         return false;
@@ -67,7 +67,7 @@ struct Call<'a> {
     front: &'a str,
     name: &'a str,
     arguments: &'a str,
-    /// Its first half stood on a line above.
+    /// Its first half is on a line above.
     resumed: bool,
     /// Its return value, if that is a number.
     result: Option<i64>,
@@ -88,7 +88,7 @@ impl<'a> Call<'a> {
         let sound = result.starts_with(|c: char| c.is_ascii_digit() || c == '?')
             || result.starts_with('-') && failed;
         let call = call.trim_end();
-        // `<... fsync resumed>) = 0 <1.2>`: the first half stood above.
+        // `<... fsync resumed>) = 0 <1.2>`: the first half is above.
         let resumed = call.contains("<... ");
         let (front, name, arguments) = match call.split_once("<... ") {
             Some((front, rest)) => {
@@ -243,7 +243,7 @@ fn counts(line: &str, sink: &mut dyn Sink) -> Step {
         return Step::skipped("the row does not match the heading");
     };
     if file_op(name).is_some() {
-        let value = format!("{calls} {name}, {seconds} s (of the processor unless -w was given)");
+        let value = format!("{calls} {name}, {seconds} s (CPU time unless -w was given)");
         sink.add_fact(None, typed::STRACE_CALLS, value);
     }
     Step::Consumed

@@ -4,8 +4,7 @@
 //! The summary of `sysbench fileio ... run`: `File operations` and `Throughput` with their rates,
 //! `Latency (ms)` with minimum, mean, maximum and percentile; of older versions the line
 //! `Operations performed` and `per-request statistics`; with `--histogram` the latency of every
-//! request. What the run was asked to do (threads, block size, fsync after how many requests)
-//! becomes facts.
+//! request. The settings of the run (threads, block size, requests per fsync) become facts.
 //!
 //! ## How to capture
 //! `sysbench fileio --file-test-mode=rndrw --file-extra-flags=direct run`.
@@ -17,7 +16,7 @@
 //! Without `--file-extra-flags=direct` reads come from the page cache: the fact `run.cached`
 //! records this unless the command line has the flag. By default all files are synced after every
 //! 100 requests: then the run measures flushes. `Latency` counts reads, writes and fsyncs together:
-//! its mean is that of none of them. The histogram's values are middles of buckets 1.8 % wide,
+//! its mean describes none of them. The histogram's values are the middles of buckets 1.8 % wide,
 //! printed to 1 us. MiB are 1024 x 1024 bytes. Tests of CPU, memory and databases have a
 //! `Latency (ms)` too; without file operations none is read.
 //!

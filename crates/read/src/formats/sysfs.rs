@@ -16,9 +16,9 @@
 //! Linux 2.6.33 to 6.x.
 //!
 //! ## Caveats
-//! Of several schedulers the one in brackets is in force. `rotational` of a virtual disk is set by
-//! the hypervisor. Counters of a phy go on since its controller was started: growth counts. A phy
-//! is not a disk: `phy-0:3` is port 3 of host 0.
+//! Of several schedulers the one in brackets is active. `rotational` of a virtual disk is set by
+//! the hypervisor. Counters of a phy count from the start of its controller: only an increase is
+//! meaningful. A phy is not a disk: `phy-0:3` is port 3 of host 0.
 //!
 //! ## Not in this output
 //! The drive's own health data.
@@ -69,10 +69,10 @@ const PHY: &[&str] = &[
     "invalid_dword_count", "running_disparity_error_count", "loss_of_dword_sync_count",
     "phy_reset_problem_count",
 ];
-/// Other files of the same folders, which hold no fact of ours.
+/// Other files of the same folders, which hold no fact that is read.
 const OTHERS: [&str; 3] = ["/queue/", "/sas_phy/", "/md/"];
 
-/// A file: its device, and the fact it holds, if it contains one of ours.
+/// A file: its device, and its fact, if it is one that is read.
 fn file(path: &str) -> Option<(&str, Option<FactKey>)> {
     let path = path.trim().strip_prefix("/sys/")?;
     if path.contains(['*', ' ', '{']) {
@@ -130,7 +130,7 @@ fn sniff(lines: &[&str]) -> Detect {
 #[derive(Default)]
 struct Sysfs {
     line_numbers: LineNumbers,
-    /// The path whose value stands on the next line.
+    /// The path whose value is on the next line.
     path: Option<String>,
 }
 

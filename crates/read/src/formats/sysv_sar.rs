@@ -54,7 +54,7 @@ static LABELS: Labels = Labels {
                 } else {
                     report.enter("");
                     let Some(moment) = WallTime::read(when) else {
-                        return report.fails("the line begins with no time");
+                        return report.fails("the line does not begin with a time");
                     };
                     report.moments.at(moment);
                 }

@@ -69,8 +69,7 @@ fn cells(line: &str) -> Vec<String> {
     cells
 }
 
-/// `\\HOST\PhysicalDisk(0 C:)\Disk Reads/sec`: the host, and the disk with the counter behind a
-/// tab.
+/// `\\HOST\PhysicalDisk(0 C:)\Disk Reads/sec`: the host, and the disk with the counter after a tab.
 fn counter(path: &str) -> Option<(&str, String)> {
     let (host, rest) = path.strip_prefix("\\\\")?.split_once('\\')?;
     let (object, counter) = rest.rsplit_once('\\')?;
@@ -123,7 +122,7 @@ fn emit(disk: &str, of: impl Fn(&str) -> Option<f64>, report: &Report, sink: &mu
     let all = wait("Avg. Disk sec/Transfer");
     if interval.rates.is_empty() {
         interval.mixed = rates(of("Disk Transfers/sec"), of("Disk Bytes/sec"), all);
-        // A mean of which nobody printed the number.
+        // A mean without a count.
         let single = [wait("Avg. Disk sec/Read"), wait("Avg. Disk sec/Write")];
         interval.await_ns = all.or(single.into_iter().flatten().reduce(f64::max));
     } else {

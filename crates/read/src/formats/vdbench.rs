@@ -21,14 +21,13 @@
 //!
 //! ## Not in this output
 //! The device: the run's name represents all of its storage definitions. The latency distribution;
-//! device time separate from time in the host. Whether whole lines are missing, but for a gap in
-//! the numbers of the intervals.
+//! device time separate from time in the host. Missing lines, except as a gap in the numbers of the
+//! intervals.
 
 use crate::describe::report::*;
 use crate::listing::another_run;
 
-pub const FORMAT: Format =
-    Format::labels("vdbench: rates, latencies and queue of a run", Level::A, &LABELS);
+pub const FORMAT: Format = Format::labels("rates, latencies and queue of a run", Level::A, &LABELS);
 
 const MIB: f64 = 1_048_576.0;
 const NS_PER_MS: f64 = 1e6;
@@ -40,7 +39,7 @@ static LABELS: Labels = Labels {
     unnamed: "run",
     near: 1,
     lines: &[
-        // The time in front is the line's own, so nothing stands before it.
+        // The leading time is the line's own, so nothing precedes it.
         begins("^{time:word} Starting RD={name:text};{*}I/O rate", run)
             .when(|found| found.text("time").is_some_and(|time| WallTime::read(time).is_some()))
             .like(&["16:24:31.001 Starting RD=rd1; I/O rate: 100; elapsed=5; For loops: None"]),

@@ -20,11 +20,11 @@
 //! `vmstat.since_boot.wa`. `wa` is idle time with I/O outstanding: a busy CPU hides it. `b` counts
 //! tasks in uninterruptible sleep, most of them waiting for I/O. `bi` and `bo` are KiB per second
 //! whatever the unit of memory; `si` and `so` are memory per second in the unit of `-S`, KiB by
-//! default. `so` above 0 on the same disk makes memory the cause. `st` above 5 % is the host's
-//! business.
+//! default. `so` above 0 on the same disk makes memory the cause. `st` above 5 % is caused by the
+//! host.
 //!
 //! ## Not in this output
-//! Which device, which task, how many requests.
+//! The device, the task, the number of requests.
 
 use iowhy_model::FactValue;
 use iowhy_model::typed::{BytesPerSecond, Share};
@@ -32,7 +32,7 @@ use iowhy_model::typed::{BytesPerSecond, Share};
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("vmstat: run queue, swapping, blocks, CPU shares", Level::E, &LABELS);
+    Format::labels("run queue, swapping, blocks, CPU shares", Level::E, &LABELS);
 
 /// What a column counts.
 type Unit = fn(f64) -> FactValue;

@@ -1,9 +1,9 @@
-//! vmstat -d: the kernel's counters of each disk, and the averages between two looks.
+//! vmstat -d: the kernel's counters of each disk, and the averages between two reports.
 //!
 //! ## Reads
 //! The table `disk- ---reads--- ---writes---` once or again and again, narrow or wide (`-w`), with
-//! times (`-t`) or without. Two looks give the mean wait of reads and writes of each disk, and with
-//! the time between them rates.
+//! times (`-t`) or without. Two reports give the mean wait of reads and writes of each disk, and
+//! with the time between them rates.
 //!
 //! ## How to capture
 //! `vmstat -d 5 3`, `vmstat -dt 5`, `vmstat -d` once.

@@ -7,11 +7,11 @@
 //!
 //! ## How to capture
 //! `vxtrace -g DISKGROUP -l -o disk` on Solaris, HP-UX, AIX or Linux with VxVM. Often filtered
-//! with `grep START`, which throws the completions away.
+//! with `grep START`, which discards the completions.
 //!
 //! ## Versions
-//! The fields `dg`, `dev`, `op`, `concurrency`, `pid` and `time` come and go between releases,
-//! object types and START or END; all are found by name.
+//! The fields `dg`, `dev`, `op`, `concurrency`, `pid` and `time` differ between releases, object
+//! types and START or END; all are found by name.
 //!
 //! ## Caveats
 //! LBOLT and `time` are clock ticks of 10 ms: latencies are multiples of that. `block` and `len`
@@ -191,7 +191,7 @@ impl Vxtrace {
     }
 }
 
-/// What vxtrace says between its lines: that it waits, or that the kernel lost records.
+/// vxtrace's messages between its rows: that it waits, or that the kernel lost records.
 fn remark(line: &str, sink: &mut dyn Sink) -> Step {
     let text = line.trim();
     if text.starts_with("waiting") && text.ends_with("...") {

@@ -1,4 +1,4 @@
-//! Lists of tasks with the kernel function each waits in: `ps` with the column `WCHAN`.
+//! Lists of tasks with the kernel function in which each waits: `ps` with the column `WCHAN`.
 //!
 //! ## Reads
 //! The rows below a heading with `WCHAN`. Tasks in uninterruptible sleep (`D` in `STAT` or `S`) are
@@ -20,7 +20,7 @@
 //! running task, `0` means no permission.
 //!
 //! ## Not in this output
-//! How long a task has waited, and for which disk. Whether rows are missing.
+//! How long a task has waited, and for which disk.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub const FORMAT: Format = Format::program::<WaitingTasks>(
 )
 .resumed();
 
-/// Where the columns that matter stand.
+/// The positions of the columns that matter.
 #[derive(Clone, Copy)]
 struct Columns {
     all: usize,
@@ -60,7 +60,7 @@ struct Row<'r> {
 }
 
 impl Columns {
-    /// Of a heading: the command stands last, since it may hold blanks.
+    /// Of a heading: the command is last, since it may hold blanks.
     fn of(line: &str) -> Option<Columns> {
         let names: Vec<&str> = line.split_whitespace().collect();
         let at = |wanted: &[&str]| names.iter().position(|name| wanted.contains(name));
@@ -84,7 +84,7 @@ impl Columns {
 struct WaitingTasks {
     line_numbers: LineNumbers,
     columns: Option<Columns>,
-    /// Where the heading stands.
+    /// The place of the heading.
     place: String,
     blocked: u64,
     waits: BTreeMap<&'static str, u64>,

@@ -17,10 +17,10 @@
 //! Windows 7 to 11, Server 2008 to 2025.
 //!
 //! ## Caveats
-//! Event 129 is written when a request has been in flight for the time limit of the driver (60 s
-//! mostly, `TimeoutValue`), and its port is reset: the disk, the path, or in a guest the storage of
-//! the host. 153 is the same of one request. `Disk 1` is Windows' number of a disk, `Harddisk1\DR1`
-//! the same, `RaidPort0` a port with all its disks.
+//! Event 129 is written when a request has been in flight for the time limit of the driver (usually
+//! 60 s, `TimeoutValue`), and its port is reset: suspect the disk, the path, or in a guest the
+//! storage of the host. 153 is the same for one request. `Disk 1` is Windows' number of a disk,
+//! `Harddisk1\DR1` the same, `RaidPort0` a port with all its disks.
 //!
 //! ## Not in this output
 //! Any duration; the disk at a port. Missing events: pasted logs are usually a selection.
@@ -45,7 +45,7 @@ pub const FORMAT: Format = Format::program::<WindowsEvent>(
 )
 .resumed();
 
-/// What words make a log event of which kind.
+/// Words that make a text a log event of a kind.
 const KINDS: &Kinds = &[
     (MessageKind::Timeout, &["Reset to device, \\Device\\", ", was issued"]),
     (MessageKind::Timeout, &["The IO operation at logical block address ", " was retried"]),
@@ -59,7 +59,7 @@ const KINDS: &Kinds = &[
     (MessageKind::IoError, &["failed to flush data to the transaction log"]),
     (MessageKind::Offline, &["Disk ", " has been surprise removed"]),
 ];
-/// What the Event Viewer and PowerShell print in front of the text of an event.
+/// What the Event Viewer and PowerShell print before the text of an event.
 const FIELDS: [&str; 14] = [
     "Log Name", "LogName", "Source", "ProviderName", "Date", "TimeCreated", "Event ID", "Id",
     "Task Category", "Level", "LevelDisplayName", "Keywords", "User", "Computer",
@@ -110,7 +110,7 @@ fn sniff_number(lines: &[&str]) -> Detect {
     }
 }
 
-/// The kind of the event whose number stands in a line: `Ereignis-ID: 153`.
+/// The kind of the event whose number a line contains: `Ereignis-ID: 153`.
 fn numbered(line: &str) -> Option<MessageKind> {
     let (name, number) = line.trim().split_once([':', '：'])?;
     let number: u32 = number.trim().parse().ok()?;
@@ -118,7 +118,7 @@ fn numbered(line: &str) -> Option<MessageKind> {
     BY_NUMBER.iter().find(|(known, _)| *known == number && is_number).map(|(_, kind)| *kind)
 }
 
-/// The kind of log event in a line. Every line of a document is asked.
+/// The kind of log event in a line. Every line of a document is tried.
 fn kind_of_line(line: &str) -> Option<MessageKind> {
     let may_be =
         line.contains("\\Device\\") || line.contains("Disk ") || line.contains("transaction log");
@@ -140,7 +140,8 @@ fn is_of_an_event(line: &str) -> bool {
         || text.starts_with("Message")
 }
 
-/// Whom a text is about: `Disk 1`, also for `Harddisk1\DR1`; `RaidPort0`, `Ide\IdePort1`.
+/// The device that a text is about: `Disk 1`, also for `Harddisk1\DR1`; `RaidPort0`,
+/// `Ide\IdePort1`.
 fn device(text: &str) -> Cow<'_, str> {
     if let Some(rest) = text.find("Disk ").and_then(|at| text.get(at..)) {
         let digits = rest.bytes().skip("Disk ".len()).take_while(u8::is_ascii_digit).count();
@@ -148,7 +149,7 @@ fn device(text: &str) -> Cow<'_, str> {
             return rest.get(.."Disk ".len() + digits).unwrap_or_default().into();
         }
     }
-    // Whatever a disk is called in another language, its number stands there.
+    // The disk's number is there in every language.
     let before =
         text.split_once("(PDO").and_then(|(before, _)| before.split_whitespace().next_back());
     if let Some(number) = before.filter(|word| integer(word).is_some()) {
@@ -167,7 +168,7 @@ struct WindowsEvent {
     lines: u64,
     /// The date of the event whose text comes next.
     date: String,
-    /// Its kind, as far as its number tells.
+    /// Its kind, as far as its number shows it.
     numbered: Option<MessageKind>,
     log_events: LogEvents,
 }
@@ -179,7 +180,7 @@ impl Reader for WindowsEvent {
         if let Some(kind) = kind_of_line(line).or(by_number) {
             self.numbered = None;
             self.lines += 1;
-            // In a table the date stands before the text.
+            // In a table the date precedes the text.
             let words: Vec<&str> = line.split_whitespace().take(3).collect();
             let stamps =
                 (1..=words.len()).rev().map(|n| words.get(..n).unwrap_or_default().join(" "));

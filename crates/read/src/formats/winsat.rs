@@ -2,8 +2,8 @@
 //!
 //! ## Reads
 //! `Disk  Random 16.0 Read 267.71 MB/s` and the like as runs of that name, the mean read times
-//! beside writes as `read beside sequential writes`, and `Latency: Maximum` as the longest
-//! operation of a run (`run.longest`).
+//! during writes as `read with sequential writes`, and `Latency: Maximum` as the longest operation
+//! of a run (`run.longest`).
 //!
 //! ## How to capture
 //! `winsat disk -drive c`, as administrator.
@@ -43,7 +43,7 @@ static LABELS: Labels = Labels {
             "^{> |}Average Read Time with {order:word} Writes {took:ms} ms",
             |found, _, sink| {
                 let order = found.text("order")?.to_ascii_lowercase();
-                let device = sink.device(&format!("read beside {order} writes"));
+                let device = sink.device(&format!("read with {order} writes"));
                 let mut interval = Interval::new(device, Layer::Application);
                 interval.await_ns = Some(found.time("took")?.0 as f64).filter(|ns| *ns > 0.0);
                 sink.interval(interval);

@@ -4,8 +4,7 @@
 //! The heading
 //! `_elapsed___errors__ops/sec(inst)___ops/sec(cum)__p50(ms)__p95(ms)__p99(ms)_pMax(ms)`, or
 //! `_elapsed____ops/sec___mb/sec__p50(ms)...`, and a row for each second. The longest operation
-//! becomes the fact `run.longest`, the seconds in which nothing ended while the run went on
-//! `run.silent`.
+//! becomes the fact `run.longest`, the seconds without completions during the run `run.silent`.
 //!
 //! ## How to capture
 //! `cockroach workload run`, `kv`, `pebble bench`.
@@ -20,24 +19,24 @@
 //!
 //! ## Not in this output
 //! The disk of the database; other I/O on it; reads and writes separately, unless there is a
-//! column. Whether whole lines are missing, but for a gap in the seconds.
+//! column. Missing lines, except as a gap in the seconds.
 
 use crate::describe::report::*;
 
 pub const FORMAT: Format = Format::labels(
-    "load generators of databases: operations and percentiles a second",
+    "load generators of databases: operations and percentiles per second",
     Level::E,
     &LABELS,
 );
 
 static LABELS: Labels = Labels {
     lines: &[
-        // It is repeated every so many rows.
+        // It is repeated after some rows.
         begins("^_elapsed_{*}_ops/sec{|(inst)}_{*}_pMax(ms)", |found, report, _| {
             report.quote_alone(found.line())
         })
         .like(&["_elapsed____ops/sec___mb/sec__p50(ms)__p95(ms)__p99(ms)_pMax(ms)"]),
-        // What kind of operation it was may stand after the numbers.
+        // The kind of operation may follow the numbers.
         says("^{at:n}s {*}", row)
             .like(&["1s     2041.3      0.7      0.3      2.5      2.8      3.3"]),
     ],
@@ -53,7 +52,7 @@ static LABELS: Labels = Labels {
 };
 
 fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
-    // Underscores stand for the blanks between the names of the columns.
+    // Underscores replace the blanks between the names of the columns.
     let names: Vec<&str> =
         report.quoted().last()?.split('_').filter(|name| !name.is_empty()).collect();
     let words: Vec<&str> = found.line().split_whitespace().collect();

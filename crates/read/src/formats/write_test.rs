@@ -231,7 +231,7 @@ fn summary(text: &str) -> Option<Summary> {
     ms.then_some(summary)
 }
 
-/// All rows of a line, several if it was re-flowed; `None` if anything else stands in it.
+/// All rows of a line, several if it was re-flowed; `None` if it contains anything else.
 fn rows(text: &str) -> Option<Vec<(u64, u64, u64)>> {
     let words: Vec<&str> = text.split_whitespace().collect();
     if words.is_empty() {

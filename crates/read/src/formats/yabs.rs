@@ -2,11 +2,11 @@
 //!
 //! ## Reads
 //! The table below `fio Disk Speed Tests (Mixed R/W 50/50)`: of each block size the reads and
-//! writes per second and their bytes. The partition is the device where the script names it. Each
+//! writes per second and their bytes. The partition is the device if the script names it. Each
 //! block size becomes a separate average.
 //!
 //! ## How to capture
-//! `curl -sL yabs.sh | bash`, and the posts in forums of hosting that quote it.
+//! `curl -sL yabs.sh | bash`, and posts in hosting forums that quote it.
 //!
 //! ## Versions
 //! Tables with two block sizes side by side, since 2019; with and without the partition.
@@ -15,8 +15,8 @@
 //! The script runs fio with `--rw=randrw --rwmixread=50 --iodepth=64 --numjobs=2 --direct=1` for
 //! 30 s: 128 requests are always in flight, so it measures a full queue, and the mean latency is
 //! 128 divided by the rate (Little's law). A file of 2 GB may be in a cache of the host. `GB/s` and
-//! `MB/s` are powers of 1000, IOPS have one decimal and a `k`. Where fio could not be had the
-//! script writes with `dd` and prints another table, which is not read.
+//! `MB/s` are powers of 1000, IOPS have one decimal and a `k`. If fio is not available, the script
+//! writes with `dd` and prints another table, which is not read.
 //!
 //! ## Not in this output
 //! Any latency, and its distribution; the latency of a single request; other I/O on the disk.
@@ -24,7 +24,7 @@
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("YABS: fio's mixed reads and writes of four block sizes", Level::A, &LABELS);
+    Format::labels("fio's mixed reads and writes of four block sizes", Level::A, &LABELS);
 
 /// Requests that the script keeps in flight, and how long each block size takes.
 const IN_FLIGHT: f64 = 128.0;
@@ -38,7 +38,7 @@ static LABELS: Labels = Labels {
             report.name(named.split(')').next()?)
         })
         .like(&["fio Disk Speed Tests (Mixed R/W 50/50) (Partition /dev/vda1):"]),
-        // The sizes that stand side by side.
+        // The sizes in adjacent columns.
         begins("^Block Size |{sizes:text}$", |found, report, _| {
             report.keep("sizes", found.text("sizes")?.split('|').count() as f64);
             report.forget_quoted();
@@ -66,7 +66,7 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// What stands in the cells of a row, one for each size.
+/// The cells of a row, one for each size.
 fn cells(text: &str, report: &mut Report) -> Option<Vec<Rates>> {
     let known: Option<Vec<Rates>> = text.split('|').map(rates).collect();
     let known = known.filter(|known| report.kept("sizes") == Some(known.len() as f64));

@@ -8,7 +8,7 @@
 //! `zookeeper.log`, `kubectl logs` of its pods.
 //!
 //! ## Versions
-//! Seen of 2021, with the size of the file; lines without it and with `affect` for `effect` are
+//! Lines of 2021, with the size of the file; lines without it and with `affect` for `effect` are
 //! read alike.
 //!
 //! ## Caveats

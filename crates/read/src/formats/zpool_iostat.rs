@@ -22,7 +22,7 @@
 //! upper end: `131us` counts 65.5 to 131 µs.
 //!
 //! ## Not in this output
-//! Which process asked. The interval, which is only on the command line. Cache hits (ARC) and their
+//! The processes. The interval, which is only on the command line. Cache hits (ARC) and their
 //! effect.
 
 use iowhy_model::Inference;
@@ -35,7 +35,7 @@ use crate::text::numbers::time_ns;
 use crate::text::words::is_for_people;
 
 pub const FORMAT: Format = Format::program::<ZpoolIostat>(
-    "zpool iostat: rates, waits and histograms of ZFS pools and disks",
+    "rates, waits and histograms of ZFS pools and disks",
     Level::A,
     &["zpool", "capacity", "alloc", "avail", "total_wait", "sync_read", "^row"],
     sniff,
@@ -60,7 +60,7 @@ fn sniff(lines: &[&str]) -> Detect {
         return Detect::No;
     }
     let lines = match lines {
-        // What was typed shows whether the first report is one.
+        // The command shows whether the first report is one.
         [first, rest @ ..] if command(first).is_some() && groups(first).is_none() => {
             match rest.iter().position(|line| !line.trim().is_empty()) {
                 Some(place) => rest.get(place..).unwrap_or_default(),
@@ -117,7 +117,7 @@ fn command(line: &str) -> Option<bool> {
     Some(words.iter().skip(place).filter(short).any(|word| word.contains('y')))
 }
 
-/// The upper line of the heading: the groups behind the plain ones.
+/// The upper line of the heading: the groups after the plain ones.
 fn groups(line: &str) -> Option<Vec<&str>> {
     if !line.contains("capacity") {
         return None;
@@ -165,7 +165,7 @@ fn histogram_heading(line: &str) -> Option<(bool, Heading)> {
     Some((latency, Heading::from_words(&words)))
 }
 
-/// Of a row or table, what it is about.
+/// The subject of a row or table.
 #[derive(Default)]
 struct ZpoolIostat {
     groups: Vec<String>,
@@ -175,7 +175,7 @@ struct ZpoolIostat {
     /// Headings of the plain list so far; `-y` leaves the first report out.
     reports: u64,
     skips_first: bool,
-    /// Rows of the first report, as they stand there.
+    /// Rows of the first report, as printed.
     first: Vec<String>,
     /// The heading is missing.
     bare: bool,
@@ -261,8 +261,8 @@ impl Reader for ZpoolIostat {
 }
 
 impl ZpoolIostat {
-    /// Whether a row counts since the pool was imported: those of the first report, and those that
-    /// say the same to the letter, for then it was pasted twice.
+    /// Whether a row counts since the pool was imported: those of the first report, and exact
+    /// repetitions, because then it was pasted twice.
     fn is_since_import(&mut self, line: &str) -> bool {
         if self.skips_first {
             return false;

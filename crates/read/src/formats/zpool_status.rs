@@ -19,7 +19,7 @@
 //! Error counts are since the pool was imported or cleared. Read errors without write or checksum
 //! errors point to the disk; all three together, or errors of several members, may be caused by a
 //! cable or an adapter. A member that is OFFLINE was taken offline by an administrator. Checksum
-//! errors alone are data that came back changed, from wherever. Members are named as at the
+//! errors alone are data that came back changed, for any reason. Members are named as at the
 //! creation of the pool: by id, path or GUID; an id printed with a path becomes `device.alias`.
 //!
 //! ## Not in this output
@@ -104,7 +104,7 @@ struct ZpoolStatus {
     pool: String,
     /// Its work was stated.
     scan: bool,
-    /// The label whose text goes on.
+    /// The label whose text continues.
     label: &'static str,
     members: Vec<String>,
     /// Of the event being read: its class, its state, its member.
@@ -152,7 +152,7 @@ impl Reader for ZpoolStatus {
                 let known = self.progress(text, sink);
                 if known { Step::Consumed } else { Step::NotMine }
             }
-            // Sentences that go on, and names of damaged files.
+            // Sentences that continue, and names of damaged files.
             "status" | "action" if line.starts_with(['\t', ' ']) => Step::Consumed,
             "errors" if text.starts_with('/') || text.contains(":<0x") || text.contains(":/") => {
                 Step::Consumed

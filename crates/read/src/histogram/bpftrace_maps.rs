@@ -1,4 +1,4 @@
-//! What bpftrace's maps mean: the unit in their name, the device and operation in their key.
+//! The meaning of bpftrace's maps: the unit in their name, the device and operation in their key.
 
 use iowhy_model::{Distribution, Flags, Layer, Nanos, Op, Sink, Stage, Time};
 

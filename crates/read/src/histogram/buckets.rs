@@ -41,7 +41,7 @@ pub fn histogram_of(mut rows: Vec<(u64, u64, u64)>) -> Option<Histogram> {
     Histogram::from_counts(Edges::new(edges)?, counts)
 }
 
-/// So many latencies of which only the mean is known: one open bucket with an exact sum.
+/// This many latencies of which only the mean is known: one open bucket with an exact sum.
 pub(crate) fn mean_only(count: u64, mean_ns: f64) -> Option<Histogram> {
     let count = Some(count).filter(|count| (1..=COUNT_LIMIT).contains(count))?;
     let mut histogram = Histogram::from_counts(Edges::new(vec![0, u64::MAX])?, vec![count])?;

@@ -12,10 +12,10 @@ const ORACLE_REST: u64 = 4_294_967_295;
 /// Where the bucket before it ends, ms.
 const ORACLE_LAST: u64 = 1 << 22;
 
-/// One record as it stands.
+/// One record as read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LatencyRecord {
-    /// Its stamp in microseconds, from whatever zero its source has.
+    /// Its timestamp in microseconds, from its source's zero.
     pub(crate) at_us: Option<i64>,
     /// What was measured, in the source's words.
     pub(crate) label: Option<Rc<str>>,
@@ -34,7 +34,7 @@ pub(crate) enum Unit {
     Nano,
 }
 
-/// Who counted, and so what a bucket value means.
+/// The counting program, and so the meaning of a bucket's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum DataSource {
     Oracle,
@@ -87,7 +87,7 @@ impl Item {
         }
     }
 
-    /// A row of SystemTap's or DTrace's own table, as their scripts print it between the tags.
+    /// A row of SystemTap's or DTrace's table, as their scripts print it between the tags.
     fn row(bucket: &str, bar: &str) -> Result<Item, &'static str> {
         match bucket {
             "value" => Ok(Item::Table(DataSource::Systemtap)),
@@ -235,7 +235,7 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     (rest.len() < text.len()).then_some((value, rest))
 }
 
-/// Looks buckets up in rising counts; asked for them in rising order, it never goes back.
+/// Looks buckets up in rising counts; for rising values it never goes back.
 fn cursor(counts: &[(u64, u64)]) -> impl Fn(u64) -> Option<u64> {
     let place = std::cell::Cell::new(0);
     move |wanted| loop {

@@ -1,8 +1,8 @@
-//! PyLatencyMap's records as they stand, counts cumulative, by the grammar of its version 1.3.
+//! PyLatencyMap's records as written, counts cumulative, by the grammar of its version 1.3.
 //!
-//! The format `pylatencymap` shows what a stream means and mends it; this says only what is
-//! written, for the picture that must be the original's to the byte. Where the original would
-//! end with an error, the line is left out and counted.
+//! The format `pylatencymap` interprets and repairs a stream; this module keeps what is written,
+//! for pictures that must equal the original's byte for byte. Where the original would end with an
+//! error, the line is left out and counted.
 
 use std::io::{self, BufRead};
 
@@ -12,7 +12,7 @@ use crate::text::lines::Lines;
 
 const BEGIN: &str = "<begin record>";
 const END: &str = "<end record>";
-/// How far the logarithm of a bucket may lie above a whole number (docs/METHOD.md,
+/// How far the logarithm of a bucket may be above a whole number (docs/METHOD.md,
 /// 16 PyLatencyMap records).
 const ABOVE_WHOLE: f64 = 1e-6;
 /// Log events kept; the rest are only counted.
@@ -25,7 +25,7 @@ const NOTE_TEXT: usize = 80;
 pub struct LiteralRecord {
     /// Its stamp in microseconds; 0 if it has none.
     pub at_us: i64,
-    /// The time in words behind the stamp.
+    /// The time in words after the timestamp.
     pub date: String,
     /// What was measured.
     pub label: String,

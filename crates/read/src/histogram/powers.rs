@@ -9,7 +9,7 @@ const NOT_A_POWER: &str = "the bucket is not a power of two";
 const LINEAR: &str = "the table has linear buckets";
 const INCOMPLETE: &str = "the row is incomplete";
 
-/// Rows `VALUE |@@@ COUNT` of one table, as they come.
+/// Rows `VALUE |@@@ COUNT` of one table, in order of reading.
 #[derive(Debug, Default)]
 pub(crate) struct PowerTable {
     rows: Vec<(i64, u64)>,
@@ -23,7 +23,7 @@ impl PowerTable {
         let (value, bar) = line.split_once('|')?;
         let value = value.trim();
         if value.starts_with(['<', '>']) {
-            // Only `lquantize` and `@hist_linear` have rows for what lies outside.
+            // Only `lquantize` and `@hist_linear` have rows for what is outside.
             self.strange += 2;
             return Some(Step::Malformed(LINEAR.to_string()));
         }
@@ -75,7 +75,7 @@ pub(crate) fn note(reason: &str) -> Note {
     Note { line: 0, text: String::new(), reason: reason.to_string() }
 }
 
-/// The count is the last number: words may stand in the bar.
+/// The count is the last number: the bar may contain words.
 fn count(bar: &str) -> Option<u64> {
     let count = bar.split_ascii_whitespace().next_back()?;
     count.parse().ok().filter(|count| *count <= COUNT_LIMIT)

@@ -5,8 +5,8 @@ use iowhy_model::{Inference, Sink};
 
 use crate::histogram::powers::note;
 
-/// Words of a heading, a command or a banner above a histogram that is of no disk's latency, and
-/// what it is of. In lower case, to be found as whole words.
+/// Words of a heading, a command or a banner above a histogram of something else than a disk's
+/// latency, and its subject. In lower case, to be found as whole words.
 const FOREIGN: [(&str, &str); 34] = [
     ("bytes", "sizes"),
     ("kbytes", "sizes"),
@@ -63,7 +63,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// What a line says. One that speaks of disks and of something else shows nothing.
+    /// What a line says. One that mentions disks and something else shows nothing.
     pub(crate) fn of(line: &str) -> Subject {
         let lower = line.to_ascii_lowercase();
         let disks = OF_DISKS.iter().any(|words| stands_in(&lower, words));
@@ -89,7 +89,7 @@ impl Subject {
     fn above(line: &str) -> Subject {
         const HEADING_WORDS: usize = 9;
         if line.contains("FUNCTION:NAME") {
-            // DTrace's own heading, above whatever it prints.
+            // DTrace's own heading, above all its output.
             return Subject::Unsaid;
         }
         let words = line.split_whitespace().count();

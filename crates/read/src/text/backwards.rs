@@ -1,5 +1,5 @@
 //! The columns of a line from its end towards its beginning, in bytes: for lines that come by the
-//! million. Whatever is unusual is refused, for somebody slower to look at.
+//! million. Anything unusual is left to the slower general reader.
 
 /// Most digits that a number may have and still fit.
 const DIGITS: usize = 18;
@@ -9,7 +9,7 @@ const POWERS: [u64; 10] =
 const ONES: u64 = 0x0101_0101_0101_0101;
 const TOPS: u64 = 0x80 * ONES;
 
-/// What is left of a line; columns are taken off its end.
+/// The rest of a line; columns are taken off its end.
 pub(crate) struct Backwards<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Backwards<'a> {
@@ -89,9 +89,9 @@ impl<'a> Backwards<'a> {
     }
 }
 
-/// The digits at the end of eight characters, the last of which stands in the highest byte, and
-/// how many there are. The products add neighbours: tens and ones, hundreds, then thousands (D.
-/// Lemire, "Quickly parsing eight digits", 2018).
+/// The digits at the end of eight characters, the last of which is in the highest byte, and how
+/// many there are. The products add neighbours: tens and ones, hundreds, then thousands (D. Lemire,
+/// "Quickly parsing eight digits", 2018).
 #[inline]
 fn eight_digits(characters: u64) -> (u64, usize) {
     let values = characters ^ (ONES * u64::from(b'0'));

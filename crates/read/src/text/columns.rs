@@ -1,8 +1,8 @@
-//! Tables whose heading names the columns: which value stands under which name.
+//! Tables whose heading names the columns: which value is below which name.
 
 use crate::decimal;
 
-/// The names of a heading, in order. A name may stand there twice.
+/// The names of a heading, in order. A name may occur twice.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heading(Vec<String>);
 
@@ -40,7 +40,7 @@ impl Heading {
         self.names().zip(words.iter().copied())
     }
 
-    /// Where a name stands for the `nth` time, from 0.
+    /// The position of a name's `nth` occurrence, from 0.
     pub(crate) fn place(&self, name: &str, nth: usize) -> Option<usize> {
         let found = self.0.iter().enumerate().filter(|(_, known)| *known == name);
         found.map(|(place, _)| place).nth(nth)

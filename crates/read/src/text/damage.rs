@@ -1,21 +1,21 @@
-//! What reports damage in a text whatever its format: bytes that no tool prints, and an input
+//! Signs of damage in a text of any format: bytes that no tool prints, and an input
 //! that ends in the middle of a line.
 
 use crate::text::lines::Line;
 use crate::text::unread::is_disk;
 
-/// What is reported of a line that was understood although it holds such bytes: a name or a blank
-/// was hit, and nobody knows what stood there.
+/// The note about a line that was understood although it holds such bytes: a name or a blank was
+/// damaged, and its text is not known.
 pub(crate) const BROKEN: &str = "lines with non-printable bytes";
-/// What is reported of such lines before a listing: one of them may have been its heading.
+/// The note about such lines before a listing: one of them may have been its heading.
 pub(crate) const BEFORE: &str = "lines with non-printable bytes before the listing";
-/// What is reported of the last line of an input that has no line end and is not a whole row.
+/// The note about the last line of an input that has no line end and is not a whole row.
 pub(crate) const CUT: &str = "lines without an end: the input may be truncated there";
 
 /// Whether a text contains what neither people nor tools write: broken characters (which come as
 /// U+FFFD) or control characters that move no cursor, ring no bell and set no colour.
 pub(crate) fn is_broken(text: &str) -> bool {
-    // Nearly every line is plain, which is faster to tell.
+    // Nearly every line is plain, which is faster to detect.
     let plain = |byte: &u8| (0x20..0x7f).contains(byte) || *byte == b'\t';
     if text.as_bytes().iter().fold(true, |all, byte| all & plain(byte)) {
         return false;

@@ -1,4 +1,4 @@
-//! A JSON document that spans lines: collected piece by piece, mended where it was cut.
+//! A JSON document that spans lines: collected piece by piece, repaired where it was truncated.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(crate) fn sniff_document(lines: &[&str], keys: &[&str]) -> Detect {
     }
     let mut nesting = Nesting::default();
     for line in lines {
-        // Each begins with a quote, and few lines have its first letter behind one.
+        // Each begins with a quote, and few lines have its first letter after one.
         let bytes = line.as_bytes();
         let has = |quote: usize, key: &str| {
             bytes.get(quote + 1) == key.as_bytes().get(1)
@@ -40,7 +40,7 @@ pub(crate) fn sniff_document(lines: &[&str], keys: &[&str]) -> Detect {
 /// What came of a line.
 #[derive(Debug)]
 pub(crate) enum Piece {
-    /// An element of the list that is given out one by one.
+    /// An element of the list whose elements are read one by one.
     Element(Value),
     /// The rest of the document, which is complete.
     Whole(Value),
@@ -55,11 +55,11 @@ pub(crate) struct Document {
     nesting: Nesting,
     /// The list given out element by element, by its key in quotes.
     list: Option<&'static str>,
-    /// How deep that list stands, while it is open.
+    /// The depth of that list, while it is open.
     inside: Option<usize>,
     /// Where in `text` its elements begin.
     base: usize,
-    /// Behind the last inner object or list that was complete, and what was open there.
+    /// The position after the last complete inner object or list, and what was open there.
     sound: (usize, Vec<u8>),
     over: bool,
 }
@@ -77,7 +77,7 @@ impl Document {
         self.over
     }
 
-    /// Takes a line of a listing that is this document: what it completed, and what to say of it.
+    /// Takes a line of a listing that is this document: what it completed, and the note about it.
     pub(crate) fn step(&mut self, line: &str) -> (Vec<Piece>, Step) {
         if self.over {
             let step = if line.trim().is_empty() { Step::Consumed } else { Step::End };
@@ -274,7 +274,7 @@ impl Nesting {
         true
     }
 
-    /// No string of a document goes on behind the end of a line; one that seems to was damaged.
+    /// No string of a document continues after the end of a line; one that seems to was damaged.
     fn line_end(&mut self) {
         (self.string, self.escaped) = (false, false);
     }

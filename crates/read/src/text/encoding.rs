@@ -1,16 +1,16 @@
-//! What stands before the first letter of an input: a byte order mark is ignored, UTF-16 (of
+//! What precedes the first letter of an input: a byte order mark is ignored, UTF-16 (of
 //! Windows' `typeperf` and PowerShell's `>`) becomes UTF-8.
 
 use std::io::{BufRead, ErrorKind, Read, Result};
 
-/// Bytes of the first piece that are looked at for UTF-16 without a mark.
+/// Bytes of the first piece that are examined for UTF-16 without a mark.
 const LOOKED_AT: usize = 64;
 /// Letters that must all be of ASCII before bytes without a mark are taken for UTF-16.
 const LETTERS: usize = 16;
 
 /// An input as UTF-8 without a mark.
 pub(crate) enum DecodedInput<'a> {
-    /// As it came, behind what was looked at already.
+    /// As read, after what was examined already.
     Plain {
         head: Vec<u8>,
         place: usize,
@@ -20,7 +20,7 @@ pub(crate) enum DecodedInput<'a> {
 }
 
 impl<'a> DecodedInput<'a> {
-    /// Looks at the first bytes.
+    /// Examines the first bytes.
     ///
     /// # Errors
     /// What the input shows when it cannot be read.
@@ -33,7 +33,7 @@ impl<'a> DecodedInput<'a> {
         if let Some(big) = little {
             return Ok(DecodedInput::Utf16(Utf16::new(reader, big)));
         }
-        // A pipe may give a byte at a time: no more is waited for than a mark may go on for.
+        // A pipe may give a byte at a time: the wait is for no more bytes than a mark has.
         while MARKS.iter().any(|(mark, _)| mark.len() > head.len() && mark.starts_with(&head)) {
             let Some(byte) = fill(reader)?.first().copied() else { break };
             reader.consume(1);
@@ -67,13 +67,13 @@ fn without_mark(bytes: &[u8]) -> Option<bool> {
     }
 }
 
-/// The next piece of an input, asked for again if a signal came between.
+/// The next piece of an input, requested again after a signal.
 pub(crate) fn fill(reader: &mut dyn BufRead) -> Result<&[u8]> {
     loop {
         match reader.fill_buf() {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
-            // Asked again, since the borrow checker does not let the first answer out.
+            // Called again, since the borrow checker does not let the first answer out.
             Ok(_) => return reader.fill_buf(),
         }
     }

@@ -5,7 +5,7 @@
 pub(crate) struct MetricLine<'a> {
     pub(crate) name: &'a str,
     labels: &'a str,
-    /// Its value, and what stands after it: when it was read, if that is reported.
+    /// Its value, and what follows it: when it was read, if that is reported.
     pub(crate) value: &'a str,
     pub(crate) behind: &'a str,
 }
@@ -44,7 +44,7 @@ impl<'a> MetricLine<'a> {
     }
 }
 
-/// `# TYPE NAME histogram`, `# HELP NAME ...`: the name, and what is reported of it.
+/// `# TYPE NAME histogram`, `# HELP NAME ...`: the name, and its description.
 pub(crate) fn announced<'a>(line: &'a str, what: &str) -> Option<(&'a str, &'a str)> {
     let rest = line.trim_start().strip_prefix("# ")?.trim_start().strip_prefix(what)?;
     let rest = rest.strip_prefix(' ')?.trim_start();

@@ -1,4 +1,4 @@
-//! The command line that stands above a listing, where somebody copied it too.
+//! The command line above a listing, if it was copied too.
 
 use crate::decimal;
 

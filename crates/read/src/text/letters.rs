@@ -25,7 +25,7 @@ pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// The first so many characters of a text.
+/// The first characters of a text, this many.
 pub(crate) fn first_letters(text: &str, count: usize) -> &str {
     match text.len() <= count {
         true => text,
@@ -36,7 +36,7 @@ pub(crate) fn first_letters(text: &str, count: usize) -> &str {
 /// The end of a block of code, as chat programs glue it to the last line.
 const FENCE: &str = "```";
 
-/// A line without the remark that somebody put after it: `99.92   <-- swap disk`, or the end of a
+/// A line without the remark that was added after it: `99.92   <-- swap disk`, or the end of a
 /// block of code.
 pub(crate) fn without_remark(line: &str) -> &str {
     let line = match line.strip_suffix(FENCE) {
@@ -109,7 +109,7 @@ const SCRIPTS: [(char, &str); 9] = [
     ('\u{ff10}', "full-width"),
 ];
 
-/// The script of the first digit that is none of 0 to 9.
+/// The script of the first digit other than 0 to 9.
 pub(crate) fn script_of_digits(text: &str) -> Option<&'static str> {
     if text.is_ascii() {
         return None;

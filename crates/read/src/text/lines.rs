@@ -1,4 +1,4 @@
-//! Lines of bounded length, lent from one buffer, with a few looked at ahead of time.
+//! Lines of bounded length, borrowed from one buffer, with a few read ahead.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -18,16 +18,16 @@ const BLOCK: usize = 1 << 17;
 const ROW_LINES: usize = 200;
 const ROW_BYTES: usize = 1 << 14;
 
-/// Where a line stands; [`Lines::text`] shows what it says, until the next one is asked for.
+/// The place of a line; [`Lines::text`] is its text, until the next one is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
     /// Its number, from 1.
     pub(crate) number: u64,
     /// Whether it was longer than [`LINE_LIMIT`].
     pub(crate) cut: bool,
-    /// Whether a line end stands after it; the last line of an input may have none.
+    /// Whether a line end follows it; the last line of an input may have none.
     pub(crate) ended: bool,
-    /// Whether it is a row of an HTML table that stood on several lines.
+    /// Whether it is a row of an HTML table that was on several lines.
     joined: bool,
     start: usize,
     end: usize,
@@ -39,20 +39,20 @@ pub(crate) struct Lines<'a> {
     buffer: Vec<u8>,
     /// The place of the buffer's first byte.
     base: usize,
-    /// Where the current line begins; what stands before it is done with.
+    /// Where the current line begins; what precedes it is finished.
     current: usize,
-    /// Where the first line begins that was not looked for yet.
+    /// Where the first line begins that was not searched for yet.
     fresh: usize,
     /// Lines found ahead of time.
     pending: VecDeque<Line>,
     found: u64,
-    /// The place after the last escape: no line that begins later bears a colour.
+    /// The place after the last escape: no line that begins later has a colour.
     escaped: usize,
     /// Number of the current line.
     pub(crate) number: u64,
     /// Bytes of all lines found.
     pub(crate) bytes: u64,
-    /// What the line said that was mended last, and its place: it is asked for several times.
+    /// The text of the line that was repaired last, and its place: it is used several times.
     repaired: RefCell<(usize, String)>,
 }
 
@@ -87,7 +87,8 @@ impl<'a> Lines<'a> {
         Ok(line)
     }
 
-    /// Makes sure `count` lines behind the current one are known; false if the input ends before.
+    /// Makes sure that `count` lines after the current one are known; false if the input ends
+    /// before.
     pub(crate) fn look_ahead(&mut self, count: usize) -> Result<bool> {
         while self.pending.len() < count {
             match self.find()? {
@@ -98,7 +99,7 @@ impl<'a> Lines<'a> {
         Ok(true)
     }
 
-    /// The lines behind the current one that are known.
+    /// The known lines after the current one.
     pub(crate) fn ahead(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.ahead_from(0)
     }
@@ -124,9 +125,9 @@ impl<'a> Lines<'a> {
         last.and_then(|last| self.pending.get(last)).map_or(0, |line| line.number)
     }
 
-    /// What a line says, without its end and without the arrow and words that somebody put behind
-    /// it. Broken characters are replaced; so are colours and the letters that stand where a tool
-    /// printed others ([`cleaned`]).
+    /// The text of a line, without its end and without an arrow and words that were added after it.
+    /// Broken characters are replaced; so are colours and letters that replaced others
+    /// ([`cleaned`]).
     pub(crate) fn text(&self, line: Line) -> Cow<'_, str> {
         let bytes = self.bytes_of(line.start, line.end);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
@@ -154,8 +155,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The whole lines behind the current one that need no more reading; empty if some were
-    /// looked at ahead of time.
+    /// The whole lines after the current one that need no more reading; empty if some were read
+    /// ahead.
     pub(crate) fn block(&self) -> &[u8] {
         if !self.pending.is_empty() || self.fresh < self.escaped {
             return &[];
@@ -165,7 +166,7 @@ impl<'a> Lines<'a> {
         fresh.get(..end).unwrap_or_default()
     }
 
-    /// So much of the block was taken.
+    /// The length of the block that was read.
     pub(crate) fn skip(&mut self, taken: BlockSize) {
         self.fresh += taken.bytes;
         self.bytes += taken.bytes as u64;
@@ -205,7 +206,7 @@ impl<'a> Lines<'a> {
         Ok(Some(line))
     }
 
-    /// Whether a row of an HTML table begins here and goes on below.
+    /// Whether a row of an HTML table begins here and continues below.
     fn opens_row(&self, line: &Line) -> bool {
         let text = self.bytes_of(line.start, line.end).trim_ascii_start();
         text.starts_with(b"<tr") && !line.cut
@@ -223,7 +224,7 @@ impl<'a> Lines<'a> {
             }
             searched = self.base + self.buffer.len();
             if searched > start + LINE_LIMIT + 1 {
-                // One byte more than the limit is kept, to tell that there was more.
+                // One byte more than the limit is kept, to show that there was more.
                 dropped += searched - (start + LINE_LIMIT + 1);
                 searched = start + LINE_LIMIT + 1;
                 self.buffer.truncate(searched - self.base);
@@ -244,7 +245,7 @@ impl<'a> Lines<'a> {
         Ok(Some(Line { number: self.found, cut, ended, joined: false, start, end }))
     }
 
-    /// Takes over more of the input and forgets what stands before the current line; false at
+    /// Reads more of the input and forgets what precedes the current line; false at
     /// the end.
     fn fill(&mut self) -> Result<bool> {
         self.buffer.drain(..self.current - self.base);
@@ -253,7 +254,7 @@ impl<'a> Lines<'a> {
             match self.reader.fill_buf() {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
-                // Asked again, since the borrow checker does not let the first answer out.
+                // Called again, since the borrow checker does not let the first answer out.
                 Ok(_) => break self.reader.fill_buf()?,
             }
         };
@@ -268,7 +269,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What is left of an input, as bytes.
+/// The rest of an input, as bytes.
 pub(crate) struct Rest<'a> {
     head: &'a [u8],
     reader: &'a mut dyn BufRead,

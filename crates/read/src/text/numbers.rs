@@ -71,7 +71,7 @@ pub fn bytes(text: &str) -> Option<f64> {
     decimal(digits).map(|value| value * scale)
 }
 
-/// A time with its unit right behind (`585us`, `1.5ms`, `2s`), in ns.
+/// A time directly followed by its unit (`585us`, `1.5ms`, `2s`), in ns.
 pub(crate) fn time_ns(text: &str) -> Option<f64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     Some(decimal(digits)? * unit_ns(text.get(digits.len()..)?)?)

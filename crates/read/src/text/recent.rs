@@ -16,7 +16,7 @@ impl<T> Default for RecentNames<T> {
 }
 
 impl<T: Copy> RecentNames<T> {
-    /// What `text` is interned as; `intern` is asked only if it was not among the last.
+    /// What `text` is interned as; `intern` is called only if it was not among the last.
     pub(crate) fn get(&mut self, text: &str, intern: impl FnOnce(&str) -> T) -> T {
         let slot = &mut self.slots[slot(text.as_bytes())];
         match slot {

@@ -11,14 +11,14 @@ use crate::text::unread::is_disk;
 
 /// What tools print for a number that they do not have.
 const WORDS: [&str; 4] = ["nan", "infinity", "inf", "n/a"];
-/// Lines of a listing, from its beginning, of which the shapes are kept.
+/// First lines of a listing whose shapes are kept.
 const FIRST: usize = 64;
 /// Lines that wait for a row of their shape, and for how many lines.
 const WAITING: usize = 8;
 const PATIENCE: usize = 8;
-/// Characters of a line that are looked at.
+/// Characters of a line that are examined.
 const TEXT: usize = 4096;
-/// Odd places of a line that are tried one by one.
+/// Odd words of a line that are tried one by one.
 const PLACES: usize = 6;
 /// What is put in their place: a whole number, numbers as latencies and times are printed, and one
 /// that is whole sectors and a year.
@@ -27,7 +27,7 @@ pub(crate) const NUMBERS: [&str; 4] = ["1", "1.00", "1.000000", "2048"];
 const DIGITS: usize = 20;
 /// Numbers of a shape of which the words need not be the same.
 const ENOUGH: usize = 3;
-/// Bytes of the lines of an input that are asked whether a listing would begin there.
+/// Bytes of an input's lines that are tried as the beginning of a listing.
 pub(crate) const ASKED: usize = 1 << 22;
 
 /// The shapes of the rows of a listing, and the odd lines that wait for one.
@@ -85,7 +85,7 @@ impl Shapes {
         &self.last
     }
 
-    /// Whether a line that the listing did not take is a row of it that was harmed; if that shows
+    /// Whether a line that the listing did not accept is a damaged row of it; if that shows
     /// later, it is reported then.
     pub(crate) fn lost(&mut self, text: &str, mut note: Note) -> Option<Note> {
         let repaired = repaired(text);
@@ -104,7 +104,7 @@ impl Shapes {
     }
 }
 
-/// The line is said to be lost, and for which disk: the note has it whole, and is shown shortened.
+/// The line is reported as lost, and for which disk: the note has it whole, and is shown shortened.
 pub(crate) fn skip(mut note: Note, sink: &mut dyn Sink) {
     let separates = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '|' | '"');
     if let Some(disk) = note.text.split(separates).find(|word| is_disk(word)) {
@@ -158,13 +158,13 @@ fn with(text: &str, places: &[(usize, usize)], number: &str) -> String {
     out + text.get(at..).unwrap_or_default()
 }
 
-/// Whether something stands in a line for a number that its tool did not have.
+/// Whether a line has something in place of a number that its tool did not have.
 pub(crate) fn has_odd(text: &str) -> bool {
     odd_places(text).next().is_some()
 }
 
-/// Where something odd stands: a word for no number that is not part of a longer word of letters,
-/// stars, a sign before a number, a sign or question mark alone, a number beyond 64 bits.
+/// The position of something odd: a word for no number that is not part of a longer word of
+/// letters, stars, a sign before a number, a sign or question mark alone, a number beyond 64 bits.
 fn places(text: &str) -> Vec<(usize, usize)> {
     odd_places(text).collect()
 }
@@ -206,11 +206,11 @@ fn odd_at(text: &str, at: usize) -> usize {
     }
 }
 
-/// Bytes of a sign that begin a rest: with the number it stands before, or alone.
+/// Bytes of a sign that begin a rest: with the number that follows, or alone.
 fn sign(rest: &[u8]) -> usize {
     let signs = rest.iter().take_while(|byte| matches!(byte, b'-' | b'?')).count();
     let number = rest[signs..].iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
-    // A unit may stand behind a sign alone, as it does after a number.
+    // A unit may follow a sign alone, as it does a number.
     let letters = rest[signs..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let begins = letters > 0 && !std::str::from_utf8(&rest[signs..][..letters]).is_ok_and(unit);
     let odd = rest.get(signs..).and_then(|rest| std::str::from_utf8(rest).ok()).map_or(0, word);

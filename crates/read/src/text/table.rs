@@ -14,7 +14,7 @@ pub(crate) struct TableRow {
     pub(crate) cells: Vec<String>,
 }
 
-/// What a stretch of words was.
+/// The kind of a run of words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum RowState {
     /// Whole rows; one more may have begun.
@@ -35,10 +35,10 @@ pub(crate) struct RowCutter {
     is_cell: fn(&str) -> bool,
     /// Words of a row that is not complete yet.
     pending: Vec<String>,
-    /// Nothing has stood between the table and now: a part of a row may begin.
+    /// Nothing came between the table and now: a part of a row may begin.
     close: bool,
-    /// Words that may be the heading of another table have stood between it and now: what is no
-    /// whole row belongs to that one.
+    /// Words that may be the heading of another table came between it and now: an incomplete row
+    /// belongs to that one.
     other_table: bool,
 }
 
@@ -48,7 +48,7 @@ const HEADING_WORDS: usize = 3;
 const NAME_WORDS: usize = 3;
 
 impl RowCutter {
-    /// A table of `width` values beside the name.
+    /// A table of `width` values after the name.
     pub(crate) fn new(width: usize, name_first: bool, is_cell: fn(&str) -> bool) -> Self {
         RowCutter {
             width,
@@ -65,7 +65,7 @@ impl RowCutter {
         self.width
     }
 
-    /// Other text or a blank line stands here. True if a row was left incomplete.
+    /// Other text or a blank line comes here. True if a row was left incomplete.
     pub(crate) fn interrupt(&mut self) -> bool {
         self.close = false;
         let cells = self.pending.iter().any(|word| (self.is_cell)(word));
@@ -73,7 +73,7 @@ impl RowCutter {
         cells
     }
 
-    /// Takes the words of a line, or of the part of it that lies between two headers. The second
+    /// Takes the words of a line, or of its part between two headers. The second
     /// answer is true if a row held back from the line before had to be given up.
     pub(crate) fn take(&mut self, words: &[&str]) -> (RowState, bool) {
         if self.pending.is_empty() && self.are_column_numbers(words) {
@@ -84,7 +84,7 @@ impl RowCutter {
             held.iter().map(String::as_str).chain(words.iter().copied()).collect();
         let mut found = self.cut(&joined);
         let mut given_up = false;
-        // A name on a line of its own, and values of which one is none, are a row.
+        // A name on a line of its own, and values of which one is invalid, are a row.
         let damaged = matches!(&found, RowState::Bad(_, why) if *why == UNREADABLE);
         let fits = damaged || matches!(found, RowState::Rows(_) | RowState::Part);
         if !held.is_empty() && !fits {
@@ -151,7 +151,7 @@ impl RowCutter {
     }
 
     /// The name of a row that has as many fields as the header names, most of them values, and one
-    /// or more that are none: `nan`, `inf`, `*****`, a rate below zero.
+    /// or more invalid: `nan`, `inf`, `*****`, a rate below zero.
     fn damaged<'w>(&self, words: &[&'w str]) -> Option<&'w str> {
         if words.len() != self.width + 1 || self.width < 3 {
             return None;
@@ -225,8 +225,7 @@ fn is_no_word(word: &str) -> bool {
     named || bare.contains(|c: char| c.is_numeric()) || !bare.contains(char::is_alphabetic)
 }
 
-/// What was meant for a row but is none is left out, and counted at its device if that can be
-/// reported.
+/// An invalid row is left out, and counted at its device if that is known.
 pub(crate) fn skipped_row(name: Option<&str>, reason: &str, sink: &mut dyn Sink) -> Step {
     if let Some(name) = name {
         let device = sink.device(name);
@@ -235,7 +234,7 @@ pub(crate) fn skipped_row(name: Option<&str>, reason: &str, sink: &mut dyn Sink)
     Step::Malformed(reason.to_string())
 }
 
-/// Complains of the row on the last line that was taken: it has no end.
+/// Notes the row on the last line as lost: it has no end.
 pub(crate) fn incomplete(sink: &mut dyn Sink) {
     let line = sink.source().lines.map_or(0, |(_, last)| last);
     let reason = "the row ends before its header does".to_string();

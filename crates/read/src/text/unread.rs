@@ -13,9 +13,9 @@ const LEAST: u64 = 2;
 const VALUES: usize = 4;
 /// Characters of its first line that are kept.
 const TEXT: usize = 80;
-/// Characters of a heading that are looked at.
+/// Characters of a heading that are examined.
 const HEADING: usize = 400;
-/// Stretches said of one input.
+/// Most passages reported of one input.
 const SAID: u64 = 20;
 /// Words of headings above latencies, rates and queues of disks.
 const HEADINGS: [&str; 16] = [
@@ -26,7 +26,7 @@ const HEADINGS: [&str; 16] = [
 const DISKS: [&str; 11] =
     ["sd", "hd", "vd", "xvd", "nvme", "dm-", "md", "mmcblk", "ada", "disk", "c0t"];
 
-/// What such a stretch may be.
+/// What such a passage may be.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Kind {
     #[default]
@@ -37,7 +37,7 @@ enum Kind {
     Buckets,
 }
 
-/// The stretch that is being looked at.
+/// The passage that is being examined.
 #[derive(Default)]
 pub(crate) struct Rows {
     /// The line before the first row: most likely its heading.
@@ -48,7 +48,7 @@ pub(crate) struct Rows {
     rows: u64,
     text: String,
     kind: Kind,
-    /// Whether it speaks of a disk or of waits.
+    /// Whether it mentions a disk or waits.
     about_disks: bool,
     reported: u64,
     /// Lines of prose, and how many of the first of them state how long something took.
@@ -83,9 +83,8 @@ impl Rows {
         self.before.1.push_str(first_letters(text, HEADING));
     }
 
-    /// The whole input was prose. What times each step of a program and shows no more is not a
-    /// capture, and yet may report the waiting that the captures beside it know nothing of. Whether
-    /// that was stated.
+    /// The whole input was prose. Times of a program's steps are not a capture, and yet may show
+    /// waits that the other captures lack. Whether that was stated.
     pub(crate) fn only_prose(&self, input: &str, sink: &mut dyn Sink) -> bool {
         let times = self.lines >= LEAST && self.timed == self.lines;
         if times {
@@ -100,7 +99,7 @@ impl Rows {
         times
     }
 
-    /// The stretch ends here.
+    /// The passage ends here.
     pub(crate) fn end(&mut self, input: &str, sink: &mut dyn Sink) {
         let rows = std::mem::take(&mut self.rows);
         let about_disks = std::mem::take(&mut self.about_disks);
@@ -127,7 +126,7 @@ impl Rows {
     }
 }
 
-/// What a line may be a row of, if of anything.
+/// The table that a line may be a row of, if any.
 fn kind_of(text: &str) -> Option<Kind> {
     if is_bucket(text) {
         return Some(Kind::Buckets);

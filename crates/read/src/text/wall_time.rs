@@ -45,7 +45,7 @@ impl WallTime {
         parts.moment()
     }
 
-    /// States that the clock of the open listing began so many seconds before this moment, as far
+    /// States that the clock of the open listing began this many seconds before this moment, as far
     /// as that is within the day or the date is known.
     pub(crate) fn state(self, before: f64, sink: &mut dyn Sink) {
         let (key, days) = match (self.day, self.second) {
@@ -85,7 +85,7 @@ impl WallTime {
     }
 }
 
-/// The moments that stand beside the reports of a listing: the last, the one before that, and the
+/// The times next to the reports of a listing: the last, the one before that, and the
 /// seconds from the first to that.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moments {
@@ -95,7 +95,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// A moment stands here; whether it is another than before.
+    /// A time is here; whether it is another than before.
     pub(crate) fn at(&mut self, moment: WallTime) -> bool {
         let is_new = !self.is_at(moment);
         if is_new {
@@ -111,7 +111,7 @@ impl Moments {
         self.now == Some(moment)
     }
 
-    /// Whether one stood anywhere.
+    /// Whether there was one anywhere.
     pub(crate) fn began(&self) -> bool {
         self.now.is_some()
     }
@@ -146,12 +146,12 @@ impl Moments {
     }
 }
 
-/// Whether so many digits stand side by side as seconds since 1970 have.
+/// Whether there are as many adjacent digits as in seconds since 1970.
 fn has_epoch(line: &str) -> bool {
     line.as_bytes().split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() >= 10)
 }
 
-/// What the words of a line were found to be.
+/// The kinds of a line's words.
 #[derive(Default)]
 struct Parts {
     time: Option<f64>,

@@ -1,7 +1,7 @@
 //! The words of a line, found eight bytes at a time.
 
 /// Whether a line may be printed for people: it has several words and is not part of a document
-/// of JSON. What begins no such line need not be looked for in the others.
+/// of JSON. What begins no such line need not be searched for in the others.
 pub(crate) fn is_for_people(line: &str) -> bool {
     let text = line.trim();
     !text.starts_with('{') && memchr::memchr2(b' ', b'\t', text.as_bytes()).is_some()
@@ -13,7 +13,7 @@ const KEPT: usize = 32;
 const ONES: u64 = 0x0101_0101_0101_0101;
 const TOPS: u64 = 0x80 * ONES;
 
-/// Where the words of a line stand. Blanks and control characters part them.
+/// The positions of a line's words. Blanks and control characters part them.
 pub(crate) struct Words<'a> {
     line: &'a str,
     bounds: [(u32, u32); KEPT],

@@ -1,10 +1,10 @@
-//! What stands around a listing where somebody quoted, logged, numbered or tabled it, and how it
-//! is taken off each line.
+//! Text around a listing that was quoted, logged, numbered or put into a table, and its removal
+//! from each line.
 //!
-//! A line that begins no listing as it is may do so without its wrapping. The wrapping found at
-//! the first line of a listing is taken off all its lines; a line that does not bear it is read as
-//! it is, for mail programs break lines and quote only the first half. To add a rule: its function
-//! and its entry in [`RULES`].
+//! A line that begins no listing as it is may do so without its wrapping. The wrapping found at the
+//! first line of a listing is removed from all its lines; a line without it is read as it is,
+//! because mail programs break lines and quote only the first half. To add a rule: its function and
+//! its entry in [`RULES`].
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ type Off = for<'a> fn(&'a str, Option<usize>) -> Option<(Cow<'a, str>, usize)>;
 /// One kind of wrapping.
 struct Rule {
     name: &'static str,
-    /// The rules it must stand right behind, if any.
+    /// The rules it must directly follow, if any.
     behind: &'static [&'static str],
     off: Off,
 }
@@ -43,7 +43,7 @@ const DEEPEST: usize = 4;
 /// Most wrappings tried on one line.
 const TRIED: usize = 8;
 
-/// The rules that stand around the lines of a listing, outermost first; none around most.
+/// The wrapping rules of a listing's lines, outermost first; none around most.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Wrapping {
     layers: Vec<(usize, usize)>,
@@ -62,12 +62,12 @@ impl Wrapping {
         last.is_some_and(|rule| matches!(rule.name, "quote" | "tags"))
     }
 
-    /// Nothing stands around the lines.
+    /// The lines are not wrapped.
     pub(crate) fn is_none(&self) -> bool {
         self.layers.is_empty()
     }
 
-    /// The line without it; as it is where it does not bear it.
+    /// The line without it; as it is where it does not have it.
     pub(crate) fn off<'a>(&self, line: Cow<'a, str>) -> Cow<'a, str> {
         self.layers.iter().fold(line, |line, (rule, width)| match line {
             Cow::Borrowed(text) => apply(*rule, text, *width).unwrap_or(line),
@@ -78,7 +78,7 @@ impl Wrapping {
         })
     }
 
-    /// Whether a line bears it, as far as one can see. A blank one does, and that rows begin at
+    /// Whether a line has it, as far as the line shows. A blank one does, and that rows begin at
     /// different columns is common.
     pub(crate) fn stands(&self, line: &str) -> bool {
         let mut layers = self
@@ -89,12 +89,13 @@ impl Wrapping {
         line.trim().is_empty() || apply(*rule, line.trim_start(), *width).is_some()
     }
 
-    /// Whether one line alone does not tell: `# fio ...` may be a comment, or follow root's prompt.
+    /// Whether one line alone does not show it: `# fio ...` may be a comment, or follow root's
+    /// prompt.
     pub(crate) fn may_be_a_prompt(&self) -> bool {
         self.layers.iter().any(|(rule, _)| RULES.get(*rule).is_some_and(|rule| rule.name == "hash"))
     }
 
-    /// Whether a line bears all of it.
+    /// Whether a line has all of it.
     pub(crate) fn is_around(&self, line: &str) -> bool {
         let mut text = line.to_string();
         self.layers.iter().all(|(rule, width)| {
@@ -103,7 +104,7 @@ impl Wrapping {
         })
     }
 
-    /// What may stand around a line, the simplest first, and what is left without it.
+    /// Possible wrappings of a line, the simplest first, with what remains.
     pub(crate) fn candidates(line: &str) -> impl Iterator<Item = (Wrapping, Cow<'_, str>)> {
         let found = if may_be_wrapped(line) { Wrapping::tried(line) } else { Vec::new() };
         found.into_iter().skip(1)
@@ -119,10 +120,10 @@ impl Wrapping {
             let last = wrapping.layers.last().and_then(|(rule, _)| RULES.get(*rule));
             for (place, rule) in RULES.iter().enumerate() {
                 let fits = last.is_some_and(|last| rule.behind.contains(&last.name));
-                // What a collector of logs made of a line stands around all of it.
+                // A log collector's wrapping is around the whole line.
                 let outside = matches!(rule.name, "object" | "export") && last.is_some();
                 let fits = (fits || rule.behind.is_empty()) && !outside;
-                // Who speaks may stand in several words; all else stands there once.
+                // The speaker may be several words; all else occurs once.
                 let again = rule.behind.is_empty()
                     && wrapping.layers.iter().any(|(known, _)| *known == place);
                 if !fits || again || found.len() > TRIED || wrapping.layers.len() == DEEPEST {
@@ -151,7 +152,7 @@ fn apply(rule: usize, line: &str, width: usize) -> Option<Cow<'_, str>> {
     (rule.off)(line, Some(width)).map(|(bare, _)| bare)
 }
 
-/// A cheap look: most lines are not wrapped, and none of the rules need be asked.
+/// A cheap look: most lines are not wrapped, and need none of the rules.
 fn may_be_wrapped(line: &str) -> bool {
     let bytes = line.as_bytes();
     let Some(first) = bytes.first() else { return false };
@@ -184,7 +185,7 @@ fn quote(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
 /// Names under which collectors of logs keep the line itself: docker's `json-file` and Fluent Bit,
 /// Elastic, Splunk, Loki.
 const LINES: [&str; 5] = ["log", "message", "_raw", "line", "Line"];
-/// A line that is an object is no longer than so many bytes; documents are.
+/// A line that is an object is no longer than this many bytes; documents are.
 const OBJECT: usize = 64 << 10;
 
 /// `{"log":"...\n","stream":"stderr","time":"..."}`: the line that a collector of logs put into an
@@ -249,8 +250,8 @@ fn bar(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     Some((Cow::Borrowed(rest.strip_prefix(' ').unwrap_or(rest)), 0))
 }
 
-/// The sign of a comment before each line, as listings stand in scripts and their settings, with or
-/// without a blank.
+/// The sign of a comment before each line, as in scripts and their settings, with or without a
+/// blank.
 fn hash(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     let rest = line.trim_start().strip_prefix('#')?;
     let bare = rest.strip_prefix([' ', '\t']);
@@ -349,7 +350,7 @@ fn stamp(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
         dated(text).or_else(|| named_day(text)).or_else(|| clock(text)).or_else(|| epoch(text))?;
     let rest = if open { rest.strip_prefix([']', ')'])? } else { rest };
     let rest = rest.strip_prefix(':').unwrap_or(rest);
-    // A closing bracket parts a time from its line well enough.
+    // A closing bracket separates a time from its line well enough.
     let bare =
         rest.strip_prefix([' ', '\t']).or(Some(rest).filter(|rest| open || rest.is_empty()))?;
     Some((Cow::Borrowed(bare), 0))
@@ -429,7 +430,7 @@ fn zone(text: &str) -> Option<&str> {
     Some(named.iter().find_map(|name| text.strip_prefix(name)).unwrap_or(text))
 }
 
-/// The text behind so many digits, and no more.
+/// The text after exactly this many digits.
 fn digits(text: &str, count: std::ops::RangeInclusive<usize>) -> Option<&str> {
     let found = text.bytes().take_while(u8::is_ascii_digit).count();
     if count.contains(&found) { text.get(found..) } else { None }
@@ -474,7 +475,7 @@ fn speaker(text: &str) -> Option<&str> {
     fits.then_some(rest)
 }
 
-/// Tags that part what stands on both sides, and those that do not.
+/// Tags that separate the text on both sides, and those that do not.
 const PARTING: [&str; 12] =
     ["td", "th", "tr", "table", "tbody", "thead", "br", "p", "div", "li", "ul", "dd"];
 const INLINE: [&str; 11] =
@@ -490,7 +491,7 @@ pub(crate) fn opens_page(line: &str) -> bool {
     })
 }
 
-/// HTML: tags and entities. Not every line of a page bears one.
+/// HTML: tags and entities. Not every line of a page has one.
 fn tags(line: &str, width: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     if memchr::memchr2(b'<', b'&', line.as_bytes()).is_none() {
         return width.map(|width| (Cow::Borrowed(line), width));

@@ -13,9 +13,9 @@ use crate::trace::records::{Next, Record, Records};
 /// Records kept back (56 bytes each: 7 MB): twelve buffers of 512 KiB, the size blktrace gives
 /// each CPU by default (blktrace(8), -b).
 const WINDOW: usize = 1 << 17;
-/// How far back within one CPU's records a late one is put in its place.
+/// How far back within one CPU's records a late one is sorted in.
 const LATE: usize = 64;
-/// Records read from one file before another one's turn is considered.
+/// Records read from one file before another one is considered.
 const TURN: usize = 64;
 /// Most CPUs times devices in one trace; more are damage.
 const LANES: usize = 1 << 12;
@@ -56,7 +56,7 @@ struct Lane {
 pub(crate) trait Aside {
     /// A process and its name.
     fn process(&mut self, pid: u32, name: &[u8]);
-    /// Bytes of file number `part` that are no records; `end` if the file ends with them.
+    /// Bytes of file number `part` outside records; `end` if the file ends with them.
     fn damage(&mut self, part: usize, at: u64, bytes: u64, end: bool);
 }
 

@@ -35,7 +35,7 @@ pub(crate) enum Action {
     BackMerge,
     /// F: a bio joined a request at its beginning.
     FrontMerge,
-    /// X: it was split, and goes on in a second part from this sector.
+    /// X: it was split, and continues in a second part from this sector.
     Split(u64),
 }
 
@@ -89,7 +89,7 @@ type Key = (DeviceId, u64);
 impl Pairing {
     /// Takes the next point, in the order of time.
     pub(crate) fn take(&mut self, action: Action, point: &Point, sink: &mut dyn Sink) {
-        // A flush has no place of its own; a write at sector 0 must not be taken for one.
+        // A flush has no sector; a write at sector 0 must not be taken for one.
         let key = (point.device, if point.op == Op::Flush { u64::MAX } else { point.sector });
         match action {
             Action::Queue | Action::Get | Action::Start | Action::Insert => {
@@ -167,8 +167,8 @@ impl Pairing {
             *depth = depth.saturating_sub(1);
         }
         let Some(mut request) = issued.or_else(|| self.waiting.take_first(key)) else {
-            // Begun before the trace, or the tail of a flush, which completes once for the
-            // device and once more for whoever asked; only what moved data counts.
+            // Begun before the trace, or the tail of a flush, which completes once for the device
+            // and once more for the sender; only what moved data counts.
             if point.bytes > 0 {
                 let begun = Request { queued: None, ..Request::waiting(Action::Queue, point) };
                 sink.event(begun.event(point));

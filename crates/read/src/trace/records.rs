@@ -36,7 +36,7 @@ pub(crate) struct Record {
     pub(crate) what: u8,
 }
 
-/// What stands next in a file.
+/// The next item of a file.
 pub(crate) enum Next {
     Record(Record),
     /// The name of a process.
@@ -230,7 +230,7 @@ impl Layout {
     fn interpret(self, mut record: Record, payload: &[u8]) -> Next {
         const SPLIT: u8 = 13;
         if record.category & NOTIFY == 0 {
-            // Behind the number of a cgroup, if there is one: eight bytes, big-endian always.
+            // After the number of a cgroup, if there is one: eight bytes, big-endian always.
             if let (SPLIT, Some(at)) = (record.what, payload.last_chunk()) {
                 record.split = u64::from_be_bytes(*at);
             }

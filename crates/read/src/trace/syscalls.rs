@@ -16,7 +16,7 @@ pub(crate) fn file_op(name: &str) -> Option<(Op, bool)> {
     }
 }
 
-/// The file that stands behind the descriptor: `5</srv/db>`; for what is not a file an empty text.
+/// The file after the descriptor: `5</srv/db>`; for what is not a file an empty text.
 pub(crate) fn file_of(arguments: &str) -> Option<&str> {
     let (_, rest) = arguments.split_once('<')?;
     let path = rest.split('>').next()?;

@@ -14,7 +14,7 @@ pub struct Trace {
     pub second: bool,
 }
 
-/// What is in a trace, to hold a reader against.
+/// The contents of a trace, to compare a reader with.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
 pub struct Truth {
     pub ios: u64,

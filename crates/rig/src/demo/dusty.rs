@@ -1,5 +1,5 @@
-//! The disk of the story that all began with: it turns at 7200 rpm, and dust makes it read many
-//! sectors twice.
+//! The dusty disk of the first capture: it spins at 7200 rpm, and dust makes it read many sectors
+//! twice.
 
 use std::io::{self, IsTerminal};
 use std::process::Stdio;
@@ -35,7 +35,7 @@ pub fn show(stage: &Stage) -> io::Result<()> {
     say(&format!(
         "the next revolution. It is {path}, a real block device of this kernel, served from memory."
     ))?;
-    say("`dd` reads it from end to end, 128 KiB at a time: 2 ms each, were it healthy.")?;
+    say("`dd` reads it from end to end, 128 KiB at a time; healthy, each takes 2 ms.")?;
     stage.announce("iostat, biolatency and iowhy")?;
 
     let mut reader = disk.command("dd");
@@ -70,7 +70,7 @@ pub fn show(stage: &Stage) -> io::Result<()> {
     stage.farewell()
 }
 
-/// What the disk knows of its own reads.
+/// The disk's own record of its reads.
 fn show_truth(truth: &Truth) -> io::Result<()> {
     let reads = || truth.entries.iter().filter(|entry| entry.op == Op::Read);
     let n = reads().count().max(1) as f64;

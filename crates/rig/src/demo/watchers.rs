@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::{Stage, say};
 use crate::faulty_disk::FaultyDisk;
 
-/// How much longer than it was told to a watcher may take to start and to end.
+/// How much longer than requested a watcher may take to start and to end.
 const GRACE: Duration = Duration::from_secs(8);
 /// Where Debian's libbpf-tools put it, which is not in everybody's PATH.
 const BIOLATENCY: [&str; 3] = ["/usr/sbin/biolatency", "/usr/sbin/biolatency-bpfcc", "biolatency"];

@@ -1,7 +1,8 @@
-//! The serving process: mounts the file in its own mount namespace and answers until told to end.
+//! The serving process: mounts the file in its own mount namespace and serves it until it receives
+//! `end`.
 //!
 //! It reads on its standard input, line by line, which loop device uses it. If that input ends
-//! without `end`, the supervisor is dead, and this process cleans up.
+//! without `end`, the supervisor has died, and this process cleans up.
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};
@@ -25,11 +26,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Default)]
 struct Scenario {
     loop_number: Option<u32>,
-    /// Told to end by a supervisor that has cleared away itself.
+    /// Ended by a supervisor that has cleaned up itself.
     dismissed: bool,
 }
 
-/// Serves the disk until the supervisor says `end` or is dead.
+/// Serves the disk until the supervisor sends `end` or has died.
 ///
 /// # Errors
 /// If the disk cannot be mounted or the truth cannot be written.
@@ -40,7 +41,7 @@ pub fn serve(spec: &Spec) -> io::Result<()> {
         std::process::abort();
     }));
     if let Err(error) = kernel::run_first() {
-        let reported = "answers may come late";
+        let reported = "responses may be late";
         let _ = writeln!(io::stderr(), "rig: no real-time priority ({error}): {reported}");
     }
     let mut log = truth::create(&spec.truth)?;
@@ -77,7 +78,7 @@ pub fn serve(spec: &Spec) -> io::Result<()> {
     truth::append(&mut log, &replies.take())
 }
 
-/// Reads what the supervisor says, until it says `end` or is gone.
+/// Reads the supervisor's lines until `end` or the end of input.
 fn listen(replies: &Replies) -> Scenario {
     let mut scenario = Scenario::default();
     for line in io::stdin().lock().lines().map_while(Result::ok) {
@@ -95,7 +96,7 @@ fn listen(replies: &Replies) -> Scenario {
     scenario
 }
 
-/// Does what the supervisor died over: ends its command, and removes its loop device, which
+/// Does what the dead supervisor left undone: ends its command, and removes its loop device, which
 /// detaches at its last close.
 fn clear_away(scenario: &Scenario) {
     for process in marked() {

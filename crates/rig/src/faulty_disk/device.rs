@@ -1,4 +1,4 @@
-//! The supervising side: starts the serving process, makes the loop device, clears both away.
+//! The supervising side: starts the serving process, creates the loop device, removes both.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ use super::{MARK, MOUNT_POINT, Spec, Truth, file, kernel};
 use crate::programs;
 use iowhy_lab::disk::Model;
 
-/// Loop numbers of our own, far above those that `losetup -f` gives to others.
+/// Loop device numbers of rig, far above those that `losetup -f` assigns.
 const NUMBERS: std::ops::Range<u32> = 700..900;
 /// How long the kernel or the serving process may take for anything.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -73,10 +73,10 @@ impl FaultyDisk {
         command
     }
 
-    /// Takes the disk away and reads what it did.
+    /// Removes the disk and reads what it did.
     ///
     /// # Errors
-    /// If it cannot be taken away (somebody still has it open) or its log cannot be read.
+    /// If it cannot be removed (a process still has it open) or its log cannot be read.
     pub fn end(mut self) -> io::Result<Truth> {
         self.clear_away()?;
         Truth::read(&self.truth, self.revolution)
@@ -94,7 +94,7 @@ impl FaultyDisk {
     }
 
     fn attach(&mut self, model: &Model) -> io::Result<()> {
-        // The file stands in the other process's mount namespace; /proc leads there.
+        // The file is in the other process's mount namespace; /proc leads there.
         let backing = format!("/proc/{}/root{MOUNT_POINT}/{}", self.serving.id(), file::NAME);
         let direct = OFlags::DIRECT.bits() as i32;
         let backing = File::options().read(true).write(true).custom_flags(direct).open(backing)?;
@@ -113,7 +113,7 @@ impl FaultyDisk {
         std::fs::write(format!("{block}/queue/rotational"), rotates)
     }
 
-    /// Adds a loop device under the first free number of ours.
+    /// Adds a loop device under the first free number of rig.
     fn add(&mut self, control: &File) -> io::Result<u32> {
         let taken = |number: &u32| Path::new(&block_of(*number)).exists();
         for number in NUMBERS.filter(taken) {
@@ -122,7 +122,8 @@ impl FaultyDisk {
             let _ = kernel::remove_loop(control, number);
         }
         let free = { NUMBERS }.find(|number| !taken(number));
-        let number = free.ok_or_else(|| io::Error::other("all our loop numbers are taken"))?;
+        let number =
+            free.ok_or_else(|| io::Error::other("all loop device numbers of rig are in use"))?;
         kernel::add_loop(control, number)?;
         self.number = Some(number);
         Ok(number)
@@ -155,8 +156,8 @@ impl FaultyDisk {
         detached.and(removed).and(ended)
     }
 
-    /// Closes the device. The close writes what is still dirty, and would wait for ever on a
-    /// serving process that has stopped; that one is ended then, which fails the writes.
+    /// Closes the device. The close writes dirty data, and would wait forever for a serving process
+    /// that has stopped; that one is ended then, which fails the writes.
     fn detach(&mut self) -> io::Result<()> {
         let Some(device) = self.device.take() else { return Ok(()) };
         let (tell, reported) = std::sync::mpsc::channel();
@@ -176,13 +177,13 @@ impl Drop for FaultyDisk {
         if self.orders.is_some()
             && let Err(error) = self.clear_away()
         {
-            let _ = writeln!(io::stderr(), "rig: cannot clear the faulty disk away: {error}");
+            let _ = writeln!(io::stderr(), "rig: cannot remove the faulty disk: {error}");
         }
     }
 }
 
-/// Starts the serving process: in a mount namespace of its own, and in a process group of its own,
-/// so that an interrupt at the terminal leaves it alive to clear away.
+/// Starts the serving process: in its own mount namespace and process group, so that it survives an
+/// interrupt at the terminal and can clean up.
 fn serving(spec: &Spec) -> io::Result<Child> {
     let mut command = Command::new("unshare");
     command.arg("--mount").arg("--").arg(programs::rig()?).arg("serve");
@@ -206,7 +207,7 @@ fn block_of(number: u32) -> String {
     format!("/sys/block/loop{number}")
 }
 
-/// Removes a loop device, if nobody else has done so.
+/// Removes a loop device, unless it was removed already.
 pub(super) fn remove(number: u32) -> io::Result<()> {
     let removed = kernel::remove_loop(&kernel::loop_control()?, number);
     if Path::new(&block_of(number)).exists() { removed } else { Ok(()) }

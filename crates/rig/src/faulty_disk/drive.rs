@@ -1,8 +1,8 @@
-//! A load on a real block device, past the page cache, from threads of this process.
+//! A load on a real block device, bypassing the page cache, from threads of this process.
 //!
 //! It is written as the loads of [`simulate`](iowhy_lab::simulate) are, `read:128K`,
-//! `read:4K,random,depth=4,think=5ms` or `batch=20/500ms:write:4K,random`, which sends so many at
-//! once, so often. Threads carry a name of their own, so a tracer shows who asked.
+//! `read:4K,random,depth=4,think=5ms` or `batch=20/500ms:write:4K,random`, which sends that many at
+//! once at that interval. Threads have their own name, so a tracer shows the sender.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use rustix::fs::OFlags;
 
 use iowhy_lab::simulate::Load;
 
-/// What direct I/O asks of the place of a buffer: a page satisfies every device.
+/// The alignment that direct I/O needs: a page satisfies every device.
 const ALIGNED: usize = 4096;
 /// A load to be sent.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,7 +25,7 @@ pub struct Drive {
     load: Load,
 }
 
-/// A load that runs until it is told to stop.
+/// A load that runs until it is stopped.
 #[derive(Debug)]
 pub struct RunningDrive {
     over: Arc<AtomicBool>,
@@ -125,7 +125,7 @@ impl RunningDrive {
     pub fn stop(mut self) -> io::Result<()> {
         self.over.store(true, Ordering::Relaxed);
         self.threads.drain(..).try_for_each(|one| {
-            one.join().map_err(|_| io::Error::other("a thread of the load broke"))?
+            one.join().map_err(|_| io::Error::other("a thread of the load failed"))?
         })
     }
 }

@@ -25,11 +25,11 @@ pub(super) const NAME: &str = "disk.img";
 const ROOT: INodeNo = INodeNo(1);
 /// Inode of the file.
 const DISK: INodeNo = INodeNo(2);
-/// Requests FUSE lets be in flight. Asynchronous direct I/O counts as background, and the
+/// Requests that FUSE allows in flight. Asynchronous direct I/O counts as background, and the
 /// default of 16 would hide every deeper queue (measured: 12 in flight gave 2,361 IOPS at 5 ms
 /// where 64 give 11,700).
 const IN_FLIGHT: u16 = 512;
-/// Largest write FUSE hands over in one piece, bytes.
+/// Largest write that FUSE passes in one piece, bytes.
 const LARGEST_WRITE: u32 = 1 << 20;
 /// Nothing changes, so the kernel need never ask again.
 const FOR_EVER: Duration = Duration::from_secs(86_400);
@@ -44,7 +44,7 @@ pub(super) struct DiskFile {
 }
 
 impl DiskFile {
-    /// Asks the model when the request is done.
+    /// Gets the completion time of the request from the model.
     fn entry(&self, op: Op, offset: u64, bytes: u32) -> Entry {
         let mut disk = lock(&self.disk);
         // Stamped under the lock: the model must see arrivals in order.

@@ -74,7 +74,7 @@ pub(super) fn remove_loop(control: &File, number: u32) -> io::Result<()> {
 /// Attaches `file` to an open loop device: direct I/O, 512-byte sectors, gone at the last close.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub(super) fn attach_loop(device: &File, file: &File) -> io::Result<()> {
     let config = LoopConfig {
         fd: file.as_raw_fd() as u32,
@@ -102,11 +102,11 @@ pub(super) fn attach_loop(device: &File, file: &File) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Tells the device mapper something; `message` is `struct dm_ioctl` with what follows it, and
+/// Sends a command to the device mapper; `message` is `struct dm_ioctl` with what follows it, and
 /// comes back with the answer (`include/uapi/linux/dm-ioctl.h`).
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub(crate) fn tell_mapper(control: &File, number: u32, message: &mut [u8]) -> io::Result<()> {
     let says = message.get(12..16).and_then(|size| size.try_into().ok()).map(u32::from_ne_bytes);
     if message.len() < MAPPER_HEADER || says != u32::try_from(message.len()).ok() {

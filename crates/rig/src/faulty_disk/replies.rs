@@ -1,4 +1,4 @@
-//! Answers that wait until they are due, and the thread that gives them.
+//! Responses that wait until they are due, and the thread that sends them.
 
 use std::collections::BinaryHeap;
 use std::num::NonZeroU64;
@@ -27,7 +27,7 @@ pub(super) struct Replies {
     waiting: Mutex<BinaryHeap<PendingReply>>,
     earlier: Condvar,
     given: Mutex<Vec<Entry>>,
-    /// Nobody measures any more: answer everything at once, log nothing.
+    /// The measurement has ended: answer everything at once, log nothing.
     over: AtomicBool,
 }
 
@@ -68,7 +68,7 @@ impl Replies {
         self.earlier.notify_one();
     }
 
-    /// What was answered since it was asked last.
+    /// What was completed since the last call.
     pub(super) fn take(&self) -> Vec<Entry> {
         std::mem::take(&mut lock(&self.given))
     }
@@ -116,7 +116,7 @@ impl Replies {
     }
 }
 
-/// A thread that panicked ends the process, so a poisoned lock is never met.
+/// A thread that panicked ends the process, so a poisoned lock never occurs.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

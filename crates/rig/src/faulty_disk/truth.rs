@@ -104,7 +104,7 @@ pub(super) fn append(log: &mut File, entries: &[Entry]) -> io::Result<()> {
 pub struct Truth {
     /// The requests.
     pub entries: Vec<Entry>,
-    /// One revolution of the disk, ns, if it turns.
+    /// One revolution of the disk, ns, if it spins.
     pub revolution: Option<u64>,
 }
 
@@ -119,7 +119,7 @@ impl Truth {
         Ok(Truth { entries, revolution })
     }
 
-    /// What a person wants to know: per operation how many, how long and why, and the steps.
+    /// The summary: per operation how many, how long and why, and the steps.
     pub fn summary(&self) -> String {
         let mut out = String::new();
         for op in Op::ALL {
@@ -134,7 +134,7 @@ impl Truth {
         out
     }
 
-    /// How many requests lost how many turns to retries: `0 x131, 1 x45, 2 x17`.
+    /// How many requests needed how many extra revolutions: `0 x131, 1 x45, 2 x17`.
     pub fn revolutions_lost(&self) -> String {
         let of: Vec<&Entry> = self.entries.iter().collect();
         self.revolution.map(|revolution| steps(&of, revolution)).unwrap_or_default()
@@ -151,7 +151,8 @@ impl Truth {
         late.sort_unstable();
         let _ = writeln!(
             out,
-            "truth: {:<7} {:>7} requests of {kib:.1} KiB in the mean; {:.3} ms mean, {:.3} to {:.3} ms; \
+            "truth: {:<7} {:>7} requests of {kib:.1} KiB on average; {:.3} ms mean, {:.3} to \
+             {:.3} ms; \
              {failed} failed; answered {:.3} ms late at the median, {:.3} ms at most",
             op.name(),
             of.len(),

@@ -1,4 +1,4 @@
-//! The page: what hangs in it, in which order, and what to look at.
+//! The page: its pictures, their order, and what to look for.
 
 use iowhy_lab::written::WrittenScenario;
 
@@ -130,17 +130,17 @@ pub const PICTURES: &[Picture] = &[
     ),
 ];
 
-/// What stands above the pictures.
+/// The text above the pictures.
 pub fn beginning(seed: u64) -> String {
     format!(
         "# Gallery: healthy and faulty disks\n\n\
          A heat map of latency: time on the horizontal axis, latency on the vertical one. The upper map is\n\
          coloured by the number of I/Os, the lower one by the time that they waited; `iowhy map` draws such\n\
-         a map and `iowhy hist` the histogram. Below each picture is what `iowhy why` says, expected or not.\n\n\
+         a map and `iowhy hist` the histogram. Below each picture is the verdict, expected or not.\n\n\
          Every picture is a model of a disk with a known fault in virtual time; `rig gallery` (seed {seed})\n\
          writes this page and gives the same result each time. Its scenario runs behind a real block layer\n\
          with `sudo rig scenarios --only NAME --keep here` ([results](results/scenarios.md)). After the\n\
-         pictures: published measurements that contain more than their authors saw.\n"
+         pictures: published measurements, read again.\n"
     )
 }
 

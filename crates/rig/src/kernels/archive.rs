@@ -1,4 +1,4 @@
-//! Debian's kernels, by a package configuration of our own: the system's stays as it is.
+//! Debian's kernels, by a separate package configuration: the system's is not changed.
 //!
 //! Packages are unpacked into a cache, never installed.
 
@@ -11,18 +11,18 @@ use std::time::Duration;
 use super::mirrors;
 use super::programs::run;
 
-/// How old the lists of packages may be before they are fetched anew.
+/// How old the lists of packages may be before they are fetched again.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
 
-/// A package archive with lists and cache of its own.
+/// A package archive with its own lists and cache.
 #[derive(Debug)]
 pub struct Archive {
     folder: PathBuf,
 }
 
 impl Archive {
-    /// Fetches the lists of packages, unless they are fresh. A release that cannot be had is named
-    /// in `skipped`.
+    /// Fetches the lists of packages, unless they are fresh. An unavailable release is named in
+    /// `skipped`.
     ///
     /// # Errors
     /// If this machine has no Debian mirror, or no list could be had.
@@ -46,10 +46,10 @@ impl Archive {
         let refused = reported.lines().filter_map(|line| line.strip_prefix("E: "));
         skipped.extend(refused.filter_map(|line| line.split('\'').nth(1)).map(|repository| {
             let release = repository.split_whitespace().nth(1).unwrap_or(repository);
-            format!("release {release} cannot be had from this machine's mirror")
+            format!("this machine's mirror does not have release {release}")
         }));
         if archive.kernels()?.is_empty() {
-            return Err(io::Error::other(format!("no list of packages could be had: {reported}")));
+            return Err(io::Error::other(format!("no list of packages is available: {reported}")));
         }
         fs::write(stamp, "")?;
         Ok(archive)

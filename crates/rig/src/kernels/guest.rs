@@ -1,7 +1,7 @@
 //! What runs inside the small machine: the doctor, the count, the timeouts, the verdicts.
 //!
-//! Each case prints lines of JSON on the serial port; `right` shows whether it came out as it
-//! should.
+//! Each case prints lines of JSON on the serial port; `right` shows whether the result is the
+//! expected one.
 
 mod count;
 mod device_mapper;
@@ -49,12 +49,12 @@ const CASES: &[Case] = &[
     ("seven names", names::on_one_screen),
 ];
 
-/// Latency null_blk was told to have (`completion_nsec` in image.rs), and what its timer and the
+/// Configured latency of null_blk (`completion_nsec` in image.rs), and what its timer and the
 /// interrupt may add in virtual time: 3 to 4 us were measured.
 const NULL_BLOCK_MS: (f64, f64) = (1.0, 1.02);
 /// After how many seconds the disk's driver gives up on a command; a whole number, 30 by default.
 const TIMEOUT_S: u32 = 3;
-/// Where the driver of disks that exist only in memory is told what to do wrong.
+/// Where the driver of in-memory disks is configured to fail.
 const SCSI_DEBUG: &str = "/sys/bus/pseudo/drivers/scsi_debug";
 /// The first of the ten sectors it can make unreadable (`medium_error_start`).
 const BAD_SECTOR: u64 = 0x1234;
@@ -75,7 +75,7 @@ const DRIVES: &[Case] = &[
 /// The cases of a fast look, by name: what takes long is left out.
 const FAST: &[&str] = &["kernel", "doctor", "scsi timeout", "dm-linear", "dm-delay", "io.max"];
 
-/// Runs the cases that the kernel's command line asks for.
+/// Runs the cases on the kernel's command line.
 ///
 /// # Errors
 /// If nothing can be printed.
@@ -124,7 +124,7 @@ fn doctor() -> io::Result<Vec<Value>> {
             _ => name.to_string(),
         })
         .collect();
-    // With all that can be asked for besides, the programs must load as well.
+    // The programs must load with all options, too.
     let mut all = BlockTrace::new(TraceOptions {
         before: true,
         cgroups: true,
@@ -293,7 +293,7 @@ fn judged(
     Ok(report["findings"][0].clone())
 }
 
-/// Whether a finding blames a disk, and not only as a guess (as in the scenarios).
+/// Whether a finding blames a disk, and is not only suspected (as in the scenarios).
 fn accuses(finding: &Value) -> bool {
     let sure = finding["confidence"].as_f64().is_some_and(|sure| sure >= ACCUSES);
     finding["blame"] == "disk" && sure

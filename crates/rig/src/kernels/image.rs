@@ -1,4 +1,5 @@
-//! The initramfs: busybox, a kernel's modules with all they need, our programs, `init.sh`.
+//! The initramfs: busybox, a kernel's modules with their dependencies, the programs of this
+//! workspace, `init.sh`.
 
 use std::fs;
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
-//! The small machine: one processor in software, whose time is the count of its instructions.
+//! The small machine: one CPU in software, whose time is the count of its instructions.
 //!
-//! Time leaps over every idle wait, so that 20 s of a slow disk take a second, and nothing that
-//! else happens on this machine can be seen from within.
+//! Time skips idle waits, so that 20 s of a slow disk take a second, and other load on this machine
+//! has no effect inside.
 
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::image::Image;
 
-/// What stands before a line's JSON.
+/// The prefix of a line's JSON.
 pub const MARK: &str = "rig-guest ";
 /// The last line of a machine that came to its end. A panic ends qemu just as quietly.
 pub const DONE: &str = "rig-guest done";
@@ -112,8 +112,8 @@ fn qemu(image: &Image, cases: Cases<'_>) -> Command {
     qemu
 }
 
-/// A SCSI disk that shows how fast it turns, an NVMe and a virtio drive; the number of the backing
-/// comes behind each.
+/// A SCSI disk that reports its spindle speed, an NVMe and a virtio drive; the number of the
+/// backing file follows each.
 const DRIVES: [&[&str]; 3] = [
     &["virtio-scsi-pci,id=bus", "scsi-hd,bus=bus0.0,rotation_rate=7200,drive=d"],
     &["nvme,serial=lab1,drive=d"],

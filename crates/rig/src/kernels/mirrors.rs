@@ -1,5 +1,5 @@
-//! Where packages come from: the mirrors this machine already uses, for every release it has a key
-//! of.
+//! Where packages come from: the mirrors this machine already uses, for every release with a known
+//! key.
 
 use std::fs;
 use std::io;
@@ -18,7 +18,7 @@ struct Mirror {
     signed_by: Option<String>,
 }
 
-/// A source list of our own: every release whose key is here, its backports and security updates.
+/// A separate source list: every release whose key is here, its backports and security updates.
 ///
 /// # Errors
 /// If this machine has no Debian mirror.

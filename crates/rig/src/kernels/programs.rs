@@ -1,4 +1,4 @@
-//! The programs of this machine, and ours, built to run without any library.
+//! The programs of this machine and of this workspace, built to run without libraries.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub fn build(cache: &Path) -> io::Result<PathBuf> {
     // The C library is linked in. Instructions are time in there, so they are made fewer.
     cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
     cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
-    // What cargo tells a program that it runs would only make this build a different one.
+    // The variables that cargo sets for a program would only make this build a different one.
     cargo.env_remove("CARGO_ENCODED_RUSTFLAGS");
     run(&mut cargo)?;
     Ok(target.join(TARGET).join("debug"))

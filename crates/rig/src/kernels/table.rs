@@ -20,9 +20,9 @@ pub struct Results {
 }
 
 impl Results {
-    /// Takes our lines out of what was printed.
+    /// Extracts the lines of rig from the output.
     pub fn of(package: &str, printed: &Console) -> Results {
-        // The firmware's last words stand before the first.
+        // The firmware's last output precedes the first.
         let ours = printed.lines.iter().filter_map(|line| line.split_once(MARK));
         Results {
             kernel: package.trim_start_matches("linux-image-").trim_end_matches("-amd64").into(),
@@ -81,7 +81,7 @@ impl Results {
 
 /// All kernels: attach points, equations, cases.
 pub fn tables(all: &[Results]) -> String {
-    let mut out = String::from("| kernel | itself it says | attach points | queue time | s |\n");
+    let mut out = String::from("| kernel | release | attach points | queue time | s |\n");
     out.push_str("| --- | --- | --- | --- | --- |\n");
     for one in all {
         let points = one.find("doctor", "attach").and_then(Value::as_array);
@@ -135,9 +135,7 @@ pub fn tables(all: &[Results]) -> String {
         let word = if one.right() { "right" } else { "**wrong**" };
         let _ = writeln!(out, "| {} | {} | {word} |", one.kernel, cells.join(" | "));
     }
-    out.push_str(
-        "\n| kernel | what lies above or goes wrong | program waits | D2C p50 | verdict | |\n",
-    );
+    out.push_str("\n| kernel | layer above, or fault | program waits | D2C p50 | verdict | |\n");
     out.push_str("| --- | --- | --- | --- | --- | --- |\n");
     for one in all {
         for line in one.lines.iter().filter(|line| SAID.iter().any(|case| line["case"] == *case)) {
@@ -155,7 +153,7 @@ pub fn tables(all: &[Results]) -> String {
             );
         }
     }
-    out.push_str("\n| kernel | the wall clock shows | reads | stored | files gone | |\n");
+    out.push_str("\n| kernel | the wall clock shows | reads | stored | files missing | |\n");
     out.push_str("| --- | --- | ---: | ---: | ---: | --- |\n");
     for one in all {
         for line in one.lines.iter().filter(|line| line["clock"].is_string()) {

@@ -1,5 +1,4 @@
-//! A terminal's screen as an SVG picture: a program runs in tmux, and tmux tells each cell's
-//! colours.
+//! A terminal's screen as an SVG picture: a program runs in tmux, which prints each cell's colours.
 
 use std::fmt::Write as _;
 use std::io;
@@ -19,8 +18,8 @@ const SIXTEEN: [&str; 16] = [
     "#666666", "#f14c4c", "#23d18b", "#f5f543", "#3b8eea", "#d670d6", "#29b8db", "#ffffff",
 ];
 
-/// Runs a command in a terminal of its own for a while, and takes what is on its screen, with
-/// the escape sequences that give it its colours.
+/// Runs a command in a separate terminal for a while, and captures its screen, with the escape
+/// sequences of its colours.
 ///
 /// # Errors
 /// If tmux is missing, or the program left the screen empty.
@@ -180,7 +179,7 @@ pub fn svg(screen: &str, (columns, rows): (u16, u16)) -> String {
                 .replace('>', "&gt;");
             let bold = if look.bold { " font-weight=\"bold\"" } else { "" };
             let dim = if look.dim { " opacity=\"0.7\"" } else { "" };
-            // The length holds every column in its place, whatever font is at hand.
+            // The length keeps every column in its position with any font.
             let _ = writeln!(
                 out,
                 "<text x=\"{x:.1}\" y=\"{:.1}\" fill=\"{colour}\" textLength=\"{wide:.1}\" \

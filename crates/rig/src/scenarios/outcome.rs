@@ -1,4 +1,4 @@
-//! What was reported of a run, and whether it is true.
+//! What was reported about a run, and whether it is true.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ impl Route {
     pub const ALL: [Route; 3] = [Route::Live, Route::Pipe, Route::Capture];
 }
 
-/// From this confidence on a finding is an accusation; below it is shown as a guess (METHOD).
+/// From this confidence on a finding is an accusation; below it is only suspected (METHOD).
 pub const ACCUSES: f64 = iowhy_model::STANDS;
 
 /// A disk that answers so late is faulty by the host's fault, ns: `device.stall` begins at 50 ms
@@ -51,7 +51,7 @@ pub struct Answer {
     pub device: Option<String>,
     /// Its confidence.
     pub confidence: f64,
-    /// The figure the scenario asks about.
+    /// The value that the scenario checks.
     pub figure: Option<f64>,
     /// Every disk that is accused, and of what.
     pub(super) accused: Vec<(String, String)>,
@@ -71,7 +71,7 @@ pub struct Outcome {
     pub scenario: &'static WrittenScenario,
     /// The seed.
     pub seed: u64,
-    /// What the number really was.
+    /// The true value.
     pub truth: Option<f64>,
     /// Requests in the log of the first disk.
     pub requests: usize,

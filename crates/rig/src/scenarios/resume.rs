@@ -1,5 +1,4 @@
-//! Runs kept in a file, a line of JSON each, so that a stage that was broken off goes on where it
-//! was.
+//! Runs kept in a file, a line of JSON each, so that an interrupted stage resumes where it stopped.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};

@@ -92,7 +92,7 @@ impl Beds {
         Ok(driven)
     }
 
-    /// What came of each way, in the order of [`Route`](super::Route).
+    /// The result of each path, in the order of [`Route`](super::Route).
     fn judge(&self, scenario: &WrittenScenario) -> io::Result<[Option<Value>; 3]> {
         let until = Instant::now() + Duration::from_secs(scenario.seconds) + GRACE;
         let capture = self.folder.join("capture.json");
@@ -152,7 +152,7 @@ fn ended(mut child: Child, until: Instant) -> io::Result<Option<Value>> {
 fn patience(child: &mut Child, until: Instant) -> io::Result<()> {
     while child.try_wait()?.is_none() {
         if Instant::now() > until {
-            writeln!(io::stderr(), "rig: a program did not end and was killed")?;
+            writeln!(io::stderr(), "rig: a program did not exit and was killed")?;
             child.kill()?;
         }
         thread::sleep(Duration::from_millis(10));

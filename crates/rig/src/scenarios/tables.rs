@@ -1,4 +1,4 @@
-//! The scenarios as tables of Markdown.
+//! The scenarios as Markdown tables.
 
 use std::fmt::Write;
 
@@ -6,10 +6,11 @@ use iowhy_lab::written::Figure;
 
 use super::{Outcome, Route};
 
-/// All runs, and what they come to.
+/// All runs, and their summary.
 pub fn tables(all: &[Outcome]) -> String {
     let mut out = String::from(
-        "| scenario | seed | requests | expected | live | snoop piped | capture | figure | said | truth |\n\
+        "| scenario | seed | requests | expected | live | snoop piped | capture | value | \
+         reported | truth |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for one in all {
@@ -39,7 +40,7 @@ fn cell(outcome: &Outcome, way: Route) -> String {
     }
 }
 
-/// The figure's name, what the live verdict said of it, and what it was.
+/// The value's name, the live verdict's value, and the true one.
 fn figures(outcome: &Outcome) -> (&'static str, String, String) {
     let reported = outcome.answer(Route::Live).and_then(|answer| answer.figure);
     let text = |value: Option<f64>, of: &dyn Fn(f64) -> String| value.map_or("-".to_string(), of);
@@ -86,6 +87,6 @@ fn sums(all: &[Outcome]) -> String {
         _ => accused.into_iter().collect::<Vec<String>>().join(", "),
     };
     let _ = writeln!(out, "- faults: {} ({})", names.len(), names.join(", "));
-    let _ = writeln!(out, "- healthy disks accused, by any way: {accused}");
+    let _ = writeln!(out, "- healthy disks accused, by any path: {accused}");
     out
 }

@@ -18,7 +18,7 @@ const BARS: usize = 24;
 /// Minimum time around incidents without a requested interval, ns.
 const AROUND_NS: i64 = 5_000_000_000;
 
-/// Incidents of a stretch of time.
+/// Incidents of an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// Each of them, the earliest first.
@@ -29,7 +29,7 @@ pub struct Timeline {
     pub to_ns: Option<i64>,
 }
 
-/// What one row of bars is of.
+/// The subject of one row of bars.
 struct BarRow<'a> {
     device: String,
     verdict: &'a str,
@@ -37,8 +37,8 @@ struct BarRow<'a> {
 }
 
 impl Timeline {
-    /// From when to when it is drawn, ns since 1970: what was asked for, else the incidents with
-    /// some time around them. `None` if there are none.
+    /// From when to when it is drawn, ns since 1970: the requested interval, else the incidents
+    /// with some time around them. `None` if there are none.
     pub fn window(&self) -> Option<(i64, i64)> {
         let first = self.rows.iter().map(|row| row.began_ns).min()?;
         let last = self.rows.iter().map(|row| row.until_ns).max()?;
@@ -130,7 +130,7 @@ impl BarRow<'_> {
 }
 
 impl IncidentRow {
-    /// What it was, how long and how bad: `device.retry, 70 s, lost 41.2 s`.
+    /// Its cause, duration and severity: `device.retry, 70 s, lost 41.2 s`.
     pub fn cause(&self) -> String {
         let length = duration(self.until_ns.saturating_sub(self.began_ns).max(0) as f64);
         let lost = self.lost_s.map(|lost| format!(", lost {}", duration(lost * 1e9)));
@@ -150,7 +150,7 @@ impl IncidentRow {
     }
 }
 
-/// What stands in a column of the bars.
+/// The text in a column of the bars.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Nothing,

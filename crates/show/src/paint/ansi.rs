@@ -1,4 +1,4 @@
-//! Lines of coloured text, and how a colour degrades on poorer canvas.
+//! Lines of coloured text, and their fallback on terminals with fewer colours.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use super::colour::Colour;
 pub struct Rgb(pub u8, pub u8, pub u8);
 
 impl Rgb {
-    /// Black or white, whichever stands out from it (luma of ITU-R BT.601).
+    /// Black or white, whichever has more contrast with it (luma of ITU-R BT.601).
     pub fn contrast(self) -> Rgb {
         let luma = 299 * u32::from(self.0) + 587 * u32::from(self.1) + 114 * u32::from(self.2);
         if luma > 140_000 { Rgb(0, 0, 0) } else { Rgb(255, 255, 255) }
@@ -34,7 +34,7 @@ pub enum Tone {
     Warn,
     /// Wrong, lost, slow.
     Bad,
-    /// A colour that stands for a number.
+    /// A colour that represents a number.
     Exact(Rgb),
 }
 
@@ -270,7 +270,7 @@ fn cut(text: &str, width: usize) -> &str {
     text
 }
 
-/// The text without what a terminal would obey: control characters and marks of direction.
+/// The text without control sequences: control characters and marks of direction.
 pub fn clean(text: &str) -> String {
     let obeyed = |c: char| {
         c.is_control()

@@ -25,7 +25,7 @@ pub struct TimeAxis {
     pub clock: Option<(Clock, i64, TimeZone)>,
 }
 
-/// A line of ticks over so many columns, each with its time after it.
+/// A line of ticks over this many columns, each with its time after it.
 pub fn time_axis(axis: &TimeAxis, columns: usize, unicode: bool) -> Line {
     let (start, seconds) = (axis.start, axis.seconds);
     let mut line = Line::new();
@@ -33,7 +33,7 @@ pub fn time_axis(axis: &TimeAxis, columns: usize, unicode: bool) -> Line {
         return line;
     }
     let step = nice_step(seconds / (columns as f64 / TICK as f64).max(1.0));
-    // A tick that would stand a hair left of the edge stands on it.
+    // A tick just left of the edge is moved onto it.
     let first = ((start - seconds / columns as f64) / step).ceil();
     for k in 0..columns {
         let at = (first + k as f64) * step;
@@ -52,7 +52,7 @@ pub fn time_axis(axis: &TimeAxis, columns: usize, unicode: bool) -> Line {
     line
 }
 
-/// Ticks of a time axis, `most` at the most: where along it each stands, 0 to 1, and its time.
+/// Ticks of a time axis, `most` at the most: the position of each, 0 to 1, and its time.
 pub fn ticks(axis: &TimeAxis, most: f64) -> Vec<(f64, String)> {
     let (start, seconds) = (axis.start, axis.seconds);
     if !seconds.is_finite() || seconds <= 0.0 || !start.is_finite() {
@@ -84,7 +84,7 @@ fn nice_step(least: f64) -> f64 {
 }
 
 impl TimeAxis {
-    /// A time in the unit and with the decimals that its step asks for.
+    /// A time in the unit and with the decimals of its step.
     fn label(&self, at: f64, step: f64) -> String {
         if let Some((clock, start_ns, zone)) = &self.clock {
             let decimals = (-step.log10() - 1e-6).ceil().clamp(0.0, 6.0) as usize;

@@ -1,4 +1,4 @@
-//! Bars whose length stands for a number.
+//! Bars whose length represents a number.
 
 /// A bar of at most `width` columns for a fraction of one; eighths of a block if `unicode`. A
 /// number above zero always leaves a trace.

@@ -1,4 +1,4 @@
-//! A canvas of a given width: lines go down one after another, words wrap.
+//! A canvas of a given width: lines are appended, words wrap.
 
 use std::io::{self, Write};
 
@@ -48,8 +48,7 @@ impl<'a> Canvas<'a> {
         self.line(&Line::new().with(text, TextStyle::strong(Tone::Accent)))
     }
 
-    /// A paragraph behind a mark that stands in its first line only; what is in backticks is
-    /// drawn as a command.
+    /// A paragraph after a mark in its first line only; text in backticks is drawn as a command.
     pub fn paragraph(
         &mut self,
         mark: &Line,
@@ -129,7 +128,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Units that are not parted from their number.
+/// Units that are not separated from their number.
 const UNITS: [&str; 19] = [
     "ns", "us", "µs", "ms", "s", "min", "h", "%", "B", "KiB", "MiB", "GiB", "IOPS", "KiB/s",
     "MiB/s", "GiB/s", "rpm", "rev", "I/Os",

@@ -1,4 +1,4 @@
-//! How many colours there are to paint with.
+//! The number of available colours.
 
 /// How many colours the canvas takes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

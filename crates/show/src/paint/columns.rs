@@ -1,4 +1,4 @@
-//! Columns of text that line up; one of them may wrap, others are left out where room is short.
+//! Columns of text that line up; one of them may wrap, others are left out if space is short.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -42,14 +42,14 @@ impl Columns {
         }
     }
 
-    /// Lets one column wrap where the others leave too little room.
+    /// Wraps one column if the others leave too little space.
     #[must_use]
     pub fn flexible(mut self, column: usize) -> Columns {
         self.flexible = Some(column);
         self
     }
 
-    /// Columns that are left out where they do not fit, the least telling first; a last line names
+    /// Columns that are left out if they do not fit, the least important first; a last line names
     /// them.
     #[must_use]
     pub fn droppable(mut self, columns: &[usize]) -> Columns {

@@ -2,7 +2,7 @@
 
 use super::Rgb;
 
-/// Where a text stands relative to its point.
+/// The position of a text relative to its point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Anchor {
     /// It begins there.
@@ -14,7 +14,7 @@ pub enum Anchor {
 /// Height of the letters, pixels: what both painters draw.
 pub const LETTER: (u32, u32) = (7, 14);
 
-/// One piece of a drawing; later ones lie over earlier ones.
+/// One piece of a drawing; later ones are drawn over earlier ones.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Shape {
     /// A rectangle: left, top, width, height.
@@ -30,7 +30,7 @@ pub struct Figure {
     pub width: u32,
     /// Pixels down.
     pub height: u32,
-    /// What is behind everything.
+    /// The background.
     pub behind: Rgb,
     /// Its pieces.
     pub shapes: Vec<Shape>,
@@ -42,7 +42,7 @@ impl Figure {
         Figure { width, height: 0, behind, shapes: Vec::new() }
     }
 
-    /// Adds a rectangle; one that has no width or height is none.
+    /// Adds a rectangle; one without width or height is ignored.
     pub fn rect(&mut self, place: (u32, u32), size: (u32, u32), colour: Rgb) {
         if size.0 > 0 && size.1 > 0 {
             self.shapes.push(Shape::Rect(place.0, place.1, size.0, size.1, colour));

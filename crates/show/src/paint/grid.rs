@@ -3,7 +3,7 @@
 use super::{Line, Ramp, TextStyle, Tone};
 use crate::{Colour, Style};
 
-/// A sign that lies over a cell.
+/// A sign drawn over a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
     /// The median.
@@ -41,7 +41,7 @@ impl Grid {
         Grid { columns, cells: vec![None; rows * columns], marks: Vec::new() }
     }
 
-    /// How many rows one line of text holds on this canvas.
+    /// How many rows one line of text has on this canvas.
     pub fn rows_per_line(style: &Style) -> usize {
         if style.unicode && style.colour >= Colour::Ansi256 { 2 } else { 1 }
     }

@@ -1,4 +1,4 @@
-//! Paints a number as PNG, two pixels for each of the number's, lettered in Roboto Mono.
+//! Paints a figure as PNG, two pixels for each of the figure's, with text in Roboto Mono.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ const PIXELS: u64 = 100_000_000;
 /// Writes the number.
 ///
 /// # Errors
-/// What the writer says.
+/// If the writer fails.
 pub fn png(figure: &Figure, out: &mut dyn Write) -> io::Result<()> {
     let (width, height) = (figure.width.max(1), figure.height.max(1));
     let pixels = u64::from(width) * u64::from(height);
@@ -38,7 +38,7 @@ pub fn png(figure: &Figure, out: &mut dyn Write) -> io::Result<()> {
     writer.finish().map_err(of_writer)
 }
 
-/// What the writer said, as it said it.
+/// The error of the writer, unchanged.
 fn of_writer(error: png::EncodingError) -> io::Error {
     match error {
         png::EncodingError::IoError(error) => error,

@@ -1,5 +1,4 @@
-//! Paints a number as SVG 1.1: rectangles and text, no script, no style sheet, nothing from
-//! outside.
+//! Paints a figure as SVG 1.1: rectangles and text, no script, no style sheet, nothing external.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,7 +9,7 @@ use super::figure::{Anchor, Figure, LETTER, Shape};
 /// Writes the number.
 ///
 /// # Errors
-/// What the writer says.
+/// If the writer fails.
 pub fn svg(figure: &Figure, out: &mut dyn Write) -> io::Result<()> {
     let (width, height) = (figure.width, figure.height);
     writeln!(
@@ -61,7 +60,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Whether a rectangle goes on in the same rows or columns, behind all the others.
+    /// Whether a rectangle continues in the same rows or columns, after all the others.
     fn borders(&self, (x, y, _, height): Cell) -> Option<(bool, bool)> {
         let Some(((left, top, width, high), down, right)) = self.last else {
             return Some((true, true));

@@ -1,4 +1,4 @@
-//! Parquet's encodings of levels, dictionary places and whole numbers.
+//! Parquet's encodings of levels, dictionary indexes and whole numbers.
 
 use super::thrift::{varint, zigzag};
 
@@ -8,10 +8,10 @@ pub const PLAIN: i32 = 0;
 pub const RLE: i32 = 3;
 /// Differences.
 pub const DELTA_BINARY_PACKED: i32 = 5;
-/// Places in a dictionary.
+/// Indexes in a dictionary.
 pub const RLE_DICTIONARY: i32 = 8;
 
-/// Values in a block of differences, and in each of its parts (a multiple of 32 is asked for).
+/// Values in a block of differences, and in each of its parts (a multiple of 32 is required).
 const DELTA_BLOCK: usize = 128;
 const DELTA_PART: usize = 32;
 
@@ -69,7 +69,7 @@ pub fn deltas(values: &[i64], word: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Values of so many bits each, the lowest bit first.
+/// Values of this many bits each, the lowest bit first.
 fn bits(values: impl Iterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
     let (mut held, mut count) = (0u128, 0);
     for value in values {

@@ -84,7 +84,7 @@ pub struct Column {
     place_of: HashMap<String, u32>,
 }
 
-/// A column's pages, how many of their bytes are its dictionary, and what its values lie between.
+/// A column's pages, how many of their bytes are its dictionary, and the bounds of its values.
 pub struct Pages {
     pub bytes: Vec<u8>,
     pub dictionary: usize,
@@ -254,7 +254,7 @@ impl Column {
             }
             Kind::Real => {
                 let mut numbers = numbers.map(|bits| f64::from_bits(*bits as u64));
-                // What is not a number has no place in an order; a zero of either sign is both.
+                // What is not a number cannot be ordered; a zero of either sign is both.
                 if numbers.clone().any(|value| value.is_nan() || value == 0.0) {
                     return None;
                 }
@@ -271,7 +271,7 @@ impl Column {
         }
     }
 
-    /// The texts, each behind its length.
+    /// The texts, each after its length.
     fn dictionary(&self) -> Vec<u8> {
         let mut page = Vec::new();
         for text in &self.texts {
@@ -302,7 +302,7 @@ fn data_page_header(rows: usize, plain: usize, packed: usize, encoding: i32) -> 
     page_header((0, plain, packed), (5, of))
 }
 
-/// The header of a page: its type and bytes, and the field that says more of pages of its type
+/// The header of a page: its type and bytes, and the field with details of pages of its type
 /// (`PageHeader` of parquet.thrift).
 fn page_header((kind, plain, packed): (i32, usize, usize), (field, of): (u8, Struct)) -> Struct {
     let mut header = Struct::default();

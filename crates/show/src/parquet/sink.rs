@@ -82,13 +82,13 @@ pub struct ParquetSink<W: Write> {
     error: Option<io::Error>,
 }
 
-/// What came of it.
+/// Its result.
 pub struct Written {
     /// Rows written.
     pub rows: u64,
     /// Why something was left out, in words; empty if nothing was.
     pub left_out: Vec<String>,
-    /// Whether a source said that it lost or skipped anything.
+    /// Whether a source reported losses or skipped lines.
     pub incomplete: bool,
 }
 
@@ -121,7 +121,7 @@ impl<W: Write> ParquetSink<W> {
     /// Ends the file.
     ///
     /// # Errors
-    /// What the output said first.
+    /// The first error of the output.
     pub fn finish(mut self) -> io::Result<Written> {
         self.settle(Rows::Buckets);
         self.group();
@@ -245,7 +245,7 @@ impl<W: Write> Sink for ParquetSink<W> {
 
     fn source(&mut self) -> &mut Source {
         if self.known.listings.is_empty() {
-            // A reader that speaks before it begins is a bug of ours; nothing is thrown away.
+            // A reader that speaks before it begins is a bug in iowhy; nothing is thrown away.
             self.begin(Source::new("unknown", "-", Level::A));
         }
         &mut self.known.listings[self.listing].source

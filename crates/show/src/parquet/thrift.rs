@@ -7,7 +7,7 @@ const I64: u8 = 6;
 const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
-/// Lists of more than so many tell their length in a varint.
+/// Lists longer than this have their length in a varint.
 const SHORT_LIST: usize = 14;
 
 /// A structure that is being written; its fields have to come in rising order.

@@ -11,7 +11,7 @@ pub fn value(value: f64) -> String {
     }
 }
 
-/// `%.1g` and `%.2g` of C and Python: so many digits, an exponent where it is below -4 or not
+/// `%.1g` and `%.2g` of C and Python: this many digits, an exponent where it is below -4 or not
 /// below the number of digits, no zeros at the end.
 pub fn general(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {

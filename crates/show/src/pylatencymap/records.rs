@@ -1,4 +1,4 @@
-//! PyLatencyMap's records: cumulative counts by powers of two, out of any report.
+//! PyLatencyMap's records: cumulative counts by powers of two, from any report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -27,14 +27,14 @@ pub struct CumulativeRecord {
 
 /// Units in the order they are tried, ns.
 const UNITS: [(&str, u64); 3] = [("microsec", 1_000), ("millisec", 1_000_000), ("nanosec", 1)];
-/// How long the stretches are into which single requests are counted, us.
+/// Length of the intervals into which single requests are counted, us.
 const STRETCH_US: i64 = 1_000_000;
 
-/// How many latencies at or above a value, by when their stretch begins and ends, us.
+/// How many latencies are at or above a value, by the start and end of their interval, us.
 type Stretches = BTreeMap<(i64, i64), BTreeMap<u64, u64>>;
 
-/// The records that carry what a listing knows over time, all devices and operations that pass
-/// the filter together. Empty if it knows no latencies over time.
+/// The records of a listing over time, all devices and operations that pass the filter together.
+/// Empty if it knows no latencies over time.
 pub fn records_of(
     recording: &Recording,
     listing: &Listing,
@@ -56,7 +56,7 @@ pub fn records_of(
     };
     let mut records: Vec<CumulativeRecord> = Vec::new();
     for ((start, end), added) in &stretches {
-        // A stretch that does not begin where the last one ended is set off by a record.
+        // An interval that does not begin where the last one ended is separated by a record.
         if records.last().is_none_or(|last| last.at_us < *start) {
             records.push(record(*start, &counts));
         }
@@ -82,7 +82,7 @@ impl NewRecords {
     /// Writes what is new.
     ///
     /// # Errors
-    /// What the writer says.
+    /// If the writer fails.
     pub fn write(
         &mut self,
         recording: &Recording,
@@ -145,7 +145,7 @@ fn stretches(recording: &Recording, listing: &Listing, style: &Style) -> (Stretc
 /// Writes a record as the original reads it.
 ///
 /// # Errors
-/// What the writer says.
+/// If the writer fails.
 pub fn write_record(record: &CumulativeRecord, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<begin record>")?;
     writeln!(out, "timestamp,microsec,{},{}", record.at_us, record.date)?;

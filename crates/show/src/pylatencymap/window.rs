@@ -1,4 +1,4 @@
-//! The columns one map holds, and its rows as text that need not be drawn anew each time.
+//! The columns of one map, and its rows as text that need not be drawn again each time.
 
 use std::collections::VecDeque;
 

@@ -116,7 +116,7 @@ impl Cells {
         }
     }
 
-    /// Counts what a histogram holds that began then.
+    /// Counts the contents of a histogram that began then.
     pub fn histogram(&mut self, known: &Distribution, at_ns: i64, sampling: Sampling) {
         let length_s = known
             .length
@@ -210,8 +210,8 @@ fn fill(columns: &mut [Column], key: &Key, one: &Cell, device_name: &str) {
 }
 
 /// The filled buckets of a histogram over these edges, with the sum of each, and whether bucket and
-/// sum are exact. Where the sum of all values is known, each bucket's values are taken to lie at
-/// the same share of its width, which is the one that gives that sum; else in the middle.
+/// sum are exact. Where the sum of all values is known, each bucket's values are placed at the same
+/// share of its width, which is the one that gives that sum; else in the middle.
 fn parts(of: &Histogram, edges: &Edges) -> (Vec<(u16, u64, i64)>, bool) {
     let filled: Vec<(f64, f64, u64)> = of
         .filled()

@@ -1,5 +1,5 @@
-//! Single I/Os as rows: every field of the model's list, lengths of the stages instead of points in
-//! time.
+//! Single I/Os as rows: every field of the model's list, durations of the stages instead of points
+//! in time.
 
 use std::io;
 
@@ -12,8 +12,8 @@ use crate::parquet::{Column, Kind};
 /// I/Os of a run: some 30 MB.
 const RUN: usize = 1 << 18;
 
-/// The column of each field of an I/O. What is a point in time is reported by the time of
-/// completion and the stages' lengths.
+/// The column of each field of an I/O. Points in time are given by the time of completion and the
+/// durations of the stages.
 const COLUMNS: &[(&str, &str)] = &[
     ("arrived_ns", "b2q"),
     ("bytes", "bytes"),

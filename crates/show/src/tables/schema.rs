@@ -13,7 +13,7 @@ pub const TABLE_KEY: &str = "iowhy.table";
 /// A table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Table {
-    /// Counts per stretch of time, device, operation, stage and bucket of latency.
+    /// Counts per interval, device, operation, stage and bucket of latency.
     Cells,
     /// Single I/Os.
     Events,
@@ -86,7 +86,7 @@ const fn column(
     TableColumn { table, name, kind, unit, meaning }
 }
 
-/// All columns, in the order in which they stand in the files.
+/// All columns, in the order of the files.
 pub const SCHEMA: &[TableColumn] = {
     use Kind::{I32, I64, Micros, Real, Text};
     use Table::{Buckets, Cells, Events, Facts};

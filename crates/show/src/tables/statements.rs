@@ -73,7 +73,7 @@ const PLAIN: &[(&str, &[&str])] = &[
     ("size", &["device.bytes"]),
 ];
 
-/// Of what is stated, what tells a clock is used up by the times of the rows.
+/// Stated clocks are used for the times of the rows.
 const CLOCKS: &str = "clock";
 
 /// The facts of a recording, and those that fleets are compared by under plain names.

@@ -131,7 +131,7 @@ pub fn ordered(screen: &Screen) -> Vec<DeviceRow> {
         }
     }
     let number = |row: &DeviceTick| screen.sort.number(row).unwrap_or(-1.0);
-    // In the order of before anybody asks for another one, who is accused comes first.
+    // In the default order, accused devices come first.
     let accused = |row: &DeviceTick| screen.sort == Key::Waited && row.name == screen.accused;
     rows.sort_by(|a, b| {
         let by_number = number(b).total_cmp(&number(a));

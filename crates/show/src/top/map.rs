@@ -16,7 +16,7 @@ use crate::words::{duration, short};
 /// Columns of the latencies on the left, and of the histogram on the right.
 const LEFT: u16 = 9;
 const BARS: u16 = 26;
-/// From this width on the histogram stands beside the map.
+/// From this width on the histogram is next to the map.
 const WIDE: u16 = 70;
 
 /// From this height on both maps are drawn: I/Os and time waited.
@@ -60,7 +60,7 @@ fn one(frame: &mut Frame, area: Rect, screen: &Screen, intensity: bool) -> (Rect
         frame.render_widget(Paragraph::new(Line::from(head)), area);
         return (cells, each as u16);
     };
-    // Two rows of cells to a line where half blocks and colours are to be had.
+    // Two rows of cells per line if half blocks and colours are available.
     let halves = screen.unicode() && screen.style.colour != Colour::None;
     let rows = usize::from(cells.height) * if halves { 2 } else { 1 };
     let rows = rows.max(1);
@@ -183,7 +183,7 @@ fn histogram(screen: &Screen, range: (f64, f64), rows: usize, intensity: bool) -
     counts
 }
 
-/// Times under the map, of so many columns for each tick, and what the histogram is of.
+/// Times under the map, of this many columns for each tick, and the subject of the histogram.
 fn axis(
     screen: &Screen,
     ticks: &[Tick],

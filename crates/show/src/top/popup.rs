@@ -1,4 +1,4 @@
-//! What lies over the panels: the keys, or the verdict with all that stands after it.
+//! What is drawn over the panels: the keys, or the verdict with everything below it.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

@@ -123,7 +123,7 @@ impl Tick {
                 || !listing.intervals.is_empty()
                 || !listing.distributions.is_empty();
             tick.clock = tick.clock.or(clock.filter(|_| has_times));
-            // Events stand in order of completion; those without a time stand anywhere.
+            // Events are in order of completion; those without a time are anywhere.
             let first = listing.events.partition_point(|e| e.completed.is_none_or(|at| at < from));
             let these = listing.events.iter().skip(first);
             let these = these.take_while(|event| event.completed.is_none_or(|at| at < to));

@@ -2,8 +2,8 @@
 //!
 //! ## Shows
 //! A `D` and a `C` line per request that was timed from issue to completion, by time, for tools
-//! that read what blkparse prints. It is text: what blktrace records and `fio --read_iolog` replays
-//! is binary, and fio refuses this one.
+//! that read what blkparse prints. It is text: blktrace records and `fio --read_iolog` replays a
+//! binary format; fio does not read this text.
 //!
 //! ## Units
 //! Seconds from the first issue of its input, to the nanosecond; sectors and lengths in units of
@@ -11,7 +11,7 @@
 //!
 //! ## Read it like this
 //! All lines are of CPU 0. Devices whose numbers are not fixed (NVMe, virtio, device mapper) get
-//! numbers of major 259, in the order in which they are known. The process is on the `D` line, an
+//! numbers of major 259, in the order in which they appear. The process is on the `D` line, an
 //! error on the `C` line. Requests without a sector, and events that were not timed at a device,
 //! are left out.
 
@@ -30,7 +30,7 @@ pub const VIEW: View = View {
     write,
 };
 
-/// `BLOCK_EXT_MAJOR` (include/uapi/linux/major.h): numbers that are handed out at boot.
+/// `BLOCK_EXT_MAJOR` (include/uapi/linux/major.h): numbers that are assigned at boot.
 const EXTENDED_MAJOR: u32 = 259;
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {

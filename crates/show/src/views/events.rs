@@ -44,7 +44,7 @@ pub const VIEW: View = View {
     write,
 };
 
-/// The mark that tells a reader that the rows are complete.
+/// The mark of complete rows.
 const UNFILTERED: &str = "# unfiltered: every I/O is listed";
 /// Slow enough to be red without a threshold of the user's: the default of the outlier script of
 /// LucaCanali/Linux_tracing_scripts.
@@ -68,7 +68,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         };
         let columns = columns.fitted(style);
         if style.heading && (any || live) {
-            // Prose between two listings keeps them apart when they are read again.
+            // Prose between two listings separates them when they are read again.
             if headed || style.part.is_some_and(|part| part > 0) {
                 writeln!(out, "\n# {}, {}", clean(&listing.source.place()), listing.source.format)?;
             }

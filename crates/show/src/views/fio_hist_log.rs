@@ -30,7 +30,7 @@ pub const VIEW: View = View {
 
 /// Bins: 29 groups of 64 (`FIO_IO_U_PLAT_GROUP_NR` and `FIO_IO_U_PLAT_VAL` in fio's stat.h).
 const BINS: usize = 29 * 64;
-/// Bits that tell the bins of a group apart (`FIO_IO_U_PLAT_BITS`).
+/// Bits that distinguish the bins of a group (`FIO_IO_U_PLAT_BITS`).
 const BITS: u32 = 6;
 /// Stretch into which requests are counted, ms.
 const STRETCH_MS: i64 = 1000;

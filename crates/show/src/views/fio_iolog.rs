@@ -1,7 +1,7 @@
 //! fio's log of single I/Os with times, version 3, which `fio --read_iolog` replays.
 //!
 //! ## Shows
-//! A line per read, write, flush (`sync`) and discard (`trim`) that has a place, in the order in
+//! A line per read, write, flush (`sync`) and discard (`trim`) that has an offset, in the order in
 //! which they were started: time, device, action, offset and length.
 //!
 //! ## Units

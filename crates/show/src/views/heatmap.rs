@@ -49,7 +49,7 @@ pub const VIEW: View = View {
 const LEFT: usize = 9;
 /// Columns right of them: a blank and the latest value.
 const RIGHT: usize = 9;
-/// Lines that hold no cells: a title of two lines, a heading, axis and legend for each map, a blank
+/// Lines without cells: a title of two lines, a heading, axis and legend for each map, a blank
 /// between, and the one that the last line end opens.
 const AROUND: usize = 10;
 /// Lines of cells per map: fewer show no shape, more do not fit beside each other.

@@ -65,7 +65,7 @@ fn column(column: &Column) -> Value {
     ])
 }
 
-/// The edges a quantile lies between; null if the column cannot carry it.
+/// The edges around a quantile; null if the column cannot carry it.
 fn quantile(column: &Column, q: f64) -> Value {
     let known = column.histogram.quantile(q);
     known.map_or(Value::Null, |known| Value::from(vec![known.low_ns, known.high_ns]))

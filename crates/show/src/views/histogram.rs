@@ -104,7 +104,7 @@ fn halves<'a>(
     Some((find(Stage::Queue)?, find(Stage::Device)?))
 }
 
-/// What the histogram is of, and its numbers.
+/// The subject of the histogram, and its numbers.
 fn heading(
     canvas: &mut Canvas,
     recording: &Recording,
@@ -191,7 +191,7 @@ fn device(recording: &Recording, known: &Distribution) -> String {
     recording.devices().get(known.device.index()).map(|d| d.name.clone()).unwrap_or_default()
 }
 
-/// The operation and size, with a comma behind, if they are known.
+/// The operation and size, followed by a comma, if they are known.
 fn op(known: &Distribution) -> String {
     let size = known.bytes.map(|bytes| format!(" {}", crate::words::bytes(f64::from(bytes))));
     known.op.map(|op| format!("{}{}, ", op.name(), size.unwrap_or_default())).unwrap_or_default()

@@ -142,7 +142,7 @@ fn head(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Resu
     begin(&title, Some(SCRIPT), out)
 }
 
-/// The head of a page that stands alone, up to the start of its body: one style sheet, the script
+/// The head of a self-contained page, up to the start of its body: one style sheet, the script
 /// that is given or none, and a policy that allows nothing else.
 ///
 /// # Errors

@@ -45,7 +45,8 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     draw(report, style, |_| style.heading, out)
 }
 
-/// The table of one report after another: headed anew where its columns change, and once a screen.
+/// The table of one report after another: with a new heading if its columns change, and once per
+/// screen.
 #[derive(Debug, Default)]
 pub struct TableStream {
     layout: Option<Layout>,
@@ -54,10 +55,10 @@ pub struct TableStream {
 }
 
 impl TableStream {
-    /// Draws the next report; what stands below the rows is reported once.
+    /// Draws the next report; what follows the rows is reported once.
     ///
     /// # Errors
-    /// What the writer says.
+    /// If the writer fails.
     pub fn write(&mut self, report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
         let style = Style { heading: self.layout.is_none(), ..style.clone() };
         let mut text = Vec::new();

@@ -1,7 +1,7 @@
-//! Which test programs there are: cargo builds them and shows where they lie.
+//! Which test programs there are: cargo builds them and prints their paths.
 //!
 //! A crate links its tests into one program, [`ALL`], with a module for each file. Here each module
-//! is a program again, with a place, a time and a process of its own.
+//! is a program again, with its own folder, time and process.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ pub struct Program {
     pub package: String,
     /// Its own name: `samples`, or the crate's for the tests inside its code.
     pub name: String,
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
     /// The folder it runs in: the crate's.
     pub folder: PathBuf,
@@ -64,9 +64,9 @@ impl Program {
 
 /// Cargo in this workspace.
 ///
-/// `cargo run` tells a program of its package (`CARGO_MANIFEST_DIR`, `CARGO_PKG_NAME` ...). The
-/// build script of `ring` runs again when these change: with them each clone would build whatever
-/// needs `ring` anew.
+/// `cargo run` passes a program the variables of its package (`CARGO_MANIFEST_DIR`,
+/// `CARGO_PKG_NAME` ...). The build script of `ring` runs again when these change: with them each
+/// clone would build whatever needs `ring` anew.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments).stdin(Stdio::null());
@@ -87,8 +87,8 @@ fn is_of_a_package(variable: &str) -> bool {
     variable.starts_with("CARGO_MANIFEST_") || variable.starts_with("CARGO_PKG_")
 }
 
-/// The workspace of the program that reads a fleet's files: it has a lock file and a folder of
-/// objects of its own.
+/// The workspace of the program that reads a fleet's files: it has its own lock file and build
+/// folder.
 const FLEET: &str = "fleet";
 /// The least Rust that its SQL engine is built with (`rust-version` of `fleet/Cargo.toml`).
 const FLEET_RUST: (u32, u32) = (1, 94);
@@ -118,8 +118,8 @@ pub fn objects() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from)
 }
 
-/// Builds all test programs and the binaries they start; `None` if they do not build, which cargo
-/// has said then.
+/// Builds all test programs and the binaries they start; `None` if they do not build; cargo has
+/// printed why.
 ///
 /// # Errors
 /// If cargo cannot be started.

@@ -12,14 +12,13 @@ use std::time::Instant;
 
 use super::{Program, build};
 
-/// Programs at a time that load or watch devices. With more of them a watch finds its own processor
-/// taken.
+/// Programs at a time that load or watch devices. With more of them a watch gets no CPU.
 const WATCHING: usize = 3;
-/// Programs at a time that sleep: what they start is paced, or ends after so many seconds.
+/// Programs at a time that sleep: what they start is paced, or ends after some seconds.
 const SLEEPING: usize = 2;
 /// Programs at a time that compute, one for each of the two CPUs that the suite is measured on.
-/// They run behind the others (`nice`), which watch devices that are not to be made slow by a
-/// neighbour.
+/// They run with lower priority (`nice`), because the others watch devices and must not be slowed
+/// down.
 const COMPUTING: usize = 2;
 /// Tests at a time of a program that waits. libtest takes one for each CPU, which would leave these
 /// idle.
@@ -133,7 +132,7 @@ impl Took {
     }
 }
 
-/// Runs all of them; each comes back with what it printed, and whether it ended well.
+/// Runs all of them; each returns its output, and whether it succeeded.
 ///
 /// # Errors
 /// If one cannot be started.

@@ -75,7 +75,7 @@ fn ignored(line: &str) -> Option<(&str, &str)> {
     Some((name, reason.trim_start_matches(", ")))
 }
 
-/// Passed tests whose first line says they could not run.
+/// Passed tests whose first line reports that they could not run.
 fn unable(text: &str) -> usize {
     let Some(begin) = text.find("\nsuccesses:\n") else { return 0 };
     let lines = text[begin..].lines();

@@ -1,10 +1,11 @@
-//! Arrows between crates, from the manifests; and what the core binary must not drag in.
+//! Arrows between crates, from the manifests; and what the core binary must not depend on.
 
 use std::collections::BTreeSet;
 
 use super::{Complaint, Tree};
 
-/// What each crate may use of ours, by folder name: the arrows drawn in docs/ARCHITECTURE.md.
+/// Crates of this workspace that each crate may use, by folder name: the arrows drawn in
+/// docs/ARCHITECTURE.md.
 const ARROWS: &[(&str, &[&str])] = &[
     ("capture", &["model"]),
     ("diagnose", &["model"]),
@@ -27,10 +28,10 @@ const TEST_ARROWS: &[(&str, &str)] = &[("diagnose", "read")];
 /// Crates, or beginnings of their names, that must not be in the core binary's tree.
 const ENGINES: &[&str] = &["arrow", "ballista", "datafusion", "fuser", "parquet", "tokio"];
 
-/// Crates of ours that no user gets.
+/// Crates of this workspace that are not shipped.
 const NEVER_SHIPPED: &[&str] = &["iowhy-lab", "iowhy-rig", "xtask"];
 
-/// Every dependency of a crate of ours on another is an arrow that is drawn.
+/// Every dependency between crates of this workspace is an arrow in the picture.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for path in tree.files.iter().filter(|path| is_manifest(path)) {
@@ -69,8 +70,8 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
     complaints
 }
 
-/// Neither the SQL engine nor the laboratory's own crates hang below the core binary, as far as
-/// Cargo.lock tells (which is stricter than `cargo tree`: it counts tests and other platforms).
+/// Neither the SQL engine nor the laboratory's own crates are dependencies of the core binary, by
+/// Cargo.lock (which is stricter than `cargo tree`: it counts tests and other platforms).
 pub fn core_tree(tree: &Tree) -> Vec<Complaint> {
     let Some(lock) = tree.text("Cargo.lock") else { return Vec::new() };
     let mut complaints = Vec::new();
@@ -96,8 +97,8 @@ fn list(names: &[&str]) -> String {
     if names.is_empty() { "none of ours".to_string() } else { names.join(", ") }
 }
 
-/// Lines of a manifest's dependency tables that name a crate of ours, by folder name, and whether
-/// the table is that of the tests.
+/// Lines of a manifest's dependency tables that name a crate of this workspace, by folder name, and
+/// whether the table is that of the tests.
 fn own_dependencies(manifest: &str) -> Vec<(usize, String, bool)> {
     let (mut inside, mut tests) = (false, false);
     let mut found = Vec::new();

@@ -1,6 +1,6 @@
-//! The modules of a crate know each other in one direction: a part may use what the module above it
-//! has for its parts, and nothing else leads back. In `diagnose` not even that is allowed, and its
-//! folders have an order, too.
+//! The modules of a crate use each other in one direction: a part may use what the module above it
+//! offers to its parts, and nothing else leads back. In `diagnose` not even that is allowed, and
+//! its folders have an order, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use syn::visit::{self, Visit};
 use super::syntax::is_test;
 use super::{Complaint, Source, Tree};
 
-/// The crate that is held to more: each of its folders knows only those above it, and no part the
-/// module that it is a part of.
+/// The crate with stricter rules: each of its folders uses only those above it, and no part uses
+/// the module that contains it.
 const ROOMS: &str = "crates/diagnose/src/";
 
 /// Which module uses which, and on what line first.
@@ -59,7 +59,7 @@ fn uses(tree: &Tree, folder: &str) -> Uses {
     let sources = tree.sources.iter().filter(|source| !source.tests);
     let own: Vec<&Source> = sources.filter(|source| source.path.starts_with(folder)).collect();
     let is_library = own.iter().any(|source| source.path == format!("{folder}lib.rs"));
-    // What is not Rust the compiler complains of.
+    // The compiler reports what is not Rust.
     let files: Vec<(String, syn::File)> = own
         .iter()
         .filter_map(|source| {
@@ -67,7 +67,7 @@ fn uses(tree: &Tree, folder: &str) -> Uses {
         })
         .collect();
     let modules: BTreeSet<String> = files.iter().map(|(name, _)| name.clone()).collect();
-    // What a module imports those below it, or whoever comes by, may name as its own.
+    // Imports of a module may be named as its own by other modules.
     let mut passed_on = BTreeMap::new();
     for (name, file) in &files {
         let mut paths = Paths { of: name, modules: &modules, used: Vec::new() };

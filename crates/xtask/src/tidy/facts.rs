@@ -6,7 +6,7 @@ use super::{Complaint, Source, Tree};
 
 /// The list of keys.
 const KEYS: &str = "crates/model/src/fact/keys.rs";
-/// Keys that nobody uses, each with the reason why it is read all the same.
+/// Keys that no code uses, each with the reason why it is read nevertheless.
 const EXPORTED: &str = include_str!("exported.txt");
 const EXPORTED_PATH: &str = "crates/xtask/src/tidy/exported.txt";
 /// Where facts are written: by a key that knows its type, or by a table of texts.
@@ -53,7 +53,7 @@ fn check_with(tree: &Tree, exported: &str) -> Vec<Complaint> {
             complaints.push(Complaint::new(KEYS, line, what, cure));
         };
         if !written.contains(constant) {
-            complain(format!("no code writes `{name}`"), "write it, or take the line out");
+            complain(format!("no code writes `{name}`"), "write it, or remove the line");
         }
         let used = used.contains(constant);
         match reasons.remove(name) {
@@ -62,13 +62,13 @@ fn check_with(tree: &Tree, exported: &str) -> Vec<Complaint> {
                 "let a detector or a `seen` line use it, or name the reason in exported.txt",
             ),
             Some(_) if used => {
-                complain(format!("`{name}` is used now"), "take its line out of exported.txt");
+                complain(format!("`{name}` is used now"), "remove its line from exported.txt");
             }
             _ => {}
         }
     }
     complaints.extend(reasons.into_iter().map(|(name, (line, _))| {
-        Complaint::new(EXPORTED_PATH, line, format!("no key is `{name}`"), "take the line out")
+        Complaint::new(EXPORTED_PATH, line, format!("no key is `{name}`"), "remove the line")
     }));
     complaints
 }

@@ -1,8 +1,8 @@
-//! Goldens hold nothing that changes with a day, a release or a machine.
+//! Goldens contain nothing that changes with a day, a release or a machine.
 
 use super::{Complaint, Tree};
 
-/// Dates and versions that the golden's own input holds may stand; others may not.
+/// Dates and versions in the golden's own input are allowed; others may not.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for path in tree.files.iter().filter(|path| is_golden(path)) {

@@ -1,4 +1,4 @@
-//! In `diagnose` texts are taken apart where their grammar is known, and nowhere else: a detector
+//! In `diagnose` text is parsed where its grammar is known, and nowhere else: a detector
 //! uses functions for names, models and messages, and never parses them.
 
 use syn::visit::{self, Visit};
@@ -6,7 +6,7 @@ use syn::visit::{self, Visit};
 use super::syntax::{expressions, is_test};
 use super::{Complaint, Source, Tree};
 
-/// The crate that is held.
+/// The crate under this rule.
 const FOLDER: &str = "crates/diagnose/src/";
 /// Files that know a grammar: names, models, mount options and paths of facts; tables of the
 /// crate's own; digits of numbers.
@@ -22,7 +22,7 @@ const GRAMMARS: [&str; 10] = [
     "phrase.rs",
     "ranking/calibration.rs",
 ];
-/// Methods that look into a text, if what they look for is one.
+/// Methods that parse a text, if their argument is one.
 const LOOKS: [&str; 14] = [
     "contains",
     "ends_with",
@@ -43,7 +43,7 @@ const LOOKS: [&str; 14] = [
 const TAKES_APART: [&str; 4] =
     ["split_ascii_whitespace", "split_whitespace", "to_ascii_lowercase", "to_lowercase"];
 
-/// Looks into every file of the crate, tests left out.
+/// Checks every file of the crate, except tests.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
     let held = tree.sources.iter().filter(|source| !source.tests).filter(|source| {
         source.path.strip_prefix(FOLDER).is_some_and(|name| !GRAMMARS.contains(&name))
@@ -52,7 +52,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
 }
 
 fn of(source: &Source) -> Vec<Complaint> {
-    // What is not Rust the compiler complains of.
+    // The compiler reports what is not Rust.
     let Ok(file) = syn::parse_file(&source.text) else { return Vec::new() };
     let mut looks = Looks { source, found: Vec::new() };
     looks.visit_file(&file);
@@ -92,7 +92,7 @@ impl Visit<'_> for Looks<'_> {
         let looks = LOOKS.contains(&method.as_str())
             && (call.args.iter().any(is_literal) || is_text_of(&call.receiver));
         if looks || TAKES_APART.contains(&method.as_str()) {
-            let what = format!("`{method}` looks into a text");
+            let what = format!("`{method}` parses a text");
             let cure = "classify it where it is read, or ask a grammar of `facts/`";
             let line = call.method.span().start().line;
             self.found.push(Complaint::new(&self.source.path, line, what, cure));

@@ -16,10 +16,10 @@ const HOSTS: &[(&str, &str)] = &[
     ("deb.debian", ".org"),
 ];
 
-/// The line every lock file must hold for packages of the default registry.
+/// The line that every lock file must have for packages of the default registry.
 const LOCK_LINE: &str = "source = \"registry+https://github.com/rust-lang/";
 
-/// Looks into every text file that is or is about to be committed.
+/// Checks every text file that is or is about to be committed.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for path in &tree.files {
@@ -39,7 +39,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
 }
 
 fn leak(line: &str) -> Option<String> {
-    // `../shared`, `$HOME/x` and `network/x` are no paths of a machine.
+    // `../shared`, `$HOME/x` and `network/x` are not paths of a machine.
     let joins_place =
         |c: char| c.is_alphanumeric() || matches!(c, '.' | '}' | ')' | '_' | '~' | '/');
     let mut places = PLACES.iter().map(|(a, b)| format!("{a}{b}"));

@@ -3,7 +3,7 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 /// The text with every comment, string and character literal replaced by spaces; lines stay. Text
-/// that is not Rust stays as it is: the compiler complains of it.
+/// that is not Rust stays as it is: the compiler reports it.
 pub fn code_of(text: &str) -> String {
     let Ok(tokens) = text.parse::<TokenStream>() else { return text.to_string() };
     let blank = |c: char| std::iter::repeat_n(if c == '\n' { '\n' } else { ' ' }, c.len_utf8());
@@ -21,7 +21,7 @@ fn copy(tokens: TokenStream, from: &[u8], to: &mut [u8]) {
         };
         match token {
             TokenTree::Literal(_) => {}
-            // A doc comment is an attribute to the lexer, all of it where the comment stands.
+            // A doc comment is an attribute to the lexer, all of it at the comment's position.
             token if from.get(token.span().byte_range()).is_some_and(is_comment) => {}
             TokenTree::Group(group) => {
                 keep(group.span_open().byte_range());

@@ -1,4 +1,4 @@
-//! Members of one list do not know each other, and no measure knows a detector.
+//! Members of one list do not use each other, and no measure uses a detector.
 
 use super::{Complaint, Source, Tree};
 
@@ -31,8 +31,8 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
     for measure in tree.folder("crates/diagnose/src/measures") {
         for (line, text) in measure.shipped() {
             if text.contains("detectors::") || text.contains("::detectors") {
-                let cure = "a measure states a number; the detector asks for it";
-                let problem = "a measure knows a detector";
+                let cure = "a measure computes a number; the detector calls it";
+                let problem = "a measure uses a detector";
                 complaints.push(Complaint::new(&measure.path, line, problem, cure));
             }
         }

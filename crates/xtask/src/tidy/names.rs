@@ -3,11 +3,11 @@
 use super::lists::FAMILIES;
 use super::{Complaint, Source, Tree};
 
-/// Where samples lie, one folder per format.
+/// The folder of samples, one folder per format.
 const SAMPLES: &str = "crates/read/samples";
 /// Where the formats are.
 const FORMATS: &str = "crates/read/src/formats";
-/// Where cases lie, one folder each.
+/// The folder of cases, one folder each.
 const CASES: &str = "crates/iowhy/tests/cases";
 
 /// Every member is called by its file's name; a detector's first `_` is a dot.
@@ -32,7 +32,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
 }
 
 /// Every sample lies in the folder of a format, shows which tool wrote it, and has its golden;
-/// every format has a sample; every case tells its story.
+/// every format has a sample; every case has its story.
 pub fn samples(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let formats: Vec<&str> = tree.folder(FORMATS).map(Source::stem).collect();
@@ -45,7 +45,7 @@ pub fn samples(tree: &Tree) -> Vec<Complaint> {
             complaints.push(Complaint::new(path, 0, what, cure));
         };
         if !formats.contains(&folder) {
-            complain("the folder is no format's", "name it after the format's file");
+            complain("the folder belongs to no format", "name it after the format's file");
         }
         if file == "README.md" {
             continue;

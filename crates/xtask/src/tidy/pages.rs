@@ -1,8 +1,8 @@
-//! The pages: few that a person reads, tables that commands write, and no figure that goes stale.
+//! The pages: few pages, tables written by commands, and no numbers that go stale.
 
 use super::{Complaint, Tree};
 
-/// What a person reads, in the order of reading.
+/// The pages, in the order of reading.
 const PAGES: &[&str] = &[
     "ARCHITECTURE.md",
     "COMPAT.md",
@@ -13,7 +13,7 @@ const PAGES: &[&str] = &[
     "MANUAL.md",
     "METHOD.md",
 ];
-/// Members of a list: how many there are, the list says.
+/// Members of a list: the list shows how many there are.
 const MEMBERS: &[&str] =
     &["formats", "commands", "verdicts", "detectors", "views", "collectors", "kinds", "measures"];
 const NUMBERS: &[&str] =

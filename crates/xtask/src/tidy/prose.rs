@@ -1,4 +1,4 @@
-//! No code reads a sentence: what one part states, another takes as data.
+//! No code parses prose: parts exchange data, not sentences.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use syn::visit::{self, Visit};
 use super::syntax::{expressions, is_test};
 use super::{Complaint, Source, Tree};
 
-/// Where the rule holds.
+/// Where the rule applies.
 const CRATES: [&str; 6] = [
     "crates/diagnose/src/",
     "crates/iowhy/src/",
@@ -20,7 +20,7 @@ const CRATES: [&str; 6] = [
 /// Fields that are words for people: of a finding, of evidence, of a fact, of a note, of a loss.
 const WORDS: [&str; 7] =
     ["next_step", "quantity", "read_from", "reason", "refuted_by", "sentence", "what"];
-/// Methods that look into a text.
+/// Methods that parse a text.
 const LOOKS: [&str; 13] = [
     "contains",
     "ends_with",
@@ -43,7 +43,7 @@ const VERDICTS: &str = "crates/model/src/verdict.rs";
 /// twice.
 const SET: (&str, &str) = ("crates/show/src/views/summary/screen.rs", "sentence");
 
-/// Looks into every file of these crates, tests left out.
+/// Checks every file of these crates, except tests.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
     let list = tree.sources.iter().find(|source| source.path == VERDICTS);
     let verdicts = list.map(names).unwrap_or_default();
@@ -197,7 +197,7 @@ impl Visit<'_> for Reading<'_> {
         expressions(of).for_each(|one| self.visit_expr(&one));
     }
 
-    /// Tests may look at what is reported.
+    /// Tests may check texts.
     fn visit_item_mod(&mut self, of: &syn::ItemMod) {
         if !is_test(&of.attrs) {
             visit::visit_item_mod(self, of);

@@ -1,11 +1,11 @@
-//! Pure crates touch nothing: no clock, file, environment, network, thread or process.
+//! Pure crates use no environment: no clock, file, environment, network, thread or process.
 
 use super::{Complaint, Tree};
 
 /// The crates that are pure.
 const PURE: &[&str] = &["capture", "diagnose", "model", "read", "show"];
 
-/// Paths that must stand in each pure crate's clippy.toml under `disallowed-methods`.
+/// Paths that must be in each pure crate's clippy.toml under `disallowed-methods`.
 const DISALLOWED: &[&str] = &[
     "std::time::Instant::now",
     "std::time::SystemTime::now",
@@ -35,7 +35,7 @@ const BANNED: &[&str] = &[
     "print!",
 ];
 
-/// The list is in each clippy.toml, and the code holds none of the banned paths.
+/// The list is in each clippy.toml, and the code has none of the banned paths.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for krate in PURE {
@@ -59,7 +59,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
         }
         for (line, text) in source.shipped() {
             if let Some(banned) = BANNED.iter().find(|banned| text.contains(**banned)) {
-                let cure = "let the rim do it and hand the result in";
+                let cure = "do it in the CLI and pass the result in";
                 let problem = format!("`{banned}` in a pure crate");
                 complaints.push(Complaint::new(&source.path, line, problem, cure));
             }

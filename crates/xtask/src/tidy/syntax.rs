@@ -1,4 +1,4 @@
-//! What several rules ask of the syntax tree.
+//! Queries of the syntax tree shared by several rules.
 
 /// Whether these are the attributes of `#[cfg(test)]`.
 pub fn is_test(attributes: &[syn::Attribute]) -> bool {

@@ -55,7 +55,7 @@ fn is_read_by_users(path: &str) -> bool {
     source && path.ends_with(".rs") && !test && !WRITERS.contains(&path)
 }
 
-/// The unit behind a placeholder of a format string.
+/// The unit after a placeholder of a format string.
 fn by_hand(line: &str) -> Option<&'static str> {
     let line = line.trim_start();
     if line.starts_with("//") {

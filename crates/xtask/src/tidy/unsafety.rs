@@ -1,8 +1,8 @@
-//! Where `unsafe` may stand.
+//! Where `unsafe` is allowed.
 
 use super::{Complaint, Source, Tree};
 
-/// Where `unsafe` may stand. The rig makes loop devices, for which no safe call exists.
+/// Where `unsafe` is allowed. The rig makes loop devices, for which no safe call exists.
 const UNSAFE_IN: &[&str] =
     &["crates/live/", "crates/probe/", "crates/rig/src/faulty_disk/kernel.rs"];
 

@@ -23,7 +23,7 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
             }
             if !exists(tree, name, &place) {
                 let what = format!("no function `{name}` there");
-                let cure = "name the function that takes the line a step further now";
+                let cure = "name the function that handles the line there now";
                 complaints.push(Complaint::new(PAGE, number + 1, what, cure));
             }
         }

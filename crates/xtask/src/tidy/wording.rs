@@ -5,7 +5,8 @@ use super::{Complaint, Tree};
 /// `phrase | what is written instead`, sorted; a line with `#` is a comment.
 const PHRASES: &str = include_str!("phrases.txt");
 
-/// What may hold them: the list, output of other tools, and pages that are never rewritten.
+/// Files that may contain them: the list, output of other tools, and pages that are never
+/// rewritten.
 const LEFT_OUT: &[&str] = &[
     "CHANGELOG.md",
     "Cargo.lock",

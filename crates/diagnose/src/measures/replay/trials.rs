@@ -38,9 +38,9 @@ pub const CLASSES: [&str; 12] = [
 enum Arrivals {
     /// At random, this many per healthy service time.
     Open(f64),
-    /// So many at a time, the next when one completes.
+    /// This many at a time, the next when one completes.
     Closed(usize),
-    /// So many at once, the next batch long after.
+    /// This many at once, the next batch long after.
     Batches(usize),
 }
 

@@ -21,7 +21,7 @@ pub const FOLLOWUPS: &[Followup] = &[
         between: &[Verdict::DeviceMedia, Verdict::DeviceRetry, Verdict::DeviceStall],
         kind: "surface",
         words: &["--for", "60s"],
-        shows: "places that are slow on every read are disk defects",
+        shows: "areas that are slow on every read are disk defects",
     },
     Followup {
         between: &[

@@ -36,7 +36,7 @@ pub fn read(file: &Path, device: Option<&str>, read_as: &ReadAs) -> anyhow::Resu
         let recording = &sink.recording;
         let of = |has: fn(&iowhy_model::Listing) -> bool| recording.listings.iter().any(has);
         let why = match () {
-            _ if sink.seen > 0 => "its I/Os have no place, no length or no time",
+            _ if sink.seen > 0 => "its I/Os have no offset, no length or no time",
             _ if of(|listing| !listing.distributions.is_empty()) => {
                 "it contains histograms, not individual I/Os"
             }

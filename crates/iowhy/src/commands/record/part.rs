@@ -178,7 +178,7 @@ impl Place {
         let mut name = self.path.clone();
         if self.rotates && !self.is_stdout() {
             name = self.numbered(self.count);
-            // In the middle of a recording an older file is no reason to stop.
+            // An older file in the middle of a recording is no reason to stop.
             let last = self.count + TAKEN;
             while !first && self.count < last && name.symlink_metadata().is_ok() {
                 self.count += 1;

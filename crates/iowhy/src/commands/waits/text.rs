@@ -123,7 +123,7 @@ fn ends(ends: &[WaitEnd], most: usize) -> Option<String> {
     }
     let late = ends.iter().map(|end| end.late).fold(Nanos(0), plus).ns() as f64;
     if late / all >= LATE {
-        parts.push(format!("of it {} for a CPU after the wake-up", numbers::duration(late)));
+        parts.push(format!("{} of it for a CPU after the wake-up", numbers::duration(late)));
     }
     Some(format!("ended {}", parts.join("; ")))
 }
@@ -367,7 +367,7 @@ mod tests {
             ends(&all, ENDS).as_deref(),
             Some(
                 "ended 75 % by reads of sda, D2C 7 ms of 7.5 ms; 12 % by flushes of dm-0; \
-                 7.5 % by jbd2; 5 % by 2 others; of it 2.5 ms for a CPU after the wake-up"
+                 7.5 % by jbd2; 5 % by 2 others; 2.5 ms of it for a CPU after the wake-up"
             )
         );
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Metrics in the formats of Prometheus. Its text format (version 0.0.4) and OpenMetrics 1.0 carry
+//! Metrics in the formats of Prometheus. Its text format (version 0.0.4) and OpenMetrics 1.0 have
 //! classic buckets, its protobuf format (`io.prometheus.client.MetricFamily`, metrics.proto) native
 //! histograms beside them.
 

@@ -21,7 +21,7 @@ impl Fault {
             "wake" => (wake(value), "`wake=5s/900ms`: 900 ms to wake from a sleep after 5 s"),
             _ => (None, "one of eio, recovery, retry, slow, stall, thermal, ticks, wake"),
         };
-        found.ok_or_else(|| format!("`{text}` is no fault; write {form}"))
+        found.ok_or_else(|| format!("`{text}` is not a fault; write {form}"))
     }
 }
 

@@ -72,7 +72,7 @@ impl Heat {
         if step > 0 {
             let factor = self.factor * f64::from(step);
             let own = (fate.due - request.arrival) as f64;
-            // What it does takes longer, and it does one thing at a time.
+            // Its operations take longer, one at a time.
             self.free = self.free.max(request.arrival) + (own * (factor - 1.0)) as u64;
             fate.due = fate.due.max(self.free);
         }

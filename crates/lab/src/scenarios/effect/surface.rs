@@ -1,4 +1,4 @@
-//! Places on a disk that cannot be read well any more.
+//! Areas of a disk that are hard to read.
 
 use iowhy_model::Op;
 

@@ -6,7 +6,7 @@ use super::Outcome;
 use crate::disk::Request;
 use crate::scenarios::Chance;
 
-/// Fast cells in front of slow ones: what is written fills them, rest empties them.
+/// Fast cells in front of slow ones: writes fill them, idle time empties them.
 #[derive(Clone, Debug)]
 pub struct Cliff {
     /// Bytes that fit.
@@ -51,8 +51,8 @@ impl Cliff {
     }
 }
 
-/// Overlapping tracks: a scattered write goes to a small cache, and when that is full, or the
-/// disk rests, a whole band is written anew.
+/// Overlapping tracks: a scattered write goes to a small cache, and when that is full, or the disk
+/// is idle, a whole band is rewritten.
 #[derive(Clone, Debug)]
 pub struct Shingles {
     /// Bytes that the cache holds.
@@ -63,7 +63,7 @@ pub struct Shingles {
     pub frees: f64,
     /// Bytes in the cache.
     pub filled: f64,
-    /// The end of the last write: what goes on there needs no cache.
+    /// The end of the last write: a write that continues there needs no cache.
     pub end: u64,
     /// When the last request was answered, and until when a band is being cleaned, ns.
     pub last: u64,

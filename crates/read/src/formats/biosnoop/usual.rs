@@ -1,4 +1,4 @@
-//! The usual line, read in one go from its end: what a big capture's speed hangs on.
+//! The most common line, parsed in one pass from its end: this sets the speed on large captures.
 
 use iowhy_model::{Event, Flags, Layer, Nanos, Op, Time};
 

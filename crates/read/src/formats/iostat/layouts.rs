@@ -1,9 +1,9 @@
 //! The tables of `iostat -x` by the number of their values, for rows whose heading is missing or
-//! cut.
+//! truncated.
 //!
-//! A layout is taken only where it makes a row consistent: bytes are requests times size, the queue
-//! is rate times wait, and await lies between that of reads and that of writes. That also tells kB
-//! from MB and sectors, which no number of columns does.
+//! A layout is used only if it makes a row consistent: bytes are requests times size, the queue is
+//! rate times wait, and await lies between that of reads and that of writes. That also
+//! distinguishes kB from MB and sectors, which the number of columns does not.
 
 use iowhy_model::is_kernel_name;
 
@@ -48,7 +48,7 @@ const FULL: f64 = 110.0;
 pub(super) enum Layout {
     /// These.
     Columns(Vec<String>),
-    /// The row is idle: any row of so many values fits.
+    /// The row is idle: any row of this many values fits.
     Idle,
     /// None.
     No,
@@ -143,7 +143,7 @@ fn is_consistent(columns: &[&str], values: &[f64], unit: f64) -> bool {
     if !flushing && !near(waits, queue, 0.02 + (reads + writes) * HALF_DIGIT / 1000.0) {
         return false;
     }
-    // A common wait lies between the two.
+    // A common wait is between the two.
     if let (Some(all), Some(read), Some(write)) = (of("await"), of("r_await"), of("w_await")) {
         let (low, high) = match (reads > 0.0, writes > 0.0) {
             (true, true) => (read.min(write), read.max(write)),

@@ -1,5 +1,4 @@
-//! Tables become reports: what belongs to one interval, when it was, and whether it is the one
-//! since boot.
+//! Tables become reports: the rows of one interval, its time, and whether it is the one since boot.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +11,7 @@ use crate::facts::AddFact;
 use crate::text::invocation::Invocation;
 use crate::text::table::TableRow;
 
-/// Rates that tell whether a report counts over an interval: four are whole by chance once in 10^4.
+/// Rates that show whether a report counts over an interval: four are whole by chance once in 10^4.
 const RATES_TOLD: usize = 4;
 /// Devices of one report at most: as many as a recording keeps.
 const DEVICES: usize = 1 << 17;
@@ -74,7 +73,7 @@ impl Reports {
         self.run.omits_first = command.letters.contains('y');
     }
 
-    /// The banner that stands before the first report of a run.
+    /// The banner before the first report of a run.
     pub(super) fn banner(&mut self) {
         self.run.banner = true;
     }
@@ -128,7 +127,7 @@ impl Reports {
         self.columns_now.extend(columns.iter().cloned());
     }
 
-    /// A row of the current table. A device that comes again begins a new report: somebody kept
+    /// A row of the current table. A device that comes again begins a new report: the user kept
     /// one header and many rows.
     pub(super) fn row(&mut self, row: &TableRow, columns: &[String], sink: &mut dyn Sink) {
         if self.drafts.len() >= DEVICES && !self.places.contains_key(&row.name) {
@@ -181,7 +180,7 @@ impl Reports {
             return;
         }
         // Whole requests over the interval from the second report on, and no such in the first: the
-        // first is the one since boot, and somebody cut the banner off.
+        // first is the one since boot, and the banner was cut off.
         self.release(whole, sink);
         self.emit(report, since_boot, sink);
     }
@@ -219,8 +218,8 @@ impl Reports {
 }
 
 impl Run {
-    /// The first report behind a banner is, unless `-y` was given or its table was left out: then
-    /// a second avg-cpu header stands before the first table.
+    /// The first report after a banner is, unless `-y` was given or its table was left out: then
+    /// a second avg-cpu header precedes the first table.
     fn is_since_boot(&self) -> bool {
         let first = self.reports == 0 && self.processors <= 1 && !self.elided;
         self.banner && first && !self.omits_first

@@ -1,4 +1,4 @@
-//! Addresses by which drivers name what they speak of.
+//! Addresses by which drivers name devices.
 
 use crate::integer;
 

@@ -1,5 +1,5 @@
-//! By which bus a disk is attached, as far as a log tells: by the host adapter of its SCSI address,
-//! or by a device on USB that went when its only disk had stopped answering.
+//! By which bus a disk is attached, as far as a log shows: by the host adapter of its SCSI address,
+//! or by a device on USB that disappeared when its only disk had stopped responding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ pub(super) struct Buses {
     hosts: BTreeMap<u32, &'static str>,
     /// Addresses of disks that stopped answering, and when.
     failed: BTreeMap<String, Option<f64>>,
-    /// When a device on USB or FireWire went, and what was reported.
+    /// When a device on USB or FireWire disappeared, and what was reported.
     gone: Option<(Message, String, &'static str)>,
     /// Disks of which the bus was stated.
     stated: BTreeSet<String>,
@@ -127,7 +127,7 @@ fn of_host(message: &str) -> Option<(u32, &str)> {
 mod tests {
     use iowhy_model::key;
 
-    /// The buses that a log states, and whom it says went offline.
+    /// The buses that a log states, and the devices it says went offline.
     fn buses(log: &str) -> (Vec<String>, usize) {
         let recording = crate::scan::recorded(log);
         let facts = recording.listings.iter().flat_map(|listing| &listing.facts);

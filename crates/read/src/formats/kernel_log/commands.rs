@@ -79,7 +79,7 @@ fn part(message: &str) -> Option<Part> {
         Logger::Scsi if begins("Add. Sense:") || begins("Additional sense:") => {
             Part::AdditionalSense
         }
-        // On a line of its own it begins unlike any driver's message.
+        // On a line of its own it begins differently from any driver's message.
         Logger::Scsi | Logger::Other if begins("CDB: ") || begins("cdb[0]=") => Part::Which,
         Logger::Ata if begins("failed command: ") => Part::Failed,
         Logger::Ata if begins("cmd ") => Part::Which,

@@ -20,7 +20,7 @@ pub(super) enum Logger {
     Aacraid,
     /// `ahcich3: ` of FreeBSD.
     Ahci,
-    /// `ata3.00: `, and `res 41/40:...`, which stands on a line of its own.
+    /// `ata3.00: `, and `res 41/40:...`, which is on a line of its own.
     Ata,
     /// `blk_update_request: ` and the bare messages of later kernels.
     Block,
@@ -73,7 +73,7 @@ use MessageKind as K;
 pub(super) struct KnownMessage {
     kind: MessageKind,
     loggers: &'static [Logger],
-    /// What it begins with behind the logger's own words, and what follows anywhere after that.
+    /// Its beginning after the logger's own words, and what follows anywhere after that.
     words: &'static [&'static str],
 }
 
@@ -97,14 +97,14 @@ const OF_PCI: &[Logger] = &[L::Pci, L::Aacraid, L::FibreChannel, L::Megaraid, L:
 pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Denied, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x86)"]),
     row(K::Denied, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x85)"]),
-    // Namespaces of zones, and places that the namespace does not have (include/linux/nvme.h).
+    // Zoned namespaces, and addresses outside the namespace (include/linux/nvme.h).
     row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xb8)"]),
     row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xb9)"]),
     row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xbc)"]),
     row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xbd)"]),
     row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xbe)"]),
     row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x0 / sc 0x80)"]),
-    // An answer to what was asked (SPC-4, sense keys).
+    // A reply to a query (SPC-4, sense keys).
     row(K::Denied, &[L::Scsi], &["Sense Key : Data Protect"]),
     row(K::Refused, &[L::Scsi], &["Sense Key : Illegal Request"]),
     row(K::Refused, &[L::Scsi], &["Add. Sense: Unaligned write command"]),
@@ -221,8 +221,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Command, &[L::Ata], &["cmd ", "res ", "Emask ", "(HSM violation)"]),
     row(K::Timeout, &[L::Scsi], &["timing out command"]),
     row(K::Timeout, &[L::Scsi], &["Result: hostbyte=DID_TIME_OUT"]),
-    // drivers/ata/libata-sff.c, ata_sff_lost_interrupt: the drive was ready, and nobody was
-    // reported.
+    // drivers/ata/libata-sff.c, ata_sff_lost_interrupt: the drive was ready, and no device is
+    // named.
     row(K::Controller, &[L::Ata], &["lost interrupt (Status 0x"]),
     row(K::Command, &[L::Ata], &["failed command: "]),
     row(K::Offline, &[L::Scsi], &["Result: hostbyte=DID_BAD_TARGET"]),
@@ -258,8 +258,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Remote, &[L::Iscsi], &["session recovery timed out after "]),
     row(K::Remote, &[L::Other], &[OF_ISCSID, " error ("]),
     row(K::Remote, &[L::Other], &["connection ", "Nop-out timeout after "]),
-    // An array shows that the port which the path leads to serves the volume no more, or not yet
-    // (SPC-4, asymmetric access). In the state of standby it waits for its turn, and is well.
+    // An array says that the port of this path no longer serves the volume, or does not yet (SPC-4,
+    // asymmetric access). In standby it is healthy and waits for its turn.
     row(
         K::Remote,
         &[L::Scsi],
@@ -312,11 +312,12 @@ pub(super) const KNOWN: &[KnownMessage] = &[
         &[L::Other],
         &["EXT4-fs warning (device ", "): ext4_end_bio:", ": I/O error -28 writing"],
     ),
-    // block/blk-core.c, handle_bad_sector, until 5.16 and since: what lies above asks for a place
-    // beyond the device.
+    // block/blk-core.c, handle_bad_sector, until 5.16 and since: the layer above sends a request
+    // beyond the end of the device.
     row(K::Refused, &[L::Block], &["rw=", ", want=", ", limit="]),
     row(K::Refused, &[L::Block], &["rw=", ", sector=", ", nr_sectors = ", " limit="]),
-    // What a drive does not know (discards, write same) fails in this way, too, and is not a fault.
+    // Commands that a drive does not support (discards, write same) fail in this way too, and are
+    // not a fault.
     row(K::IoError, &[L::Block], &["critical target error, dev ", ":(WRITE)"]),
     row(K::IoError, &[L::Block], &["critical target error, dev ", ":(READ)"]),
     row(K::Controller, &[L::Nvme], &["I/O ", " timeout, "]),
@@ -331,8 +332,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Controller, OF_PCI, &["AMD-Vi: Event logged [IO_PAGE_FAULT "]),
     row(K::Controller, &[L::Other], &["AMD-Vi: Event logged [IO_PAGE_FAULT device="]),
     row(K::Controller, &[L::Other], &["DMAR: [DMA ", "Request device ["]),
-    // drivers/ata/libata-sata.c, ata_eh_analyze_ncq_error: the drive's own log names a tag that
-    // nobody sent.
+    // drivers/ata/libata-sata.c, ata_eh_analyze_ncq_error: the drive's own log names a tag that was
+    // not sent.
     row(K::Controller, &[L::Ata], &["log page 10h reported inactive tag"]),
     row(K::Controller, &[L::Nvme], &["Removing after probe failure"]),
     row(K::Controller, &[L::Nvme], &["Disabling device after reset failure"]),
@@ -383,7 +384,7 @@ pub(super) const KNOWN: &[KnownMessage] = &[
 /// How the daemon of iSCSI's initiator begins to repeat what the kernel told it (open-iscsi,
 /// usr/initiator.c).
 pub(super) const OF_ISCSID: &str = "Kernel reported iSCSI connection ";
-/// What the block layer puts in front of its messages: since 2.6, 3.x, 4.13.
+/// The prefixes of the block layer's messages: since 2.6, 3.x, 4.13.
 const OF_BLOCK: [&str; 3] = ["end_request: ", "blk_update_request: ", "print_req_error: "];
 /// How its messages begin without that, since 5.17, and those about the page cache.
 const BLOCK: [&str; 5] = [
@@ -392,7 +393,7 @@ const BLOCK: [&str; 5] = [
 ];
 /// How messages begin that have no colon and a blank in them, and are yet of a logger.
 const WITHOUT_COLON: [&str; 5] = ["tag#", "res ", "cmd ", "/pci@", "WARNING: /pci@"];
-/// What the SCSI layer says on a line of its own where a kernel or a page broke the line behind the
+/// The SCSI layer's message on a line of its own where a kernel or a page broke the line after the
 /// disk's name.
 const OF_SCSI: [&str; 5] = [
     "Sense Key : ", "Add. Sense: ", "Additional sense: ", "Result: hostbyte=",
@@ -480,7 +481,7 @@ fn of_adapter(message: &str) -> Option<(Logger, &str)> {
     let after = |rest: &'_ str| rest.find(": ").map(|at| at + 2);
     for (driver, logger) in [("aacraid", L::Aacraid), ("megaraid_sas", L::Megaraid)] {
         if let Some(rest) = message.strip_prefix(driver) {
-            // A PCI address or nothing stands between.
+            // A PCI address or nothing comes between.
             let at = after(rest).filter(|at| *at == 2 || rest.starts_with(' ') && *at < 20)?;
             return Some((logger, rest.get(at..)?));
         }
@@ -571,7 +572,7 @@ fn named(body: &str) -> Option<&str> {
     is_word(name).then_some(name)
 }
 
-/// What is reported of a command: behind its tag, and behind what the driver was about.
+/// What is reported of a command: after its tag, and after what the driver was doing.
 fn of_command(body: &str) -> &str {
     let body = numbered(body, "tag#").map_or(body, str::trim_start);
     let numbered = body.strip_prefix("UNKNOWN(0x").and_then(|rest| rest.split_once(") "));
@@ -615,19 +616,19 @@ pub(super) fn of_bad_sector(message: &str) -> Option<(&str, &str)> {
     Some(parts).filter(|(name, body)| body.starts_with("rw=") && super::is_disk(name))
 }
 
-/// The disk that a message of the SCSI layer names behind its address: `sd 4:0:0:0: [sdb] ...`.
+/// The disk that a message of the SCSI layer names after its address: `sd 4:0:0:0: [sdb] ...`.
 pub(super) fn scsi_disk(message: &str) -> Option<&str> {
     names::address(message)?;
     named(message.split_once(": ")?.1)
 }
 
-/// What an array of md says, if it is that which speaks.
+/// The message of an md array, if it is one.
 pub(super) fn of_md(message: &str) -> Option<&str> {
     let (logger, body) = heading(message);
     (logger == L::Md).then_some(body)
 }
 
-/// What the SCSI layer reports of a command, if it is that which speaks.
+/// The SCSI layer's message about a command, if it is one.
 pub(super) fn of_scsi(message: &str) -> Option<&str> {
     let (logger, body) = heading(message);
     (logger == L::Scsi).then_some(body)
@@ -732,7 +733,7 @@ impl Dictionary<'_> {
         if self.subsystem.is_empty() {
             return !(self.is_kept && logger.names_its_device());
         }
-        // `+scsi:4:0:0:0` is what stands behind the driver's name; others are numbers.
+        // `+scsi:4:0:0:0` follows the driver's name; others are numbers.
         let name = self.device.strip_prefix('+').and_then(|device| device.split_once(':'));
         let begins = name.is_none_or(|(_, name)| {
             let after_first_word = message.split_once(' ').map(|(_, rest)| rest);
@@ -744,8 +745,8 @@ impl Dictionary<'_> {
     }
 }
 
-/// Whether a message is of what the kernel does about a command that it gave up: it asks for it
-/// back, and resets one thing after the other (drivers/scsi/scsi_error.c, drivers/ata/libata-eh.c,
+/// Whether a message is of what the kernel does about a command that it gave up: it aborts it, and
+/// resets one thing after the other (drivers/scsi/scsi_error.c, drivers/ata/libata-eh.c,
 /// drivers/usb/storage/uas.c).
 pub(super) fn is_recovery(message: &str) -> bool {
     const OF_SCSI: [&str; 7] = [
@@ -784,13 +785,13 @@ pub(super) fn kind(message: &str) -> Option<MessageKind> {
     let known = known.map(|kind| if is_noise(body) { K::Controller } else { kind });
     let by_words = known.or_else(|| returned(logger, body));
     let by_port = of_a_port(logger, body);
-    // An error on the bus whose register knows of nothing but a link that went and came.
+    // A bus error whose register shows only a link that went down and up.
     let only_woke = by_words == Some(K::Link) && by_port == Some(K::Phy);
     if only_woke { by_port } else { by_words.or(by_port) }
 }
 
-/// Whether the registers of an error are none that a drive shows: all lines of the bus high, or a
-/// sector beyond 2^40, half a pebibyte. What was read is the bus, or a controller out of step.
+/// Whether the registers of an error cannot be a drive's: all lines of the bus high, or a
+/// sector beyond 2^40, half a pebibyte. The bus was read, or a controller is out of step.
 fn is_noise(body: &str) -> bool {
     /// The highest number of a sector that a drive of parallel ATA may have.
     const SECTORS: u64 = 1 << 40;
@@ -802,8 +803,8 @@ fn is_noise(body: &str) -> bool {
     matches!(register, "7f" | "ff") || sector.is_some_and(|sector| sector >= SECTORS)
 }
 
-/// What a message that is of no known kind is about, by its words alone: of a driver of storage
-/// that prints no names but its own, and only if it reports trouble.
+/// The subject of a message of no known kind, by its words alone: of a storage driver that prints
+/// no names but its own, and only if it reports trouble.
 pub(super) fn kind_by_words(message: &str) -> Option<MessageKind> {
     let message = message.trim_start();
     if !is_of_a_driver(message) || begins_with_a_task(message) || kind(message).is_some() {
@@ -858,16 +859,16 @@ const SILENT_WORDS: [&str; 11] = [
 /// Words of a device or a link that is gone.
 const GONE_WORDS: [&str; 8] =
     ["dead", "disconnect", "down", "lost ", "not accessible", "offline", "removed", "unavailable"];
-/// Words of what is done about a fault.
+/// Words for the handling of a fault.
 const RESET_WORDS: [&str; 5] = ["abort", "died", "recover", "reset", "restart"];
 /// Words of a surface that cannot be read.
 const MEDIUM_WORDS: [&str; 6] =
     ["bad sector", "badsector", "media error", "medium error", "uncorrect", "unrecovered"];
-/// Words of frames that did not arrive as they were sent.
+/// Words for damaged frames.
 const FRAME_WORDS: [&str; 2] = ["crc", "parity"];
 /// Words of a link.
 const LINK_WORDS: [&str; 4] = ["bus error", "cable", "link", "phy"];
-/// Messages of a healthy start, and of what a device does not know or need.
+/// Messages of a healthy start, and of features a device does not support or need.
 const HARMLESS: [&str; 21] = [
     "abort status: 0x0", "assuming drive cache", "attached", "asking for cache data failed",
     "caching mode page", "deepsleep", "error handler", "error status/mask", "failed to enable aa",
@@ -876,10 +877,10 @@ const HARMLESS: [&str; 21] = [
     "supports", "timeout set to", "write cache",
 ];
 
-/// Whether words stand in a message without which it is of no known kind: most are not, and one
-/// pass tells.
+/// Whether a message contains words that every known kind needs: most do not, and one pass shows
+/// it.
 fn says_a_mark(message: &str) -> bool {
-    /// Of a task that hung, and of what numbers alone tell ([`returned`], [`of_a_port`]).
+    /// For a hung task, and for what numbers alone show ([`returned`], [`of_a_port`]).
     const OTHERS: [&str; 4] = [" blocked ", "return code = 0x", "hostbyte=0x", " SErr 0x"];
     static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         let longest = |known: &KnownMessage| known.words.iter().copied().max_by_key(|w| w.len());
@@ -888,8 +889,8 @@ fn says_a_mark(message: &str) -> bool {
     MARKS.as_ref().is_none_or(|marks| marks.is_match(message))
 }
 
-/// Whether a driver speaks that prints no names but its own: a message that may be distinguished
-/// from the next by its time alone.
+/// Whether the message is of a driver that prints no names but its own: a message that may be
+/// distinguished from the next by its time alone.
 pub(super) fn is_of_a_driver(message: &str) -> bool {
     const OF_DEVICES: [&str; 12] = [
         "Direct-Access", "Sequential-Access", "Processor", "CD-ROM", "Enclosure", "RAID ",
@@ -941,8 +942,8 @@ fn begins_with_a_task(message: &str) -> bool {
     })
 }
 
-/// What a port's register of errors shows where nobody spells it out: `ata1.00: exception Emask 0x0
-/// SAct 0x0 SErr 0x280000 action 0x0` (the bits of include/linux/ata.h, `SERR_*`).
+/// The meaning of a port's error register where it is not spelled out: `ata1.00: exception Emask
+/// 0x0 SAct 0x0 SErr 0x280000 action 0x0` (the bits of include/linux/ata.h, `SERR_*`).
 fn of_a_port(logger: Logger, body: &str) -> Option<MessageKind> {
     /// Data that could not be recovered, 10b to 8b decode errors, CRC errors and failed handshakes.
     const LINK: u32 = 1 << 8 | 1 << 19 | 1 << 21 | 1 << 22;
@@ -1041,7 +1042,7 @@ mod tests {
                 }
             }
         }
-        // Of 126 that blame anybody by their words 123 blame the same; 80 blame nobody.
+        // Of 126 that blame a device by their words, 123 blame the same; 80 blame none.
         assert!(wrong * 30 < right && unsaid < right, "{right} {wrong} {unsaid}");
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::{Detect, Step, integer};
 
-/// Fields that stand in every entry; with sorted or unsorted keys one of them comes early.
+/// Fields of every entry; with sorted or unsorted keys one of them comes early.
 const KEYS: [&str; 3] = ["\"__REALTIME_TIMESTAMP\"", "\"__MONOTONIC_TIMESTAMP\"", "\"__CURSOR\""];
 
 /// Whether an entry of the journal begins at the first line.

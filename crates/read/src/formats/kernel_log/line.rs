@@ -4,7 +4,7 @@ use super::address::{is_pci, peripheral};
 use super::{forms, names};
 use crate::{WallTime, decimal, integer};
 
-/// The facility of a message stands above its level of three bits; 0 is the kernel (syslog(3)).
+/// The facility of a message is above its level of three bits; 0 is the kernel (syslog(3)).
 const FACILITY: u64 = 8;
 
 /// Seconds since boot are fewer: thirty years.
@@ -84,15 +84,15 @@ fn behind_prompt(line: &str) -> Option<&str> {
     line.get(at + "# ".len()..).filter(|rest| rest.contains("] "))
 }
 
-/// The date in brackets behind another time in brackets, and what follows.
+/// The date in brackets after another time in brackets, and what follows.
 fn second_time(rest: &str) -> Option<(&str, &str)> {
     let (stamp, rest) = rest.trim_start().strip_prefix('[')?.split_once(']')?;
     is_date(stamp.trim()).then(|| (stamp.trim(), rest.trim_start()))
 }
 
-/// `1 2020-12-02T21:55:55.868531+01:00 host kernel - - - MESSAGE`, behind its level: the form of
-/// RFC 5424, if the kernel speaks. What stands between brackets in place of the last `-` is of the
-/// collector.
+/// `1 2020-12-02T21:55:55.868531+01:00 host kernel - - - MESSAGE`, after its level: the form of RFC
+/// 5424, if it is the kernel's message. Text in brackets in place of the last `-` is the
+/// collector's.
 fn of_syslog(text: &str) -> Option<(&str, &str)> {
     let (stamp, rest) = text.strip_prefix("1 ")?.split_once(' ')?;
     let (_, rest) = rest.split_once(' ')?;
@@ -152,8 +152,8 @@ fn of_talos(text: &str) -> Option<(&str, &str)> {
 }
 
 /// `2017-04-06T20:07:33.81+00:00 node5 sata: [ID 801845 kern.info] /pci@0,0/...: SATA port 4
-/// error`: the system log of illumos, in which a driver speaks with the number of its message.
-/// `#012` and `#011` stand for line feed and tab.
+/// error`: the system log of illumos, in which a driver's message has its number.
+/// `#012` and `#011` mean line feed and tab.
 fn of_illumos(text: &str) -> Option<(&str, &str)> {
     let (head, rest) = text.split_once(": [ID ")?;
     let (number, message) = rest.split_once("] ")?;
@@ -179,8 +179,8 @@ fn of_iscsid(text: &str) -> Option<(&str, &str)> {
     (named && of_a_connection).then_some((stamp.trim(), message))
 }
 
-/// `Dec 10 19:18:35 nas (ada2:ahcich3:0:0:0): ...`: a syslog that does not show that the kernel
-/// speaks, which the message shows.
+/// `Dec 10 19:18:35 nas (ada2:ahcich3:0:0:0): ...`: a syslog that does not name the kernel, which
+/// the message shows.
 fn untagged(text: &str) -> Option<(&str, &str)> {
     // `Dec  1` is as long as `Dec 10`.
     let (stamp, rest) = text.split_at_checked("Dec 10 19:18:35".len())?;
@@ -235,7 +235,7 @@ pub(super) fn messages(line: &str) -> Vec<&str> {
     if places.len() < 2 || !places.windows(2).all(apart) {
         return vec![line];
     }
-    // A time within a name that somebody chose begins no message.
+    // A time within a chosen name begins no message.
     let mut starts = vec![0];
     let is_bare_first = line.get(..places.first().copied().unwrap_or_default());
     let is_bare_first = is_bare_first.is_some_and(|head| is_bare(head.trim_start()));
@@ -251,7 +251,7 @@ pub(super) fn messages(line: &str) -> Vec<&str> {
     pieces.map(str::trim_end).collect()
 }
 
-/// The text behind `<3>`, as /dev/kmsg and `dmesg -r` write facility and level, or behind `kern
+/// The text after `<3>`, as /dev/kmsg and `dmesg -r` write facility and level, or after `kern
 /// :err   : `, as `dmesg -x` does; `None` if the facility is another than the kernel's.
 fn without_level(text: &str) -> Option<&str> {
     const OTHERS: [&str; 20] = [
@@ -278,7 +278,7 @@ fn without_level(text: &str) -> Option<&str> {
     }
 }
 
-/// The time of what stands in brackets before a message; `None` if that is not a time.
+/// The time in brackets before a message; `None` if that is not a time.
 fn bracketed(stamp: &str) -> Option<&str> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let fine = |text: &str| {
@@ -289,7 +289,7 @@ fn bracketed(stamp: &str) -> Option<&str> {
                 && fraction.len() == 6
         })
     };
-    // `dmesg -d` puts the difference behind, or alone; `-e` and `-H` print it from the second on,
+    // `dmesg -d` puts the difference after it, or alone; `-e` and `-H` print it from the second on,
     // with the point of the locale.
     let difference = |text: &str| {
         let inner = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
@@ -340,7 +340,7 @@ fn is_date(stamp: &str) -> bool {
     }
 }
 
-/// The message behind `[ T1234]` or `[    C0]`: which task or processor spoke.
+/// The message after `[ T1234]` or `[    C0]`: the task or processor that logged it.
 fn without_caller(message: &str) -> &str {
     let caller = message.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     match caller {
@@ -393,7 +393,7 @@ pub(super) fn is_bare(line: &str) -> bool {
             && line.contains(": ")
 }
 
-/// Whether a driver speaks of its PCI function: `pcieport 0000:00:1d.0: AER: ...`.
+/// Whether the message is a driver's about its PCI function: `pcieport 0000:00:1d.0: AER: ...`.
 fn is_of_pci(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     let (Some(driver), Some(address)) = (words.next(), words.next()) else { return false };
@@ -405,7 +405,7 @@ fn is_of_pci(line: &str) -> bool {
 /// Whether a line of a system log is some program's: `Nov 21 08:36:47 web sshd[812]: ...`.
 pub(super) fn is_of_another(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().take(12).collect();
-    // A log of a log bears two times.
+    // A log of a log has two times.
     let mut head = words.iter().take(8);
     let clock = head.rposition(|word| word.contains(':') && WallTime::read(word).is_some());
     let Some(clock) = clock else { return false };

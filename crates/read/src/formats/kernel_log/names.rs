@@ -1,4 +1,4 @@
-//! What a log calls the disks: `sd 7:0:14:0: [sdk]`, and which of them hang on which plug of USB.
+//! Names of disks in a log: `sd 7:0:14:0: [sdk]`, and which of them are on which USB port.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use iowhy_model::Message;
 
 /// Addresses and plugs remembered.
 const REMEMBERED: usize = 4096;
-/// A disk that goes so soon after it came, or comes back so soon after it went, was not taken away
-/// by anybody, s.
+/// A disk that disappears this soon after it came, or returns this soon after it disappeared, was
+/// not unplugged, s.
 const SOON_S: f64 = 60.0;
 
 /// Disks by their SCSI addresses, and plugs of USB by the host adapters that they became.
@@ -16,7 +16,7 @@ pub(super) struct Names {
     disks: BTreeMap<String, String>,
     /// Plug (`1-1.4`): its host adapter, and when it was made.
     plugs: BTreeMap<String, (String, Option<f64>)>,
-    /// Plugs whose disk went, of which nobody knows yet whether it was pulled.
+    /// Ports whose disk disappeared, while it is not known whether it was unplugged.
     gone: BTreeMap<String, (String, Message)>,
     /// The address of the last message, if that refused a request to a disk which the log did not
     /// name yet.
@@ -124,8 +124,8 @@ impl Names {
         self.disks.iter().find(|(address, _)| is_its(address)).map(|(_, disk)| disk)
     }
 
-    /// The disk that a message of USB says was reset, which is what is done when a command does not
-    /// come back (drivers/usb/storage/scsiglue.c): `usb 1-8: reset high-speed USB device number 5
+    /// The disk that a message of USB says was reset, which happens when a command does not
+    /// complete (drivers/usb/storage/scsiglue.c): `usb 1-8: reset high-speed USB device number 5
     /// using ehci_hcd`.
     pub(super) fn reset(&self, message: &str) -> Option<String> {
         let (plug, reported) = message.strip_prefix("usb ")?.split_once(": ")?;
@@ -133,8 +133,8 @@ impl Names {
         self.of_host(host).cloned()
     }
 
-    /// Learns from a message. Gives the disk that went without being pulled, if this reports one,
-    /// and what was reported when it went.
+    /// Learns from a message. The disk that disappeared without being unplugged, if this reports
+    /// one, and what was reported then.
     pub(super) fn learn(
         &mut self,
         stamp: &str,
@@ -148,7 +148,7 @@ impl Names {
         let now = Message::seconds(stamp);
         if let Some((host, plug)) = host_of_plug(message).filter(|_| room) {
             self.plugs.insert(plug.to_string(), (host.to_string(), now));
-            // Where the log bears no times, that it came back is enough.
+            // Where the log has no times, its return is enough.
             let back = self.gone.remove(plug);
             return back.filter(|(_, went)| is_soon(went.at_s, now).unwrap_or(true));
         }
@@ -177,7 +177,7 @@ fn host_of_plug(message: &str) -> Option<(&str, &str)> {
     host.bytes().all(|byte| byte.is_ascii_digit()).then_some((host, plug))
 }
 
-/// Whether the second moment follows soon on the first; `None` where the log does not tell one of
+/// Whether the second moment follows soon on the first; `None` where the log does not have one of
 /// them.
 fn is_soon(first: Option<f64>, second: Option<f64>) -> Option<bool> {
     let (first, second) = first.zip(second)?;

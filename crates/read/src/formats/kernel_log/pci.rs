@@ -1,5 +1,5 @@
-//! Which PCI functions storage drivers own, and what they are called: errors of a network card are
-//! no disk's.
+//! Which PCI functions storage drivers own, and their names: errors of a network card are not those
+//! of a disk.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::address::is_pci;
 use super::forms;
 
-/// What a function or port reports of an error on its link (drivers/pci/pcie/aer.c).
+/// The message of a function or port about an error on its link (drivers/pci/pcie/aer.c).
 const BUS_ERROR: &str = "PCIe Bus Error: ";
 /// Functions remembered.
 const REMEMBERED: usize = 4096;
@@ -56,7 +56,7 @@ impl Functions {
         is_of_storage(message) || function(message).is_some_and(known)
     }
 
-    /// What the log calls the controller at the function that speaks, or its address.
+    /// The log's name of the controller at the reporting function, or its address.
     pub(super) fn name(&self, message: &str) -> Option<String> {
         let address = function(message)?;
         Some(self.known.get(&*address).cloned().flatten().unwrap_or_else(|| address.to_string()))
@@ -84,7 +84,7 @@ fn of_iommu(message: &str) -> Option<String> {
     is_pci(&whole).then_some(whole)
 }
 
-/// The function that speaks: `nvme 0000:43:00.0: ...`, or of which the IOMMU does.
+/// The reporting function: `nvme 0000:43:00.0: ...`, or of which the IOMMU does.
 fn function(message: &str) -> Option<Cow<'_, str>> {
     if is_iommu_fault(message)
         && let Some(place) = of_iommu(message)
@@ -101,7 +101,7 @@ pub(super) fn is_bus_error(message: &str) -> bool {
     reported.strip_prefix("AER: ").unwrap_or(reported).starts_with(BUS_ERROR)
 }
 
-/// Whether the driver that speaks is one of storage.
+/// Whether the reporting driver is one of storage.
 fn is_of_storage(message: &str) -> bool {
     let driver = message.split_whitespace().next().unwrap_or_default();
     DRIVERS.contains(&driver) || FAMILIES.iter().any(|family| driver.starts_with(family))
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// Who complained of a link, by name.
+    /// The devices that reported link errors, by name.
     fn accused(log: &str) -> Vec<String> {
         let facts = crate::scan::recorded(log);
         let of = facts.listings.iter().flat_map(|listing| &listing.facts);

@@ -1,5 +1,5 @@
 //! Resets of devices on USB: one may be a resume, and many of one device, a command's time limit
-//! apart, are commands that got no answer (drivers/usb/storage/scsiglue.c, device_reset).
+//! apart, are commands that got no response (drivers/usb/storage/scsiglue.c, device_reset).
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use iowhy_model::Message;
 
 /// Resets remembered of all devices.
 const REMEMBERED: usize = 4096;
-/// From so many on resets are repeated (a choice).
+/// From this many on resets are repeated (a choice).
 pub(super) const REPEATED: usize = 3;
 /// The time limit of a command, s (drivers/scsi/sd.h, SD_TIMEOUT), and how much later the next
-/// reset may be: the limit is looked at once a second, and the reset itself takes some.
+/// reset may be: the limit is checked once a second, and the reset itself takes some.
 const LIMIT_S: f64 = 30.0;
 const LATE_S: f64 = 3.0;
 /// Share of the gaps that are as long: a few commands are answered between.
 const MOST: f64 = 0.6;
 
-/// A reset, and where it stands.
+/// A reset, with its place.
 pub(super) type Reset = (Message, String);
 
 /// Resets by plug.
@@ -53,7 +53,7 @@ pub(super) fn is_periodic(resets: &[Reset]) -> bool {
 mod tests {
     use iowhy_model::key;
 
-    /// Whom the resets of a log are reported of; empty if of nobody.
+    /// The devices whose resets a log reports; empty if none.
     fn resets(log: &str) -> Vec<String> {
         let recording = crate::scan::recorded(log);
         let all = recording.listings.iter().flat_map(|listing| &listing.facts);

@@ -1,10 +1,10 @@
-//! Disks on USB that came up at full speed though they can do more (drivers/usb/core/hub.c).
+//! Disks on USB that connected at full speed although they support more (drivers/usb/core/hub.c).
 
-/// What the kernel says of a device of high speed on a port or hub that is slower, and whether the
-/// log speaks of storage on USB at all: a printer limits no disk.
+/// The kernel's message about a high-speed device on a slower port or hub, and whether the log
+/// mentions storage on USB at all: a printer limits no disk.
 #[derive(Default)]
 pub(super) struct UsbSpeed {
-    /// The plug, and where it is said.
+    /// The port, and the place of the message.
     slow: Option<(String, String)>,
     has_storage: bool,
 }
@@ -24,7 +24,7 @@ impl UsbSpeed {
             message.starts_with("usb-storage") || message.contains("USB Mass Storage");
     }
 
-    /// The plug of a disk at full speed, and where that is said.
+    /// The port of a disk at full speed, and the place of the message.
     pub(super) fn finish(&mut self) -> Option<(String, String)> {
         self.slow.take().filter(|_| self.has_storage)
     }

@@ -1,10 +1,10 @@
-//! What each column of Solaris' iostat says.
+//! The meaning of each column of Solaris' iostat.
 
 use iowhy_model::{DeviceId, Interval, Layer, Op, Rates};
 
 use crate::decimal;
 
-/// What the columns do not say of themselves.
+/// What the columns alone do not show.
 #[derive(Clone, Copy)]
 pub(super) struct Scale {
     /// Times are in microseconds (`-u`).
@@ -69,7 +69,7 @@ pub(super) fn interval<'a>(
     interval.rates = sides.iter().filter_map(|(op, side)| Some((*op, side.rates()?))).collect();
     interval.queue_len = wait.zip(actv).map(|(wait, actv)| wait + actv);
     interval.active_len = actv;
-    // "0.0" stands where nothing completed; that is not a latency.
+    // "0.0" is printed where nothing completed; that is not a latency.
     if !interval.rates.is_empty() && interval.ios_per_s() == 0.0 {
         let known = |time: &f64| *time > 0.0;
         interval.wait_ns = interval.wait_ns.filter(|_| interval.device_ns.is_some_and(|d| d > 0.0));

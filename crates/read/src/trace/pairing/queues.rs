@@ -1,4 +1,4 @@
-//! Requests in flight by the place they are for.
+//! Requests in flight by sector.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,7 +19,7 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Puts a request behind its twins; false, and it is refused, if they are too many.
+    /// Queues a request after equal ones; false, and it is refused, if they are too many.
     pub(super) fn push(&mut self, key: Key, request: Request) -> bool {
         match self.first.entry(key) {
             Entry::Vacant(place) => drop(place.insert(request)),

@@ -68,7 +68,7 @@ impl Device {
         let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let line = lines.find(|words| words.get(2) == Some(&self.name.as_str()));
         let line = line.ok_or_else(|| io::Error::other(format!("no counters of {}", self.name)))?;
-        // Documentation/admin-guide/iostats.rst, behind three words that name the device.
+        // Documentation/admin-guide/iostats.rst, after three words that name the device.
         let field = |at: usize| line.get(at).and_then(|word| word.parse().ok()).unwrap_or(0);
         Ok([3, 7, 14, 18].map(field))
     }
@@ -120,7 +120,7 @@ pub fn count(
             thread::sleep(Duration::from_millis(20));
             tracer.poll(&mut recording).map_err(io::Error::other)?;
         }
-        load.join().map_err(|_| io::Error::other("the load broke"))?
+        load.join().map_err(|_| io::Error::other("the load failed"))?
     })?;
     device.settle();
     tracer.end(&mut recording).map_err(io::Error::other)?;

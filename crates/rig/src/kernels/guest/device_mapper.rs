@@ -1,4 +1,4 @@
-//! Devices of the device mapper, made and taken away without its tools.
+//! Devices of the device mapper, created and removed without its tools.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ const RESUME: u32 = 6;
 const LOAD: u32 = 9;
 /// The interface's major version, in every message.
 const VERSION: u32 = 4;
-/// Where the UUID stands in `struct dm_ioctl`, behind the name of 128 bytes.
+/// Where the UUID is in `struct dm_ioctl`, after the name of 128 bytes.
 const UUID: usize = 176;
 /// Bytes of `struct dm_target_spec`.
 const TARGET: usize = 40;
@@ -27,7 +27,7 @@ pub struct MapperDevice {
 }
 
 impl MapperDevice {
-    /// Makes a device of so many sectors out of one target with its parameters.
+    /// Creates a device of this many sectors from one target with its parameters.
     ///
     /// # Errors
     /// What the kernel says; nothing is left behind then.
@@ -44,7 +44,7 @@ impl MapperDevice {
             uuid.iter_mut().zip(b"LVM-rig").for_each(|(byte, letter)| *byte = *letter);
         }
         tell_mapper(&control, CREATE, &mut create)?;
-        // The number of the new device stands at 40: minor in the low byte, as long as it is small.
+        // The number of the new device is at 40: minor in the low byte, as long as it is small.
         let minor = create.get(40).copied().unwrap_or(0);
         let mapped = MapperDevice { control, name, device: format!("dm-{minor}") };
         let padded = (parameters.len() + 1).next_multiple_of(8);
@@ -73,7 +73,7 @@ impl Drop for MapperDevice {
     }
 }
 
-/// `struct dm_ioctl` for a device, with so many bytes behind it.
+/// `struct dm_ioctl` for a device, with this many bytes after it.
 fn header(name: &str, behind: usize, targets: u32) -> Vec<u8> {
     let mut message = Vec::with_capacity(MAPPER_HEADER + behind);
     let size = (MAPPER_HEADER + behind) as u32;
@@ -86,7 +86,7 @@ fn header(name: &str, behind: usize, targets: u32) -> Vec<u8> {
     message
 }
 
-/// Text in a field of fixed length, with a zero behind it.
+/// Text in a field of fixed length, followed by a zero.
 fn field<const LENGTH: usize>(text: &str) -> [u8; LENGTH] {
     let mut bytes = [0; LENGTH];
     let own = text.bytes().take(LENGTH - 1);

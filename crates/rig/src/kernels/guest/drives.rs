@@ -20,7 +20,7 @@ pub fn judged(begins: &str) -> io::Result<Vec<Value>> {
         let read = fs::read_to_string(format!("/sys/block/{device}/{what}"));
         read.unwrap_or_default().trim().to_string()
     };
-    // Only a SCSI disk that shows it turns is believed: NVMe never does, and virtio shows it by
+    // Only a SCSI disk that reports a spindle speed counts: NVMe never does, and virtio shows it by
     // default. Of those it can be reported that they are slow, or keep the steps of a clock.
     let expected: &[&str] = if begins == "sd" && of("queue/rotational") == "1" {
         &["device.retry"]

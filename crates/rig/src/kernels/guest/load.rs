@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 
 /// The part of the disk that is used, bytes.
 const SPAN: u64 = 32 << 20;
-/// What direct I/O asks of the place of a buffer: a page satisfies every device.
+/// The alignment that direct I/O needs: a page satisfies every device.
 const ALIGNED: usize = 4096;
 
 /// Requests at random places.
@@ -42,7 +42,7 @@ impl Load {
             let threads: Vec<_> =
                 threads.map(|one| scope.spawn(move || self.one(path, one))).collect();
             threads.into_iter().try_for_each(|one| {
-                one.join().map_err(|_| io::Error::other("a thread of the load broke"))?
+                one.join().map_err(|_| io::Error::other("a thread of the load failed"))?
             })
         })
     }

@@ -23,11 +23,11 @@ const MOUNT: &str = "/mnt/pgdata";
 const FILE: &str = "/mnt/pgdata/base.db";
 const UID: &str = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0";
 const CONTAINER: &str = "3f4a1c0b9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a";
-/// The names that one screen has to hold; that of the disk comes before them.
+/// The names that one screen has to show; that of the disk comes before them.
 const NAMES: [&str; 6] =
     ["vg-pgdata", MOUNT, "pod prod/db-0, container postgres", "postgres (", "base.db", "retry"];
 
-/// Makes it all, and looks for the names on the screen.
+/// Creates everything, and checks the names on the screen.
 ///
 /// # Errors
 /// If a part of it cannot be made.
@@ -82,7 +82,7 @@ fn screen_of_a_pod(disk: &str) -> io::Result<String> {
         why.envs([("CLICOLOR_FORCE", "1"), ("LANG", "C.UTF-8")]);
         let output = why.stdin(Stdio::null()).output();
         over.store(true, Ordering::Relaxed);
-        let read = reader.join().map_err(|_| io::Error::other("the reader broke"))?;
+        let read = reader.join().map_err(|_| io::Error::other("the reader failed"))?;
         let back = fs::write("/sys/fs/cgroup/cgroup.procs", std::process::id().to_string());
         read.and(back).and(output)
     })?;

@@ -1,5 +1,5 @@
 //! The flight recorder on a machine whose wall clock can be set, and whose users name their control
-//! groups: what only a machine of one's own allows.
+//! groups: tests that need a separate machine.
 
 use std::fs;
 use std::io;
@@ -26,7 +26,7 @@ const MAY_MISS: u64 = 400;
 const DAY_S: i64 = 86_400;
 /// Wall clocks of machines without a battery, with a wrong year, and past the range of 32 bits, s.
 const YEARS: [(&str, i64); 3] = [("1970", 100), ("2040", 2_208_988_800), ("2150", 5_680_281_600)];
-/// An ordinary user, and what the kernel would write of a broken disk.
+/// An ordinary user, and the kernel's message about a failed disk.
 const USER: u32 = 1000;
 const FORGED: &str = "x critical medium error, dev nullb1, sector 7 op 0x0:(READ)";
 const GROUPS: &str = "/sys/fs/cgroup";
@@ -106,7 +106,7 @@ pub fn clock() -> io::Result<Vec<Value>> {
     })
 }
 
-/// One recorder, its clock set by so many seconds after each wait; what the store has lost by it.
+/// One recorder, its clock set by this many seconds after each wait; what the store has lost.
 fn recorded(
     store: &'static str,
     read: &AtomicU64,

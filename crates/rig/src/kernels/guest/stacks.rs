@@ -22,7 +22,7 @@ const DELAY_MS: u64 = 50;
 const BELOW_MS: (f64, f64) = super::NULL_BLOCK_MS;
 /// Reads per second that the cgroup may make.
 const LIMIT: u64 = 20;
-/// What the judge owes where a mapped device is slow above fast ones.
+/// The expected verdict if a mapped device is slow above fast ones.
 const LAYER: &str = "layer.above";
 /// How long the judge watches.
 const WATCH: &str = "5s";
@@ -95,8 +95,7 @@ pub fn raid() -> io::Result<Vec<Value>> {
     above(&all, &good, load, DELAY_MS as f64, LAYER, || Ok(()))
 }
 
-/// A cgroup that may read so many times a second: who waits, waits before the first tracepoint of
-/// the request.
+/// A cgroup with a limit of reads per second: requests wait before their first tracepoint.
 pub fn io_max() -> io::Result<Vec<Value>> {
     const ROOT: &str = "/sys/fs/cgroup";
     let below = Device::named("nullb0")?;
@@ -119,7 +118,7 @@ pub fn io_max() -> io::Result<Vec<Value>> {
 }
 
 /// A load on the first device, above a fast disk: the program waits for `least` ms, the disk takes
-/// its own time, every request is accounted for, and what contains the program up is named.
+/// its own time, every request is accounted for, and the cause of the delay is named.
 fn above(
     devices: &[&str],
     below: &Device,
@@ -145,7 +144,7 @@ fn above(
         Ok(())
     })?;
     let waited = took.as_secs_f64() * 1e3 / f64::from(load.number);
-    let mut results = lines(&counted, TraceMode::Events, "through what is above");
+    let mut results = lines(&counted, TraceMode::Events, "through the layer above");
     results.push(judgement(&counted, (waited, least), &message, expected, &name));
     Ok(results)
 }

@@ -1,4 +1,4 @@
-//! The line that shows which colour stands for which value.
+//! The line that shows which colour represents which value.
 
 use crate::colour_scale::Scale;
 use crate::paint::{Grid, Line, Ramp, TextStyle, Tone, density};

@@ -18,7 +18,7 @@ const SHARES: usize = 60;
 /// A bar is never longer: the eye compares lengths poorly across a wide screen.
 const LONGEST: usize = 60;
 
-/// Draws the rows that hold something and those between them.
+/// Draws the non-empty rows and those between them.
 pub fn write(canvas: &mut Canvas, histogram: &Histogram) -> io::Result<()> {
     let Some(edges) = edges(canvas, &[histogram]) else { return Ok(()) };
     let rows = histogram.rebin(&edges);
@@ -119,7 +119,7 @@ fn folded(sides: &[&Histogram]) -> Vec<Option<usize>> {
     folded
 }
 
-/// The line that stands for empty rows.
+/// The line that represents empty rows.
 fn told_empty(canvas: &mut Canvas, label: &str, run: usize) -> io::Result<()> {
     if run == 0 {
         return Ok(());
@@ -167,7 +167,7 @@ fn labels(edges: &Edges, unicode: bool) -> Vec<String> {
     low.iter().zip(&high).map(|(a, b)| format!("{a:>left$} {dash} {b:>right$}")).collect()
 }
 
-/// The mean and the percentiles that lie in a row.
+/// The mean and the percentiles in a row.
 fn names(histogram: &Histogram, edges: &Edges, row: usize) -> String {
     let mut names: Vec<&str> = Vec::new();
     let here = |ns: u64| edges.index(ns) == row;

@@ -1,5 +1,4 @@
-//! The first line of the page: whose machine it was, from when to when, which kernel, what was
-//! watched, and by what.
+//! The first line of the page: host, time range, kernel, what was watched, and by which program.
 
 use std::io::{self, Write};
 

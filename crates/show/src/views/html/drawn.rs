@@ -1,4 +1,4 @@
-//! What the page's script draws, as JSON: the cells of the maps, and the slowest I/Os.
+//! The data that the page's script draws, as JSON: the cells of the maps, and the slowest I/Os.
 
 use std::collections::HashMap;
 
@@ -148,7 +148,7 @@ pub fn slowest<'a>(pictured: &'a Pictured, style: &Style, most: usize) -> Vec<(u
     all.into_iter().map(|(_, input, event)| (input, event)).collect()
 }
 
-/// Names by their place in a list that the page holds once.
+/// Names by their index in a list that the page contains once.
 #[derive(Default)]
 struct Names {
     places: HashMap<Name, usize>,

@@ -1,11 +1,11 @@
-//! Text of captures as text of a page: no markup, no control characters, no marks of direction.
+//! Text of captures as text of a page: no markup, no control characters, no direction marks.
 
 use crate::paint::clean;
 
 /// Letters of a name that are shown; a longer one is cut and marked.
 const LONGEST: usize = 400;
 
-/// A text that came from outside, fit to stand between tags and in quoted attributes.
+/// Untrusted text, escaped for use between tags and in quoted attributes.
 pub fn text(raw: &str) -> String {
     let short: String = raw.chars().take(LONGEST + 1).collect();
     let cut = short.chars().count() > LONGEST;
@@ -13,7 +13,7 @@ pub fn text(raw: &str) -> String {
     escaped(&clean(&short), if cut { "…" } else { "" })
 }
 
-/// A sentence of ours: what stands in backticks becomes code.
+/// A sentence of iowhy: text in backticks becomes code.
 pub fn prose(raw: &str) -> String {
     let mut html = String::new();
     for (place, part) in raw.split('`').enumerate() {

@@ -26,7 +26,7 @@ use crate::words::{
 const AT_LENGTH: usize = 5;
 /// Rows of the tables of single I/Os and of processes.
 const ROWS: usize = 20;
-/// Rows of who waited that stand on the first page.
+/// Waiting processes that are on the first page.
 const FIRST: usize = 5;
 /// Evidence rows of a finding: a report is read by people, the JSON has them all.
 const EVIDENCE: usize = 60;
@@ -128,7 +128,7 @@ impl ToDo {
 
     fn heading(self) -> &'static str {
         match self {
-            ToDo::ActOn => "Act on as well",
+            ToDo::ActOn => "Also needs action",
             ToDo::LookAt => "Look at",
             ToDo::Note => "Notes",
         }

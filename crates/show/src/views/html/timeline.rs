@@ -1,5 +1,5 @@
 //! The incidents of a flight recorder over time: a bar for each, a row for each device, on the
-//! clock of the window that was asked for; below it the list, with all of it as text.
+//! clock of the requested window; below it the list, with everything as text.
 
 use std::io::{self, Write};
 
@@ -12,8 +12,8 @@ use crate::words::several;
 
 /// Devices with a row of bars; the list has all of them.
 const DEVICES: usize = 12;
-/// Places of the picture, in its own units: width of the bars, of the names, height of a row, width
-/// of a letter.
+/// Positions in the picture, in its own units: width of the bars, of the names, height of a row,
+/// width of a letter.
 const WIDE: f64 = 800.0;
 const LEFT: f64 = 200.0;
 const ROW: f64 = 22.0;
@@ -176,7 +176,7 @@ mod tests {
         assert!(text.contains("sd&lt;i&gt;a") && !text.contains("<i>"), "{text}");
         // The names are reported once each beside the bars.
         assert_eq!(text.matches("fill=\"#eceef2\"").count(), 2);
-        // What it was stands beside a bar, and all of it is told in words.
+        // The cause is next to a bar, and everything is also in text.
         assert!(text.contains(">device.retry, 70 s</text>"), "{text}");
         let words =
             "sdb from 2026-11-21 11:36:07 UTC to 2026-11-21 11:37:17 UTC, device.retry, 70 s";

@@ -8,11 +8,10 @@ use crate::paint::{Align, Canvas, Cell, Columns, Line, TextStyle, Tone};
 use crate::sources::file_name;
 use crate::words::{bound, count, quantity};
 
-/// From this width on the places stand beside the numbers.
+/// From this width on the origins are next to the numbers.
 const WIDE: usize = 100;
 
-/// Draws at most `most` numbers; where they were read stands beside them if there is room, else
-/// below.
+/// Draws at most `most` numbers; their origin is next to them if there is space, else below.
 pub fn write(canvas: &mut Canvas, finding: &Finding, most: usize, full: bool) -> io::Result<()> {
     let some = chosen(&finding.evidence, most);
     if some.is_empty() {
@@ -58,7 +57,7 @@ fn chosen(evidence: &[Evidence], most: usize) -> Vec<&Evidence> {
     order.into_iter().filter_map(|place| evidence.get(place)).collect()
 }
 
-/// Where the numbers were read, each place once.
+/// Where the numbers were read, each origin once.
 fn places(evidence: &[&Evidence]) -> Vec<String> {
     let mut places: Vec<String> = Vec::new();
     for one in evidence {
@@ -108,7 +107,7 @@ fn table(canvas: &Canvas, some: &[&Evidence], places: Option<&[String]>, spelt: 
     columns
 }
 
-/// Heavy where the value meets its threshold; marked where it does not.
+/// Bold if the value meets its threshold; marked where it does not.
 fn verdict_ink(one: &Evidence) -> TextStyle {
     match one.bound {
         Some(bound) if !bound.holds(one.amount.value) => Tone::Warn.into(),

@@ -1,4 +1,4 @@
-//! How a finding came to its confidence, step by step.
+//! How the confidence of a finding was computed, step by step.
 
 use std::io;
 

@@ -27,11 +27,11 @@ const DECIDE: usize = 3;
 const STEPS: usize = 3;
 const ALSO: usize = 4;
 const WHO: usize = 3;
-/// From this width on all numbers and refutations stand in a column of their own at the right.
+/// From this width on all numbers and refutations are in a separate column on the right.
 const TWO_COLUMNS: usize = 150;
 /// Columns of the left one then: lines longer than this are hard to read.
 const LEFT: usize = 96;
-/// From this width on a number stands with its n, basis and source.
+/// From this width on a number has its n, basis and source.
 const WIDE: usize = 120;
 
 /// A part of the screen, and how many of its lines stay when room is short.
@@ -43,7 +43,7 @@ struct Block {
 /// Draws the first finding, and the others in a line each.
 ///
 /// # Errors
-/// What the writer says.
+/// If the writer fails.
 pub fn write(canvas: &mut Canvas, report: &Report, findings: &[&Finding]) -> io::Result<()> {
     let Some((first, others)) = findings.split_first() else { return Ok(()) };
     if canvas.width() < TWO_COLUMNS {
@@ -335,7 +335,7 @@ fn next(canvas: &Canvas, finding: &Finding) -> Block {
     Block::text(lines, 2)
 }
 
-/// What would change the answer; on a wide screen it stands in the column at the right.
+/// What would change the answer; on a wide screen it is in the column on the right.
 fn refuted(canvas: &Canvas, finding: &Finding) -> Block {
     match finding.refuted_by.first() {
         Some(first) if finding.is_probability() => labelled(canvas, "wrong if", first, 1),
@@ -343,7 +343,7 @@ fn refuted(canvas: &Canvas, finding: &Finding) -> Block {
     }
 }
 
-/// The other findings that stand, a line each; consequences only count.
+/// The other valid findings, one line each; consequences only count.
 fn also(canvas: &Canvas, report: &Report, others: &[&Finding]) -> Block {
     let mut lines = Vec::new();
     let standing: Vec<&&Finding> =

@@ -5,18 +5,18 @@ use crate::paint::{Line, TextStyle, Tone};
 use crate::sources::shortened;
 use crate::words::NONE;
 
-/// The columns that are drawn even where a row knows nothing of them.
+/// The columns that are drawn even if a row has no value for them.
 const ALWAYS: u8 = 4;
 /// Blanks between columns.
 const GAP: usize = 1;
-/// No column is narrower, so that the columns of one report stand under those of the last.
+/// No column is narrower, so that the columns of consecutive reports are aligned.
 const STEADY: usize = 7;
 /// The device's name takes at most this share of the canvas: one third; several names in its place
 /// take half.
 const NAME_PARTS: usize = 3;
 const NAMES_PARTS: usize = 2;
 
-/// Where the columns stand.
+/// The positions of the columns.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Layout {
     name: usize,
@@ -59,7 +59,7 @@ impl Layout {
         self.columns.len()
     }
 
-    /// How many are left out because nothing is known of them.
+    /// How many are left out because they have no values.
     pub fn unknown(&self) -> usize {
         self.unknown
     }

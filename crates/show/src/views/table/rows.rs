@@ -1,4 +1,4 @@
-//! The rows of the table, from intervals, and from events where there are none.
+//! The rows of the table, from intervals, or from events if there are none.
 
 use std::collections::{HashMap, HashSet};
 
@@ -53,7 +53,7 @@ pub const COLUMNS: [(&str, u8); 32] = [
 /// of 30 is a fifth of the spread).
 const FEW: f64 = 30.0;
 
-/// A stretch of time, or a listing: rows under one title.
+/// An interval, or a listing: rows under one title.
 pub struct Stretch {
     /// Where and when.
     pub title: String,
@@ -61,7 +61,7 @@ pub struct Stretch {
     pub rows: Vec<Row>,
 }
 
-/// A device in a stretch of time.
+/// A device in an interval.
 pub struct Row {
     device: String,
     /// Whether it did nothing.
@@ -107,7 +107,7 @@ impl Row {
     }
 }
 
-/// All stretches of a report, in the order they were read.
+/// All intervals of a report, in the order they were read.
 pub fn stretches(report: &Report, style: &Style) -> Vec<Stretch> {
     let recording = &report.recording;
     // Folded once: a trace has millions of events, and every row asks.
@@ -130,7 +130,7 @@ pub fn stretches(report: &Report, style: &Style) -> Vec<Stretch> {
         if listing.events.is_empty() && listing.counted.is_empty() && !live(listing) {
             continue;
         }
-        // What a live trace saw of a sampled device already stands in that device's row.
+        // The traced I/Os of a sampled device are already in that device's row.
         let mut rows = of_events(recording, listing, folded, style);
         if live(listing) {
             rows.retain(|(device, _)| !sampled.contains(device));
