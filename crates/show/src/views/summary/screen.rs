@@ -109,9 +109,9 @@ impl Block {
         self.lines.truncate(self.lines.len() - away);
         if let Some(last) = self.lines.last_mut()
             && away > 0
-            && last.width() + 3 <= width
             && !last.ends_with(" ..")
         {
+            last.shorten(width.saturating_sub(3));
             last.push(" ..", Tone::Faint);
         }
         away
