@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn a_mistyped_name_is_guessed_by_its_letters() {
         crate::command::settle(crate::commands::COMMANDS);
-        let entries = manual::all();
+        let entries = manual::entries();
         for (typed, meant) in [
             ("device.rety", "did you mean `device.retry`?"),
             ("q2dd", "did you mean `Q2D`?"),
