@@ -272,10 +272,9 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
     let source = analysis.source(case.trace.listing);
     let (n, slow) = (case.services_ms.len() as u64, ladder.slow as u64);
     let on_steps = format!(
-        "{} of {slow} slow requests lie on steps of {}, one revolution at {:.0} rpm",
+        "{} of {slow} slow requests on steps of {}, one revolution",
         ladder.on_steps,
-        phrase::ms(ladder.revolution_ms),
-        ladder.rpm
+        phrase::ms(ladder.revolution_ms)
     );
     let share_on_steps = ladder.on_steps as f64 / slow.max(1) as f64;
     vec![
