@@ -349,7 +349,9 @@ fn ios_are_counted_by_file_live_and_from_a_capture() {
         return;
     }
     let (folder, disk) = (Folder::new("by-file"), Loop::beside_others(16));
-    let load = disk.under_load(&["--rw=randread", "--size=16m", "--rate_iops=200"]);
+    // Through the page cache, where the pages say whose they are.
+    let how = ["--rw=write", "--direct=0", "--fsync=4", "--size=16m", "--rate_iops=200"];
+    let load = disk.under_load(&how);
     let file = &folder.0.join("files.iowhy").display().to_string();
     printed(&["record", "--files", "-d", &disk.name, "-o", file, "--for", "2s"]);
     let live = ["-d", &disk.name, "--for", "1s"];
