@@ -272,7 +272,7 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
     let source = analysis.source(case.trace.listing);
     let (n, slow) = (case.services_ms.len() as u64, ladder.slow as u64);
     let on_steps = format!(
-        "{} of {slow} slow requests on steps of {}, one revolution",
+        "{} of {slow} slow requests on steps of {}, a revolution",
         ladder.on_steps,
         phrase::ms(ladder.revolution_ms)
     );
