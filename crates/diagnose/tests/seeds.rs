@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Bound, Evidence, Finding, Level, Op, Recording, Unit, Verdict};
+use iowhy_model::{Bound, Event, Evidence, Finding, Level, Op, Recording, Unit, Verdict};
 
 use crate::made::{accuses, blames_a_device, brief, of};
 
