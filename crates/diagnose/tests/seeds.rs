@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Bound, Evidence, Finding, Level, Op, Recording, Unit, Verdict};
+use iowhy_model::{Bound, Event, Evidence, Finding, Level, Op, Recording, Unit, Verdict};
 
 use crate::made::{accuses, blames_a_device, brief, of};
 
@@ -125,6 +125,16 @@ fn the_revolutions_of_dusty_disk_can_be_recomputed_from_its_lines() {
         (revolutions[0], revolutions[13], revolutions[14], revolutions[27]),
         (9.0, 17.0, 17.0, 28.0)
     );
+    // What the first reason says.
+    let is_on_step = |event: &&Event| {
+        let turns = (event.longest().unwrap().1.ms() - base_ms) / revolution_ms;
+        (turns - turns.round()).abs() <= 0.1
+    };
+    let on_sdb = listing.events.iter().filter(|event| Some(event.device) == sdb);
+    let on_steps = on_sdb.filter(is_on_step).count();
+    let reason = &findings[0].evidence[0];
+    assert!(reason.quantity.starts_with(&format!("{on_steps} of 28 slow requests on steps of ")));
+    near(reason, on_steps as f64 / 28.0, 1e-9);
 }
 
 #[test]

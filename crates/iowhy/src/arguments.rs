@@ -229,6 +229,23 @@ impl Repeat {
         self.count.unwrap_or(if self.interval.is_some() { u64::MAX } else { 1 })
     }
 
+    /// The same, over this time: one report without an interval, else as many as fit.
+    ///
+    /// # Errors
+    /// If the number of reports is given, too.
+    pub fn within(self, length: Option<Duration>) -> anyhow::Result<Repeat> {
+        let Some(length) = length else { return Ok(self) };
+        if self.count.is_some() {
+            return Err(HintedError::error(
+                "`--for` and a number of reports both say how long to watch",
+                "omit one of them: `1 10` or `1 --for 10s`",
+            ));
+        }
+        let interval = self.interval.unwrap_or(length);
+        let fit = (length.as_secs_f64() / interval.as_secs_f64()).round();
+        Ok(Repeat { interval: Some(interval.min(length)), count: Some((fit as u64).max(1)) })
+    }
+
     /// The total time of all reports, if their number is given.
     pub fn length(self) -> Option<Duration> {
         let count = u32::try_from(self.count?).unwrap_or(u32::MAX);
@@ -359,6 +376,21 @@ mod tests {
         assert_eq!(duration("0.5"), Ok(Nanos(500_000_000)));
         assert!(duration("5 parsecs").is_err());
         assert!(duration("-1s").is_err());
+    }
+
+    #[test]
+    fn a_time_to_watch_is_a_number_of_reports() {
+        let seconds = |many| Some(Duration::from_secs(many));
+        let repeat = |interval, count| Repeat { interval, count };
+        for (typed, of, is) in [
+            (repeat(None, None), None, repeat(None, None)),
+            (repeat(None, None), seconds(5), repeat(seconds(5), Some(1))),
+            (repeat(seconds(1), None), seconds(5), repeat(seconds(1), Some(5))),
+            (repeat(seconds(9), None), seconds(5), repeat(seconds(5), Some(1))),
+        ] {
+            assert_eq!(typed.within(of).unwrap(), is, "{typed:?} {of:?}");
+        }
+        assert!(repeat(seconds(1), Some(3)).within(seconds(5)).is_err());
     }
 
     #[test]

@@ -63,6 +63,7 @@ mod tests {
         ("by", "hist counts by more than names, and stat has rows of devices otherwise"),
         ("clock", "hist has one for all of its time, and watch its turns"),
         ("device", "what of it: I/Os, incidents, sides of a comparison"),
+        ("files", "record keeps what snoop has a column for"),
         ("folded", "snoop counts the I/Os of its stacks, waits their time"),
         ("for", "what happens if it is not given, and what is done for so long"),
         ("op", "a probe does the I/O that the others look at"),

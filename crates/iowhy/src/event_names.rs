@@ -1,5 +1,5 @@
 //! The owner of an I/O by name: mount point or volume of its device and partition; unit, container
-//! or pod of its control group. For single I/Os, from the names in a recording.
+//! or pod of its control group; its file. For single I/Os, from the names in a recording.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -24,6 +24,8 @@ pub enum NameKey {
     Container,
     /// The pod.
     Pod,
+    /// The file whose pages it reads or writes.
+    File,
 }
 
 /// The key of a name.
@@ -35,20 +37,37 @@ pub fn key(text: &str) -> Result<NameKey, String> {
 
 /// The text for an unknown name.
 const UNKNOWN: &str = "?";
+/// The text for an I/O without a known file.
+const NO_FILE: &str = "no file";
 
 impl NameKey {
     /// All keys by their names on the command line.
-    pub const ALL: [(&str, NameKey); 5] = [
+    pub const ALL: [(&str, NameKey); 6] = [
         ("mount", NameKey::Mount),
         ("volume", NameKey::Volume),
         ("unit", NameKey::Unit),
         ("container", NameKey::Container),
         ("pod", NameKey::Pod),
+        ("file", NameKey::File),
     ];
 
     /// Whether it follows from the control group.
     pub fn is_of_cgroup(self) -> bool {
-        !matches!(self, NameKey::Mount | NameKey::Volume)
+        matches!(self, NameKey::Unit | NameKey::Container | NameKey::Pod)
+    }
+
+    /// Whether it follows from the device and the sector.
+    fn is_of_place(self) -> bool {
+        matches!(self, NameKey::Mount | NameKey::Volume)
+    }
+
+    /// Whether an I/O has it.
+    pub fn is_in(self, event: &Event) -> bool {
+        match self {
+            NameKey::Mount | NameKey::Volume => true,
+            NameKey::Unit | NameKey::Container | NameKey::Pod => event.cgroup.is_some(),
+            NameKey::File => event.file.is_some(),
+        }
     }
 }
 
@@ -59,7 +78,7 @@ pub struct EventNames {
     owners: OwnerNames,
     /// The partitions of devices: first and last sector, and name.
     parts: HashMap<DeviceId, Vec<(u64, u64, String)>>,
-    /// A cache: the texts by key, device, index of the partition, and control group.
+    /// A cache: the texts by key, device, index of the partition, and control group or file.
     found: HashMap<(NameKey, DeviceId, Option<usize>, Option<Name>), usize>,
     texts: Vec<String>,
 }
@@ -84,17 +103,23 @@ impl EventNames {
 
     /// The number of the text of an I/O for a key.
     pub fn number(&mut self, key: NameKey, event: &Event, recording: &Recording) -> usize {
-        let part = event.sector.filter(|_| !key.is_of_cgroup()).and_then(|sector| {
+        let part = event.sector.filter(|_| key.is_of_place()).and_then(|sector| {
             let holds = |(from, to, _): &(u64, u64, String)| (*from..*to).contains(&sector);
             self.parts.get(&event.device)?.iter().position(holds)
         });
-        let cgroup = event.cgroup.filter(|_| key.is_of_cgroup());
-        let asked = (key, event.device, part, cgroup);
+        let own = match key {
+            NameKey::Mount | NameKey::Volume => None,
+            NameKey::Unit | NameKey::Container | NameKey::Pod => event.cgroup,
+            NameKey::File => event.file,
+        };
+        let asked = (key, event.device, part, own);
         if let Some(known) = self.found.get(&asked) {
             return *known;
         }
-        let text = if key.is_of_cgroup() {
-            self.owner(key, cgroup.map(|name| recording.text(name)))
+        let text = if key == NameKey::File {
+            own.map_or(NO_FILE, |name| recording.text(name)).to_string()
+        } else if key.is_of_cgroup() {
+            self.owner(key, own.map(|name| recording.text(name)))
         } else {
             let device = recording.device_of(event.device).name.as_str();
             let parts = self.parts.get(&event.device);
@@ -212,8 +237,7 @@ impl<S: Sink> Sink for NamedEvents<S> {
         if !wanted.is_empty() && !wanted.contains(&recording.device_of(event.device).name) {
             return;
         }
-        let keys = self.keys.iter();
-        self.reported |= event.cgroup.is_some() || !keys.copied().any(NameKey::is_of_cgroup);
+        self.reported |= self.keys.iter().all(|key| key.is_in(&event));
         let names = self.names.get_or_insert_with(|| EventNames::of(recording));
         let name = names.texts(&self.keys, &event, recording);
         event.device = self.inner.device(&name);
@@ -328,6 +352,7 @@ mod tests {
             let mut event = Event::new(recording.device(device), Op::Read, Layer::Block);
             event.sector = Some(sector);
             event.cgroup = Some(recording.name(group));
+            event.file = matches!(sector, 2048 | 9000).then(|| recording.name("/a"));
             event.completed = Some(Time::from_ns(1));
             recording.event(event);
         }
@@ -345,5 +370,6 @@ mod tests {
         );
         let units = ["a.service", "no unit", "a.service", "no unit", "no unit"];
         assert_eq!(by(NameKey::Unit), units);
+        assert_eq!(by(NameKey::File), ["/a", "no file", "no file", "/a", "no file"]);
     }
 }

@@ -27,7 +27,7 @@ pub enum Key {
     Process,
     /// The charged control group.
     Cgroup,
-    /// A name: of a mount point, a volume, a unit, a container, a pod.
+    /// A name: of a mount point, a volume, a unit, a container, a pod, a file.
     Named(NameKey),
 }
 
@@ -57,7 +57,7 @@ impl Key {
         match self {
             Key::Process => event.comm.is_some(),
             Key::Cgroup => event.cgroup.is_some(),
-            Key::Named(key) => event.cgroup.is_some() || !key.is_of_cgroup(),
+            Key::Named(key) => key.is_in(event),
             Key::Size => event.bytes.is_some(),
             Key::None | Key::Device | Key::Op | Key::Flags => true,
         }
@@ -70,6 +70,11 @@ impl Key {
             Key::Named(key) => key.is_of_cgroup(),
             _ => false,
         }
+    }
+
+    /// Whether it is the file.
+    pub fn needs_files(self) -> bool {
+        self == Key::Named(NameKey::File)
     }
 
     /// Whether only single I/Os have it.

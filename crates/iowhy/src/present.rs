@@ -222,7 +222,7 @@ pub fn named(
     if !reported {
         return Err(HintedError::error(
             "the capture does not contain the field for `--by` of each I/O",
-            "`iowhy record --cgroups` records the control group of each I/O",
+            "`iowhy record --cgroups` records the control group of each I/O, `--files` its file",
         ));
     }
     let incomplete = failed > 0 || recording.is_incomplete();

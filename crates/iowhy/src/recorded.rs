@@ -59,11 +59,16 @@ impl RecordedIncident {
             object.shift_remove("report");
         }
         // The recorder wrote times in its own zone.
-        for (words, ns) in [("at", "at_ns"), ("began", "began_ns"), ("until", "until_ns")] {
-            if let Some(ns) = json[ns].as_i64() {
-                json[words] = when::words(ns).into();
+        let local = |of: &mut Value, words: &str, ns: &str| {
+            if let Some(ns) = of[ns].as_i64() {
+                of[words] = when::words(ns).into();
             }
+        };
+        for (words, ns) in [("at", "at_ns"), ("began", "began_ns"), ("until", "until_ns")] {
+            local(&mut json, words, ns);
         }
+        let alarms = json.get_mut("alarms").and_then(Value::as_array_mut);
+        alarms.into_iter().flatten().for_each(|alarm| local(alarm, "at", "at_ns"));
         RecordedIncident { files, json, damaged }
     }
 

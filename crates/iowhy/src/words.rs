@@ -57,6 +57,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
          group.",
     ),
     (
+        "basis",
+        "how a number was obtained",
+        "//! How a number was obtained: traced, sampled, reported, computed or estimated. `why -v`.",
+    ),
+    (
         "because",
         "the numbers behind the verdict",
         "//! The numbers that the verdict rests on, each with its threshold; `-v` has all with \
@@ -66,6 +71,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "began",
         "start of an incident",
         "//! Start of the first slow second of an incident, local time. `iowhy incidents`.",
+    ),
+    (
+        "brightest",
+        "what the lightest colour of a map stands for",
+        "//! What the lightest colour of a heat map stands for: I/Os or time waited per second, in one cell.",
     ),
     ("BYTES", "size of a request in bytes", "//! Size of a request in bytes (biosnoop)."),
     (
@@ -83,6 +93,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "data of a heat map",
         "//! Counts by time and latency. They include all I/Os, even if individual I/Os are kept \
          only in part.",
+    ),
+    (
+        "cgroup",
+        "control group of a program",
+        "//! Control group that an I/O is charged to. `--by cgroup`.",
     ),
     (
         "COMM",
@@ -170,9 +185,19 @@ pub const WORDS: &[(&str, &str, &str)] = &[
          in place of abnormal ones.",
     ),
     (
+        "Frequency",
+        "heat map of how many I/Os",
+        "//! Heat map coloured by I/Os per second. `iowhy map`.",
+    ),
+    (
         "FUA",
         "forced unit access: on the medium when it completes",
         "//! Force unit access: a write that must be on the medium before it completes (REQ_FUA of the kernel).",
+    ),
+    (
+        "I/Os",
+        "completed requests",
+        "//! Requests that completed, or bios of a device without requests (dm, md).",
     ),
     (
         "id",
@@ -199,6 +224,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "inputs",
         "what was read, and losses",
         "//! What was read or watched, how many records, and what was lost.",
+    ),
+    (
+        "Intensity",
+        "heat map of the time waited",
+        "//! Heat map coloured by time waited per second: a few slow I/Os are as visible as many fast ones. `iowhy map`.",
     ),
     ("kB/s", "KiB read and written per second", "//! KiB read and written per second."),
     (
@@ -249,6 +279,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Folder at which a file system is mounted, as this mount namespace sees it.",
     ),
     (
+        "n",
+        "how many samples a number rests on",
+        "//! Number of I/Os, rows or samples that a number was computed from. `why -v`.",
+    ),
+    (
         "next",
         "what to do",
         "//! Steps in the order in which to take them: the probe that decides, the repair, the capture that shows more.",
@@ -259,6 +294,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! No cause reached 60 % confidence; `seen` has what was found and `next` the capture that decides (`iowhy explain insufficient`).",
     ),
     (
+        "not returned",
+        "calls that are still waiting",
+        "//! System calls that had not returned at the end of the watch. `iowhy syscalls`.",
+    ),
+    (
         "not seen",
         "evidence that is missing",
         "//! Evidence that no input contains and a verdict could rest on, such as drive health.",
@@ -267,6 +307,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "notable",
         "middle severity",
         "//! Severity of a cause that programs wait for; `impact` has the numbers.",
+    ),
+    (
+        "op",
+        "operation: read, write, flush, discard",
+        "//! Operation of a request: read, write, flush, discard or other. `--op`.",
     ),
     (
         "p50",
@@ -298,6 +343,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Namespace and name of a pod, from the control group and /var/log/pods. `--by pod`.",
     ),
     (
+        "process",
+        "program that sent an I/O",
+        "//! Name of the program that sent an I/O; for buffered writes, of who writes the pages back. `--by process`.",
+    ),
+    (
         "program",
         "programs with the same name",
         "//! Programs with the same name, with the number of their processes.",
@@ -312,6 +362,7 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "from queue to issue: waiting in the host",
         "//! Time from the queueing of a request to its issue to the driver (events Q and D of blktrace, btt(1)): merging, the scheduler,\n//! a full queue of the device. `hist --stage queue`.",
     ),
+    ("quantity", "what was measured", "//! What was measured, in a table of evidence. `why -v`."),
     (
         "QUE(ms)",
         "time in the queue, ms",
@@ -373,6 +424,22 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! None, minor, notable or severe, determined by the impact alone; it sets the colour.",
     ),
     (
+        "share",
+        "part of the whole, in percent",
+        "//! Part of the whole: of all I/Os, or of the time that all I/Os waited.",
+    ),
+    ("size", "bytes of a request", "//! Bytes of a request. `--size`, `--by size`."),
+    (
+        "slowest",
+        "the I/Os with the longest latency",
+        "//! The I/Os with the longest latency, each with its device, operation, size, program and time. `iowhy top`.",
+    ),
+    (
+        "source",
+        "input that a number comes from",
+        "//! Input that a number was computed from. `why -v`.",
+    ),
+    (
         "sure",
         "confidence of an incident's verdict",
         "//! Confidence of an incident's verdict: see `confidence`.",
@@ -384,6 +451,16 @@ pub const WORDS: &[(&str, &str, &str)] = &[
          service time of the device.",
     ),
     ("T", "kind of a request", "//! Kind of a request: R, W, D, F; with flags as in rwbs."),
+    (
+        "threshold",
+        "limit that a number was compared with",
+        "//! Limit that a number was compared with; beyond it the number speaks for the verdict.",
+    ),
+    (
+        "time waited",
+        "sum of all waits",
+        "//! Latencies of all I/Os, added up: ten requests that wait 1 s together count 10 s.",
+    ),
     (
         "TIME(s)",
         "seconds since the start",

@@ -39,6 +39,7 @@ fn store(folder: &Folder) {
         "schema": "iowhy.incident/1", "id": "20260308T052955Z-sdb", "at_ns": began + 5 * second,
         "at": "2026-03-08 06:29:55 +01:00", "began_ns": began, "until_ns": began + 20 * second,
         "length_s": 20.0, "over": true, "device": "sdb", "verdict": "device.retry",
+        "alarms": [{"at": "2026-03-08 06:29:55 +01:00", "at_ns": began + 5 * second}],
         "confidence": 0.9, "lost_s": 12.5, "report": {"schema": "iowhy.report/1"},
     });
     let file = folder.0.join("incidents/20260308T052955Z-sdb.json");
@@ -60,6 +61,13 @@ fn incidents_are_listed_and_asked_for_in_local_time() {
     assert_eq!(row["began"], "2026-03-08 01:59:50 -03:30");
     assert_eq!(row["began_ns"], 1_772_947_790_000_000_000i64);
     assert_eq!(row["at"], "2026-03-08 01:59:55 -03:30", "not the recorder's zone");
+    assert_eq!(row["alarms"][0]["at"], row["at"]);
+    let store = folder.0.to_str().unwrap();
+    let narrow = reported("UTC", &["incidents", "--store", store, "--width", "60"]);
+    // The command below the list stays on one line.
+    let mut listed = narrow.lines().take_while(|line| !line.is_empty());
+    assert!(listed.all(|line| line.chars().count() <= 60), "{narrow}");
+    assert!(narrow.contains("hidden: "), "{narrow}");
     assert_eq!(row["until"], "2026-03-08 03:00:10 -02:30");
     // What is printed can be typed, and a bare time is of the zone that is reported.
     for (since, until, more, found) in [

@@ -343,6 +343,39 @@ fn snoop_tells_stacks_folded_for_a_flame_graph() {
     assert!(frames.contains(";submit_bio") && count.parse::<u64>().is_ok(), "{line}");
 }
 
+#[test]
+fn ios_are_counted_by_file_live_and_from_a_capture() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let (folder, disk) = (Folder::new("by-file"), Loop::beside_others(16));
+    // Through the page cache, where the pages say whose they are.
+    let how = ["--rw=write", "--direct=0", "--fsync=4", "--size=16m", "--rate_iops=200"];
+    let load = disk.under_load(&how);
+    let file = &folder.0.join("files.iowhy").display().to_string();
+    printed(&["record", "--files", "-d", &disk.name, "-o", file, "--for", "2s"]);
+    let live = ["-d", &disk.name, "--for", "1s"];
+    for from in [&live[..], &[file]] {
+        let rows = printed(&with(from, &["stat", "--csv", "--by", "file"]));
+        assert!(rows.contains(&disk.path), "{from:?}: {rows}");
+        let labels = printed(&with(from, &["hist", "--by", "file"]));
+        assert!(labels.contains(&format!("completion, {}, ", disk.path)), "{from:?}: {labels}");
+        let map = printed(&with(from, &["map", "--by", "file"]));
+        assert!(map.contains(&format!("{}  Q2C", disk.path)), "{from:?}: {map}");
+    }
+    drop(load);
+    // Reports as many as fit into the time.
+    let begun = Instant::now();
+    let reports = printed(&["stat", "0.5", "--for", "1s", "--csv", "-d", &disk.name]);
+    assert!(reports.lines().count() <= 3, "{reports}");
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    let both = run(&["hist", "1", "2", "--for", "5s"]);
+    assert_eq!(both.status.code(), Some(2), "{both:?}");
+    let without = run(&["hist", "--by", "file", "--example", "dusty-disk"]);
+    let reported = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(reported.contains("does not contain the field"), "{reported}");
+}
+
 /// Long options of a command, as its help lists them.
 fn options_of(command: &str) -> BTreeSet<String> {
     let help = printed(&[command, "--help"]);

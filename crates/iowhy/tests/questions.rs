@@ -189,6 +189,10 @@ fn each_column_of_a_table_is_explained() {
     words.extend(heading(&asked(&["stat", path, "--width", "250"], None), "Device"));
     words.extend(heading(&asked(&["snoop", path, "--files"], None), "TIME"));
     words.extend(["mean", "min", "max", "p50", "p95", "p99", "p99.9"].map(str::to_string));
+    // What `why -v`, `top` and `map` print besides.
+    let others = "basis brightest cgroup device file Frequency Intensity mount op process quantity \
+                  share size slowest source threshold volume waits";
+    words.extend(others.split_whitespace().map(str::to_string));
     assert!(words.len() > 25, "{words:?}");
     for word in words {
         let output = Command::new(env!("CARGO_BIN_EXE_iowhy")).args(["explain", &word]).output();

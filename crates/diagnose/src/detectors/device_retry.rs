@@ -19,7 +19,7 @@
 //! one revolution above the normal service time is far more likely than no step pattern, at one of
 //! the standard spindle speeds, and no free period fits as well. If the speed is known, or was
 //! found in one listing of the disk: u > 3.1 over all slow requests and u' > 1.3 without the
-//! fullest step.
+//! fullest step. A request lies on a step if it misses it by at most a tenth of a revolution.
 //!
 //! ## Wrong if
 //! A timer of 4 ms causes the step pattern (a 15000-rpm revolution; then the device has no
@@ -271,7 +271,14 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
 fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> {
     let source = analysis.source(case.trace.listing);
     let (n, slow) = (case.services_ms.len() as u64, ladder.slow as u64);
+    let on_steps = format!(
+        "{} of {slow} slow requests on steps of {}, a revolution",
+        ladder.on_steps,
+        phrase::ms(ladder.revolution_ms)
+    );
+    let share_on_steps = ladder.on_steps as f64 / slow.max(1) as f64;
     vec![
+        computed(&on_steps, share_on_steps, Unit::Share, slow, source),
         estimated("spindle speed", ladder.rpm, Unit::Rpm, slow, source),
         computed(
             "extra revolutions, median",

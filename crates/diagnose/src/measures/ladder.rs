@@ -43,6 +43,8 @@ pub struct Ladder {
     pub outside: f64,
     /// Slow events: more than half a revolution above the base.
     pub slow: usize,
+    /// Slow events within [`ON_A_STEP`] of a whole number of revolutions above the base.
+    pub on_steps: usize,
     /// Probability that this is a ladder, 0 to 1.
     pub confidence: f64,
     /// Extra revolutions by each service, in the order given.
@@ -76,13 +78,19 @@ impl Ladder {
     }
 
     /// Fills in everything that follows from base and revolution.
-    fn count_revolutions(&mut self, services_ms: &[f64]) {
+    fn count_revolutions(&mut self, services_ms: &[f64], resolution_ms: f64) {
         let revolution_ms = self.revolution_ms;
         let above = |service: f64| (service - self.base_ms) / revolution_ms;
         self.revolutions = services_ms.iter().map(|s| above(*s).round().max(0.0) as u32).collect();
         let slow: Vec<f64> =
             self.revolutions.iter().filter(|k| **k > 0).map(|k| f64::from(*k)).collect();
         self.slow = slow.len();
+        let near = ON_A_STEP.max(resolution_ms / 2.0 / revolution_ms);
+        let is_on_step = |service: &&f64| {
+            let turns = above(**service);
+            turns.round() >= 1.0 && (turns - turns.round()).abs() <= near
+        };
+        self.on_steps = services_ms.iter().filter(is_on_step).count();
         self.median_revolutions = spread::median(&slow).unwrap_or(0.0);
         self.mean_revolutions = spread::mean(&slow).unwrap_or(0.0);
         self.min_revolutions =
@@ -99,6 +107,9 @@ impl Ladder {
 /// 10 520 of some 10K SAS drives (docs/METHOD.md, 4 Ladder).
 pub const SPEEDS_RPM: [f64; 8] =
     [4200.0, 5400.0, 5700.0, 5900.0, 7200.0, 10_000.0, 10_520.0, 15_000.0];
+/// Part of a revolution by which a service may miss a step and still lies on it: by chance a fifth
+/// of all do.
+const ON_A_STEP: f64 = 0.1;
 /// Slow events below which nothing is reported: three points fit any ladder of two parameters.
 const FEWEST_SLOW: usize = 3;
 /// Below this log-likelihood ratio no bootstrap is run: a nat is even odds at best.
@@ -226,6 +237,7 @@ impl LadderFit {
             u_prime,
             outside,
             slow: 0,
+            on_steps: 0,
             confidence: 1.0 / (1.0 + (-logit).exp()),
             revolutions: Vec::new(),
             median_revolutions: 0.0,
@@ -238,7 +250,7 @@ impl LadderFit {
             rpm_low: 60_000.0 / high,
             rpm_high: 60_000.0 / low,
         };
-        ladder.count_revolutions(all_ms);
+        ladder.count_revolutions(all_ms, resolution_ms);
         ladder
     }
 }

@@ -22,6 +22,7 @@ use crate::complete;
 use crate::man;
 use crate::manual::{self, Entry};
 use crate::messages::HintedError;
+use crate::mistyped;
 use crate::sanitised;
 use crate::terminal;
 
@@ -142,15 +143,43 @@ fn list(entries: &[&Entry], json: bool, out: &mut dyn Write) -> std::io::Result<
 /// The names most similar to the one that was not found.
 fn nearest(name: &str, entries: &[Entry]) -> String {
     let part = name.split(['.', '-', '_']).next_back().unwrap_or(name);
-    let alike: Vec<String> = entries
-        .iter()
-        .filter(|entry| entry.name.contains(part) || name.contains(entry.name))
-        .map(|entry| format!("`{}`", entry.name))
-        .take(4)
-        .collect();
+    // Mistyped names first: terms may be typed in upper or lower case.
+    let small = name.to_lowercase();
+    let lower: Vec<String> = entries.iter().map(|entry| entry.name.to_lowercase()).collect();
+    let typed = mistyped::nearest(&small, lower.iter().map(String::as_str));
+    let is_typed = |lower: &str| typed.contains(&lower);
+    let is_part = |entry: &Entry| entry.name.contains(part) || name.contains(entry.name);
+    let mut alike: Vec<String> = Vec::new();
+    for (entry, lower) in entries.iter().zip(&lower) {
+        let quoted = format!("`{}`", entry.name);
+        let is_alike = if typed.is_empty() { is_part(entry) } else { is_typed(lower) };
+        if is_alike && !alike.contains(&quoted) && alike.len() < 4 {
+            alike.push(quoted);
+        }
+    }
     if alike.is_empty() {
         "`iowhy explain` lists everything".to_string()
     } else {
         format!("did you mean {}?", alike.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_name_is_guessed_by_its_letters() {
+        crate::command::settle(crate::commands::COMMANDS);
+        let entries = manual::entries();
+        for (typed, meant) in [
+            ("device.rety", "did you mean `device.retry`?"),
+            ("q2dd", "did you mean `Q2D`?"),
+            ("awiat", "did you mean `await`?"),
+            ("retry", "did you mean `device.retry`?"),
+            ("xyzzy", "`iowhy explain` lists everything"),
+        ] {
+            assert_eq!(nearest(typed, &entries), meant, "{typed}");
+        }
     }
 }

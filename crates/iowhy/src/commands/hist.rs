@@ -8,9 +8,9 @@
 //!
 //! Filters (`--size`, `--flag`, `--comm`, `--cgroup`, ...) are applied in the kernel. `--by` groups
 //! by other fields: `none` (all together), device, op, flags, size (by powers of two), process,
-//! cgroup, `mount` (mount point), `volume`, `unit` (of systemd), `container`, `pod`, or several of
-//! them separated by commas; for all but the first three every I/O is sent to user space and
-//! counted there. `--before` shows the time before the request (B2Q).
+//! cgroup, `mount` (mount point), `volume`, `unit` (of systemd), `container`, `pod`, `file`, or
+//! several of them separated by commas; for all but the first three every I/O is sent to user
+//! space and counted there. `--before` shows the time before the request (B2Q).
 //!
 //! `--clock kernel` takes the times that the kernel keeps in each request, with one probe at the
 //! completion instead of five: fewer nanoseconds per I/O, the same counts. Since Linux 6.9 the
@@ -25,13 +25,13 @@
 //! the start and end explain, a note gives both values and the reason.
 //!
 //! ## Examples
-//! `iowhy hist`: everything for 10 s.
+//! `iowhy hist`: everything for 10 s; `--for 1m`: for a minute.
 //! `iowhy hist 1 --device sdb --op read --stage device`: every second, from issue to completion.
 //! `iowhy hist 5 --cumulative --timestamp`: since the start, every five seconds, with the time.
 //! `iowhy hist --by device,flags`: one histogram per set of request flags, like `biolatency -F`.
 //! `iowhy hist --preset read-8k --by process`: 8 KiB reads per process.
 //! `iowhy hist 1 --clock kernel`: at the least cost.
-//! `iowhy hist --by mount,op`: by file system; `--by pod`: by pod.
+//! `iowhy hist --by mount,op`: by file system; `--by pod`: by pod; `--by file`: by file.
 //! `iowhy hist 1 --records | latencymap`: records for PyLatencyMap.
 //! `iowhy hist capture.txt --json`: the histograms in a capture.
 //! `iowhy hist capture.iowhy --by process`: a capture, per process.
@@ -46,7 +46,7 @@ use iowhy_model::{Report, Stage, Tally};
 use iowhy_show::{NewRecords, views};
 
 use crate::arguments::{
-    Commas, Files, Output, Part, Repeat, Selection, Task, TraceArgs, Words, trace_clock,
+    Commas, Files, Output, Part, Repeat, Selection, Task, TraceArgs, Words, trace_clock, watch_time,
 };
 use crate::command::{Command, Status};
 use crate::confinement;
@@ -77,8 +77,11 @@ const COUNTED: Duration = Duration::from_millis(100);
 struct Hist {
     #[command(flatten)]
     words: Words,
+    /// How long to watch; without it, 10 s, or with an interval until Ctrl-C
+    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
+    watch_for: Option<Duration>,
     /// One histogram for each: none, device, op, flags, size, process, cgroup, mount, volume, unit,
-    /// container, pod; several separated by commas [default: device,op]
+    /// container, pod, file; several separated by commas [default: device,op]
     #[arg(long, value_name = "KEYS", value_parser = groups::key, value_delimiter = ',')]
     by: Vec<Key>,
     /// Count from the start in each report, not from the previous report
@@ -122,7 +125,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Task::Read(files) => {
             return view.of_files(&files, &hist.selection.settled(), &hist.output, hist.timestamp);
         }
-        Task::Watch(repeat) => repeat,
+        Task::Watch(repeat) => repeat.within(hist.watch_for)?,
     };
     let selection = hist.selection.settled_here()?;
     if hist.clock == TraceClock::Kernel {
@@ -137,6 +140,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         clock: hist.clock,
         progress: interval > TOLD,
         cgroups: hist.by.iter().any(|key| key.needs_cgroup()),
+        files: hist.by.iter().any(|key| key.needs_files()),
         sample: compared.then_some(Duration::MAX),
         only_latencies: true,
         ..Plan::traced(mode, &selection, hist.tracing)?
@@ -188,7 +192,7 @@ fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
         return Err(HintedError::error(
             "the capture does not contain the field for `--by` of each I/O",
             "`iowhy hist FILE` shows it per device and operation; `iowhy record --cgroups` records \
-             control groups",
+             control groups, `--files` files",
         ));
     }
     let incomplete = recording.is_incomplete();

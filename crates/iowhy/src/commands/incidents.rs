@@ -21,15 +21,17 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::{Args, FromArgMatches};
+use iowhy_model::Filter;
 use iowhy_show::incidents::{IncidentRow, table};
 use iowhy_store::Store;
 use serde_json::{Value, json};
 
+use crate::arguments::Output;
 use crate::command::{Command, Status};
 use crate::confinement;
 use crate::messages::HintedError;
 use crate::store_input::{self, StoreInput};
-use crate::{recorded, sanitised, terminal, when};
+use crate::{recorded, sanitised, when};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -51,6 +53,9 @@ struct Incidents {
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
+    /// Width in columns, instead of the terminal's
+    #[arg(long, value_name = "N", conflicts_with = "json")]
+    width: Option<usize>,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
@@ -77,7 +82,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         writeln!(out, "No incidents.")?;
     } else {
         let rows: Vec<IncidentRow> = all.iter().map(|one| one.row(is_written)).collect();
-        let style = terminal::style();
+        let style = Output { width: asked.width, ..Output::default() }.style(Filter::default());
         table(&rows, &style, &mut out)?;
         if let Some(last) = rows.last().filter(|_| style.fitted) {
             let at = when::words(last.began_ns);

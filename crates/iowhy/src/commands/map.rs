@@ -14,7 +14,7 @@
 //! `iowhy map biosnoop.txt --png map.png`: a capture, as a picture.
 //! `iowhy map --hist sdb.blktrace.*`: percentiles, Q2D and D2C side by side, and the maps, in one
 //! pass over a trace of any length.
-//! `iowhy map --by mount`: a map for each file system.
+//! `iowhy map --by mount`: a map for each file system; `--by file`: for each file.
 //! `biosnoop | iowhy map -`: live output of another tool.
 //! `iowhy map --for 60s > picture.txt`: one picture of the next minute.
 //! `iowhy map --compat pylatencymap records.txt`: the output of PyLatencyMap 1.3, byte for byte.
@@ -72,8 +72,8 @@ struct Map {
     /// How long to watch; without it, until Ctrl-C on a terminal, else 30 s
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Duration>,
-    /// One map per mount, volume, unit, container or pod instead of per device, from individual
-    /// I/Os; several separated by commas
+    /// One map per mount, volume, unit, container, pod or file instead of per device, from
+    /// individual I/Os; several separated by commas
     #[arg(long, value_name = "KEYS", value_parser = event_names::key, value_delimiter = ',',
         conflicts_with_all = ["hist", "compat"])]
     by: Vec<NameKey>,
@@ -116,6 +116,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mode = if map.by.is_empty() { TraceMode::Histograms } else { TraceMode::Events };
     let mut watch = Watch::start(&Plan {
         cgroups: map.by.iter().copied().any(NameKey::is_of_cgroup),
+        files: map.by.contains(&NameKey::File),
         later: Later::Write(confinement::folders(&map.drawing.files())),
         progress: !screen,
         length: asked.or((!screen).then_some(ONCE)),

@@ -86,6 +86,9 @@ struct Record {
     /// Also record the control group of each I/O, from which unit, container and pod follow
     #[arg(long)]
     cgroups: bool,
+    /// Also record the file of each I/O, where it is known
+    #[arg(long)]
+    files: bool,
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
@@ -138,6 +141,7 @@ impl Recorder {
         let selection = record.selection.settled_here()?;
         let plan = Plan {
             cgroups: record.cgroups,
+            files: record.files,
             programs_only: true,
             sample: Some(SECOND),
             length: record.watch_for,

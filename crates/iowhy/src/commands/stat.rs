@@ -5,15 +5,15 @@
 //! rounding. If requests can be traced, percentiles and the split into queue time (Q2D) and device
 //! time (D2C) are added, measured with iowhy's own clock. Without an interval it watches one second
 //! and prints once; with one it continues until the count is reached or Ctrl-C. Averages since boot
-//! are never included. `--by` prints a row per mount point, volume, systemd unit, container or pod
-//! instead of per device, computed from individual I/Os that are sent to user space.
+//! are never included. `--by` prints a row per mount point, volume, systemd unit, container, pod or
+//! file instead of per device, computed from individual I/Os that are sent to user space.
 //!
 //! ## Examples
-//! `iowhy stat 1`: every second.
+//! `iowhy stat 1`: every second; `iowhy stat --for 10s`: once, over ten.
 //! `iowhy stat 0.1 50 --device nvme0n1 --json`: fifty times, 100 ms apart, as JSON lines.
 //! `iowhy stat --sampled 5`: counters only, no tracing.
 //! `iowhy stat --csv 1 60 > io.csv`: one minute for a spreadsheet.
-//! `iowhy stat --by unit 5`: one row per systemd unit.
+//! `iowhy stat --by unit 5`: one row per systemd unit; `--by file`: per file.
 //! `iowhy stat iostat.txt`: the rows of a capture, in the same layout whichever version printed
 //! them.
 
@@ -24,7 +24,7 @@ use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
 use iowhy_show::views;
 
-use crate::arguments::{Commas, Output, Selection, Task, TraceArgs, Words};
+use crate::arguments::{Commas, Output, Selection, Task, TraceArgs, Words, watch_time};
 use crate::command::{Command, Status};
 use crate::device_lookup;
 use crate::event_names::{self, NameKey};
@@ -51,8 +51,11 @@ struct Stat {
     /// Read `block/DEVICE/stat` below this folder instead of this machine's counters
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// One row per mount, volume, unit, container or pod instead of per device, from individual
-    /// I/Os; several separated by commas
+    /// How long to watch; without it, one second, or with an interval until Ctrl-C
+    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
+    watch_for: Option<Duration>,
+    /// One row per mount, volume, unit, container, pod or file instead of per device, from
+    /// individual I/Os; several separated by commas
     #[arg(long, value_name = "KEYS", value_parser = event_names::key, value_delimiter = ',',
         conflicts_with_all = ["sampled", "root", "timestamp"])]
     by: Vec<NameKey>,
@@ -84,7 +87,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             }
             return view.of_files(&files, &selection, &stat.output, timestamp);
         }
-        Task::Watch(repeat) => repeat,
+        Task::Watch(repeat) => repeat.within(stat.watch_for)?,
     };
     let mut selection = stat.selection.settled_here()?;
     if let Some((name, _)) = selection.partition.take_if(|_| stat.by.is_empty()) {
@@ -107,6 +110,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         trace: trace.then_some(mode),
         sample: (!by_name).then_some(Duration::MAX),
         cgroups: stat.by.iter().copied().any(NameKey::is_of_cgroup),
+        files: stat.by.contains(&NameKey::File),
         progress: interval > Duration::from_secs(2),
         root: stat.root.clone(),
         ..Plan::traced(mode, &selection, stat.tracing)?

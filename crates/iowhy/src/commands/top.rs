@@ -30,7 +30,7 @@ use iowhy_show::Style;
 use iowhy_show::incidents::IncidentRow;
 use iowhy_show::top::{Places, Screen, Tick, draw};
 
-use crate::arguments::{Files, Output, Selection, Task, TraceArgs, Words};
+use crate::arguments::{Files, Output, Repeat, Selection, Task, TraceArgs, Words, watch_time};
 use crate::command::{Command, Status};
 use crate::confinement;
 use crate::messages::HintedError;
@@ -55,6 +55,9 @@ pub const COMMAND: Command = Command {
 struct Top {
     #[command(flatten)]
     words: Words,
+    /// How long to watch; without it, until `q`
+    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
+    watch_for: Option<Duration>,
     /// Counters only: no tracing, no privileges needed
     #[arg(long)]
     sampled: bool,
@@ -84,7 +87,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     match top.words.task(matches)? {
         Task::Read(files) => replay(&top, &files),
-        Task::Watch(repeat) => live(&top, repeat.interval.unwrap_or(TICK), repeat.count),
+        Task::Watch(repeat) => {
+            let tick = Repeat { interval: Some(repeat.interval.unwrap_or(TICK)), ..repeat };
+            let repeat = tick.within(top.watch_for)?;
+            live(&top, repeat.interval.unwrap_or(TICK), repeat.count)
+        }
     }
 }
 

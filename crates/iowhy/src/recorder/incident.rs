@@ -332,6 +332,7 @@ impl Incident {
             .map(|alarm| {
                 json!({
                     "at": crate::when::words(wall(alarm.at_ns)),
+                    "at_ns": wall(alarm.at_ns),
                     "trigger": alarm.trigger.name(),
                     "device": alarm.device,
                     "seen": alarm.words,

@@ -207,6 +207,17 @@ impl Line {
         self.spans.last().is_some_and(|(text, _)| text.ends_with(end))
     }
 
+    /// Leaves out words at its end until it takes at most so many columns.
+    pub fn shorten(&mut self, width: usize) {
+        while self.width() > width {
+            let Some((text, _)) = self.spans.last_mut() else { return };
+            match text.trim_end().rsplit_once(' ') {
+                Some((before, _)) => *text = before.to_string(),
+                None => _ = self.spans.pop(),
+            }
+        }
+    }
+
     /// The same, with a mark in the last of so many columns if it is longer than that.
     pub fn marked(self, width: usize, mark: &str) -> Line {
         let used = |spans: &[(String, TextStyle)]| {
@@ -287,6 +298,19 @@ mod tests {
         let mut out = Vec::new();
         line.write(80, colour, &mut out).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_shorter_line_ends_with_a_whole_word() {
+        let mut line =
+            Line::new().with("wrong if  ", Tone::Faint).with("a timer causes", Tone::Plain);
+        line.shorten(21);
+        assert_eq!(line.width(), 17);
+        assert!(line.ends_with("a timer"));
+        line.shorten(8);
+        assert!(line.ends_with("wrong"));
+        line.shorten(0);
+        assert_eq!(line.width(), 0);
     }
 
     #[test]

@@ -23,23 +23,24 @@ pub struct Ramp {
     stepped: bool,
 }
 
-/// Chosen so that the lightness L* rises from 15 to 90 in about equal steps while blue gives way
-/// to yellow, the axis that the common colour blindnesses keep (a test contains the order).
+/// Chosen so that the lightness L* rises from 36 to 91 in about equal steps while blue gives way
+/// to yellow, the axis that the common colour blindnesses keep (a test contains the order). The
+/// first is seen on the ground: a single slow I/O is what a map is looked at for.
 const SEA: &[Rgb] = &[
-    Rgb(22, 40, 92),
-    Rgb(38, 76, 128),
-    Rgb(58, 116, 140),
-    Rgb(112, 152, 128),
-    Rgb(184, 190, 100),
+    Rgb(44, 87, 131),
+    Rgb(62, 119, 139),
+    Rgb(106, 148, 129),
+    Rgb(157, 176, 110),
+    Rgb(206, 203, 97),
     Rgb(253, 230, 92),
 ];
 /// As above, plum to sand.
 const EMBER: &[Rgb] = &[
-    Rgb(60, 22, 66),
-    Rgb(114, 30, 82),
-    Rgb(174, 46, 72),
-    Rgb(222, 90, 52),
-    Rgb(245, 156, 62),
+    Rgb(154, 41, 75),
+    Rgb(196, 66, 63),
+    Rgb(226, 102, 54),
+    Rgb(241, 145, 60),
+    Rgb(248, 187, 96),
     Rgb(253, 228, 140),
 ];
 /// The background codes 51 45 39 33 27 21 of PyLatencyMap 1.3 (docs/METHOD.md, 16).
@@ -68,7 +69,7 @@ const BASIC_SEA: &[Rgb] =
 const BASIC_EMBER: &[Rgb] =
     &[Rgb(205, 0, 205), Rgb(205, 0, 0), Rgb(255, 0, 0), Rgb(205, 205, 0), Rgb(255, 255, 0)];
 /// Watched, and nothing came: darker than the first step, lighter than black canvas.
-const EMPTY: Rgb = Rgb(32, 35, 46);
+const EMPTY: Rgb = Rgb(24, 26, 34);
 /// Code 15 of PyLatencyMap.
 const CLASSIC_EMPTY: Rgb = Rgb(255, 255, 255);
 
@@ -155,6 +156,8 @@ mod tests {
                 assert!((8.0..24.0).contains(&(pair[1] - pair[0])), "{steps:?}");
             }
             assert!(lightness(ramp.at(0.0)) < steps[0]);
+            let [few, none] = [ramp.at(1e-3), ramp.at(0.0)].map(|rgb| luminance(rgb) + 0.05);
+            assert!(few / none > 2.0, "the lowest colour has a contrast of {} only", few / none);
         }
     }
 

@@ -247,8 +247,10 @@ pub fn draw(
         let first =
             screen.sort == Key::Waited && rows.iter().any(|row| row.device.name == screen.accused);
         let first = if first { "accused, then " } else { "" };
-        let sorted = format!("  by {first}{}{order}", screen.sort.title());
-        head.push(Span::styled(sorted, screen.pen(Tone::Faint)));
+        // Whole words only.
+        let sorted = [first, ""].map(|first| format!("  by {first}{}{order}", screen.sort.title()));
+        let fits = sorted.into_iter().find(|text| text.chars().count() <= room);
+        head.extend(fits.map(|text| Span::styled(text, screen.pen(Tone::Faint))));
     }
     let mut lines = vec![Line::from(head)];
     for row in rows.iter().take(usize::from(area.height).saturating_sub(1)) {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Pictured;
 use crate::Style;
-use crate::cells::{Column, Map, maps};
+use crate::cells::{Column, Map, drawn_maps};
 use crate::clock::Clock;
 use crate::map_choice::{FIGURES, TEXTS};
 use crate::objects::{findings, inputs, object};
@@ -66,14 +66,14 @@ fn of_day(listing: &Listing, span: Option<(i64, i64)>, style: &Style) -> Value {
 /// Every map, and beside those of several operations one for each operation.
 pub fn variants(report: &Report, style: &Style) -> Vec<(Option<Op>, Map)> {
     let mut all: Vec<(Option<Op>, Map)> = Vec::new();
-    let whole = maps(report, style, FIGURES);
+    let whole = drawn_maps(report, style, FIGURES);
     let mut of_one: Vec<(Op, Vec<Map>)> = Op::ALL
         .into_iter()
         .filter(|op| style.filter.op(Some(*op)))
         .map(|op| {
             let mut one = style.clone();
             one.filter.ops = vec![op];
-            (op, maps(report, &one, TEXTS))
+            (op, drawn_maps(report, &one, TEXTS))
         })
         .collect();
     for map in whole {

@@ -26,8 +26,8 @@ const size = (b) => {
   while (b >= 1023.5 && k < 3) { b /= 1024; k++; }
   return three(b) + " " + units[k];
 };
-// Dark blue, violet, orange, yellow: told apart without red and green, and in grey.
-const STOPS = [[13, 8, 65], [90, 20, 126], [180, 54, 121], [245, 125, 80], [252, 253, 160]];
+// Violet, orange, yellow: told apart without red and green, and in grey; the first is seen on EMPTY.
+const STOPS = [[145, 41, 123], [204, 80, 106], [245, 131, 84], [249, 195, 124], [252, 253, 160]];
 const ramp = (share) => {
   const at = Math.min(Math.max(share, 0), 1) * (STOPS.length - 1);
   const k = Math.min(Math.floor(at), STOPS.length - 2), part = at - k;
@@ -50,7 +50,7 @@ const moment = (input, ns) => zero(input, ns) === null
   ? Number((ns / SECOND).toPrecision(9)) + " s"
   : ofDay(zero(input, ns) + ns, SECOND / 1000);
 const css = (rgb) => "rgb(" + rgb.join(",") + ")";
-const TEXT = "#a0a6b2", STRONG = "#eceef2", EMPTY = [34, 37, 45];
+const TEXT = "#a0a6b2", STRONG = "#eceef2", EMPTY = [24, 26, 34];
 const LEFT = 76, RIGHT = 12, TOP = 8, BOTTOM = 26;
 
 // One zoom per input: different inputs are on different clocks.
@@ -195,7 +195,7 @@ for (const figure of document.querySelectorAll("figure[data-map]")) {
       const value = cell[place] / length * unit;
       if (value > 0) { low = Math.min(low, value); high = Math.max(high, value); }
     }
-    const shade = (value) => scale.value === "linear" ? value / high : (high > low ? 0.15 + 0.85 * Math.log(value / low) / Math.log(high / low) : 1);
+    const shade = (value) => scale.value === "linear" ? value / high : (high > low ? Math.log(value / low) / Math.log(high / low) : 1);
     const pixels = new ImageData(wide, rows), words = new Uint32Array(pixels.data.buffer);
     const pack = ([r, g, b]) => (255 << 24 | b << 16 | g << 8 | r) >>> 0;
     for (const [start, length, cells] of map.columns) {

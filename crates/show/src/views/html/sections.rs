@@ -405,7 +405,7 @@ pub fn who(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
         rows.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(b.0)));
         let (first, rest) = rows.split_at(rows.len().min(FIRST));
         let head = format!(
-            "<div class=\"scroll\"><table><tr><th>{title}<th class=\"n\">I/Os\
+            "<div class=\"scroll\"><table class=\"who\"><tr><th>{title}<th class=\"n\">I/Os\
              <th class=\"n\">time waited<th class=\"n\">share</tr>"
         );
         let table = |rows: &[(&str, u64, f64)]| -> String {

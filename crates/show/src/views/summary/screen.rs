@@ -38,6 +38,8 @@ const WIDE: usize = 120;
 struct Block {
     lines: Vec<Line>,
     least: usize,
+    /// After how many lines an item ends: what is left out there cuts no sentence.
+    ends: Vec<usize>,
 }
 
 /// Draws the first finding, and the others in a line each.
@@ -96,22 +98,24 @@ fn column(canvas: &Canvas, report: &Report, first: &Finding, others: &[&Finding]
 
 impl Block {
     fn text(lines: Vec<Line>, least: usize) -> Block {
-        Block { lines, least }
+        Block { lines, least, ends: Vec::new() }
     }
 
     fn none() -> Block {
-        Block { lines: Vec::new(), least: 0 }
+        Block::text(Vec::new(), 0)
     }
 
     /// Gives up to `over` lines away, and shows it; how many.
     fn shorten(&mut self, over: usize, width: usize) -> usize {
         let away = over.min(self.lines.len().saturating_sub(self.least));
         self.lines.truncate(self.lines.len() - away);
+        let is_whole = self.ends.contains(&self.lines.len());
         if let Some(last) = self.lines.last_mut()
             && away > 0
-            && last.width() + 3 <= width
             && !last.ends_with(" ..")
+            && (!is_whole || last.width() + 3 <= width)
         {
+            last.shorten(width.saturating_sub(3));
             last.push(" ..", Tone::Faint);
         }
         away
@@ -275,11 +279,13 @@ fn decides(canvas: &Canvas, finding: &Finding) -> Block {
         }
         return Block::text(lines, 1);
     }
+    let mut ends = Vec::new();
     for one in some {
         let mark = label(if lines.is_empty() { name } else { "" });
         lines.extend(canvas.wrapped(&mark, &number(canvas, one), Tone::Plain));
+        ends.push(lines.len());
     }
-    Block::text(lines, 1)
+    Block { ends, ..Block::text(lines, 1) }
 }
 
 /// A number with its threshold; where there is room with its n, basis and source.
@@ -327,12 +333,13 @@ fn behind(canvas: &Canvas, finding: &Finding) -> Vec<Line> {
 }
 
 fn next(canvas: &Canvas, finding: &Finding) -> Block {
-    let mut lines = Vec::new();
+    let (mut lines, mut ends) = (Vec::new(), Vec::new());
     for (place, step) in finding.next_step.iter().take(STEPS).enumerate() {
         let mark = label(if place == 0 { "next" } else { "" });
         lines.extend(canvas.wrapped(&mark, step, Tone::Plain));
+        ends.push(lines.len());
     }
-    Block::text(lines, 2)
+    Block { ends, ..Block::text(lines, 2) }
 }
 
 /// What would change the answer; on a wide screen it is in the column on the right.
@@ -368,7 +375,7 @@ fn also(canvas: &Canvas, report: &Report, others: &[&Finding]) -> Block {
         let rest = standing.len() - shown;
         lines.push(label("").with(&format!("and {rest} more with -v"), Tone::Faint));
     }
-    Block::text(lines, 1)
+    Block { ends: (1..=lines.len()).collect(), ..Block::text(lines, 1) }
 }
 
 /// What no input of this run could have shown.
@@ -444,7 +451,7 @@ fn inputs(canvas: &Canvas, report: &Report) -> Block {
             line.push(&text, ink);
         }
     }
-    Block { least: 1, lines: vec![line] }
+    Block::text(vec![line], 1)
 }
 
 fn label(name: &str) -> Line {
