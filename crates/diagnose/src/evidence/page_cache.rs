@@ -40,6 +40,19 @@ pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let control = (run.op() == Op::Write)
             .then(|| controls.map(|(other, _)| other).filter(is_control))
             .and_then(|all| all.max_by(|a, b| a.throughput().total_cmp(&b.throughput())));
+        let written = (run.op() == Op::Read && run.throughput() >= OF_MEMORY).then(|| {
+            let of_it = |(other, cached): &(&Run, &Option<PageCache>)| {
+                **cached == Some(PageCache::Yes)
+                    && other.op() == Op::Write
+                    && other.device() == run.device()
+                    && run.throughput() > APART * other.throughput()
+            };
+            known().find(of_it).map(|(other, _)| other)
+        });
+        if let Some(written) = written.flatten() {
+            found.push((run.device(), just_written(analysis, run, written, verdict)));
+            continue;
+        }
         let finding = match control {
             Some(control) => Some(in_memory(analysis, run, control, verdict)),
             None => by_calls(analysis, run, &all, verdict),
@@ -139,6 +152,34 @@ fn in_memory(analysis: &Analysis, run: &Run, control: &Run, verdict: Verdict) ->
     ];
     finding.assume(BESIDE, "the same test with its data flushed is far slower");
     finish(&mut finding, "the second test ran while others used the disk");
+    finding
+}
+
+/// Bytes per second from which on memory is likelier than a disk, where the file was written before
+/// (a choice: no SATA disk reads as fast).
+const OF_MEMORY: f64 = 1e9;
+
+/// A file that is read from where its writing left it.
+fn just_written(analysis: &Analysis, run: &Run, written: &Run, verdict: Verdict) -> Finding {
+    let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
+    let name = phrase::disk(run.name());
+    finding.sentence = format!(
+        "the {} read from {name} are the rate of the page cache, not of a disk: the same test had \
+         just written the file, and nothing emptied the cache in between; the {} written are partly \
+         memory too, since no flush was counted",
+        phrase::rate(run.throughput()),
+        phrase::rate(written.throughput())
+    );
+    let source = analysis.source(run.place());
+    let times = run.throughput() / written.throughput();
+    let rate = |what, run: &Run| read_off(what, run.throughput(), Unit::BytesPerSecond, 1, source);
+    finding.evidence = vec![
+        rate("throughput of the read", run).above(OF_MEMORY),
+        rate("throughput of the write before", written),
+        computed("ratio of the two", times, Unit::Ratio, 2, source).above(APART),
+    ];
+    finding.assume(BY_CALLS, "read right after it was written, faster than most disks");
+    finish(&mut finding, "the file is larger than the memory, or the disk is a fast NVMe drive");
     finding
 }
 

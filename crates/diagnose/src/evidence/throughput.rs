@@ -32,11 +32,13 @@ pub const SLOW_MEMORY: f64 = 1e8;
 /// Times as fast as this one another disk is in the same test, so that the difference is not a
 /// chance (a choice).
 const FAR: f64 = 10.0;
+/// Odds of a volume by its name from which on its host is looked at first (`vd`: 0.7).
+const VOLUME: f64 = 0.5;
 /// What so slow a stream is worth.
 const SLOW: f64 = 0.75;
 
 /// Runs of one stream of large requests on disks, beside whom nothing else was measured.
-fn streams(analysis: &Analysis) -> Vec<Run> {
+pub fn streams(analysis: &Analysis) -> Vec<Run> {
     let mut all = runs::runs(analysis);
     all.retain(|run| {
         let is_disk = disk_names::is_of_a_disk(run.name());
@@ -53,7 +55,7 @@ fn memory<'a>(analysis: &Analysis<'a>, place: usize) -> Option<(f64, FactReading
 }
 
 /// Whether the host is too slow to say anything of its disks.
-fn is_host_slow(analysis: &Analysis, place: usize) -> bool {
+pub fn is_host_slow(analysis: &Analysis, place: usize) -> bool {
     memory(analysis, place).is_some_and(|(per_s, _)| per_s < SLOW_MEMORY)
 }
 
@@ -65,7 +67,9 @@ pub fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let best = all.iter().filter(|other| other.device() == run.device());
         let best = best.map(Run::throughput).fold(0.0, f64::max);
         let known = found.iter().any(|(device, _)| *device == run.device());
-        if known || best >= SLOW_PER_S || is_host_slow(analysis, run.place()) {
+        let is_virtual = analysis.network_odds(run.device()) >= VOLUME
+            || analysis.facts.guest_of(analysis.input(run.place())).is_some();
+        if known || is_virtual || best >= SLOW_PER_S || is_host_slow(analysis, run.place()) {
             continue;
         }
         let slow = slow_stream(analysis, run, &all, verdict);

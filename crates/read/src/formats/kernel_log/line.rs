@@ -25,9 +25,16 @@ fn split_bare(line: &str) -> Option<(&str, &str)> {
         {
             return Some((date, without_caller(second)));
         }
+        let rest = rest.strip_prefix(':').unwrap_or(rest);
         let message = without_caller(rest.strip_prefix(' ').unwrap_or(rest));
-        // Of a time that was shortened only the message says whose it is.
-        let short = || Some(stamp.trim()).filter(|stamp| is_short(stamp) && is_bare(message));
+        // Of a time that was shortened, or that any program prints (`2026-11-21T08:36:47Z`), only
+        // the message says whose it is.
+        let is_iso =
+            |stamp: &str| stamp.get(10..11) == Some("T") && WallTime::read(stamp).is_some();
+        let short = || {
+            let stamp = Some(stamp.trim()).filter(|stamp| is_short(stamp) || is_iso(stamp));
+            stamp.filter(|_| is_bare(message))
+        };
         let stamp = bracketed(stamp.trim()).or_else(short)?;
         // Web servers print the same time, and then what kind of message it is.
         let of_kernel =
