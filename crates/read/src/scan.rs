@@ -12,6 +12,7 @@ use std::io::BufRead;
 
 use iowhy_model::{Note, Recording, Sink, Source, Unread, typed};
 
+use crate::facts::AddFact;
 use crate::index::{Among, Index};
 use crate::listing::missing;
 use crate::text::damage::{

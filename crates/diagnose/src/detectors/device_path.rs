@@ -216,6 +216,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings.extend(shared_by_members(analysis));
     findings.extend(shared_by_disks(analysis));
     findings.extend(shared_by_ports(analysis));
+    findings.extend(throughput::slow_together(analysis, DETECTOR.verdict));
     findings.extend(throughput::at_their_links(analysis, DETECTOR.verdict));
     findings
 }

@@ -100,6 +100,8 @@ const USED_UP: f64 = 0.7;
 const IN_KERNEL: f64 = 0.5;
 const LEFT_AT_ONCE: f64 = 0.15;
 const LASTS: f64 = 0.3;
+/// Share of the processors' time in waits for I/O below which no disk is waited for (a choice).
+const WAITED_FOR: f64 = 0.01;
 
 /// Whether bulk moves, over how many reports, what is left, programs, and the kernel with its
 /// reading.
@@ -121,10 +123,16 @@ fn in_the_kernel<'a>(analysis: &Analysis<'a>, input: &str) -> Option<Used<'a>> {
         let words = format!("{} of {}", phrase::digits(n), phrase::count(all, "interval(s)"));
         return Some((false, words, 1.0 - user - kernel.0, user, kernel));
     }
-    let of = |column| number(key::CPU_MEAN.of(column));
-    let kernel = of("system").filter(|(share, _)| *share >= IN_KERNEL)?;
-    let left = of("idle")?.0 + of("iowait").map_or(0.0, |(share, _)| share);
-    (left <= LEFT_AT_ONCE).then_some((false, "all reports".into(), left, of("user")?.0, kernel))
+    // The reports of one tool: each lists the same processors.
+    let kernel = about
+        .readings_of_machine(key::CPU_MEAN.of("system"))
+        .find(|(share, of)| analysis.input(of.listing) == input && *share >= IN_KERNEL)?;
+    let of = |column| {
+        let mut all = about.readings_of_machine(key::CPU_MEAN.of(column));
+        all.find(|(_, of)| of.listing == kernel.1.listing).map(|(share, _)| share)
+    };
+    let left = of("idle")? + of("iowait").unwrap_or(0.0);
+    (left <= LEFT_AT_ONCE).then_some((false, "all reports".into(), left, of("user")?, kernel))
 }
 
 /// The processors have no time left, and hardly any of it passes in waits for I/O.
@@ -178,7 +186,9 @@ fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
         finding.sentence += &format!("; {who} takes {} of one", phrase::percent(share));
     }
     finding.assume(USED_UP, "no CPU time is left, and none of it waits for I/O");
-    let suspect = shortage::has_suspect(analysis, input);
+    // A disk that nobody waits for may be as slow as it likes.
+    let iowait = number(key::CPU_MEAN.of("iowait")).is_none_or(|(share, _)| share >= WAITED_FOR);
+    let suspect = iowait && shortage::has_suspect(analysis, input);
     finding.doubt_if(suspect, "a disk of the same input is slow by itself", SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
     finding.refuted_by = lines(&["the same load is just as slow while CPUs are idle"]);

@@ -248,6 +248,8 @@ fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
 /// evicted is read again (choices: 400 MB/s of scanning; a fault each ten milliseconds).
 const SCANNED: f64 = 100_000.0;
 const FAULTS: f64 = 100.0;
+/// What the two together are worth.
+const READ_AGAIN: f64 = 0.9;
 
 /// The cache is evicted at a high rate, and programs fault their own pages in again (`sar -B`).
 fn read_again(analysis: &Analysis, input: &str) -> Option<Finding> {
@@ -267,13 +269,13 @@ fn read_again(analysis: &Analysis, input: &str) -> Option<Finding> {
         phrase::thousands(faults.0.round())
     );
     let line = |(value, reading): (f64, FactReading), what: &str, above: f64| {
-        cited(analysis.recording, &reading, what, (value, Unit::PerSecond)).held(Bound::Above(above))
+        cited(analysis.recording, &reading, what, (value, Unit::Count)).held(Bound::Above(above))
     };
     finding.evidence = vec![
-        line(scanned, "pages scanned for free memory", SCANNED),
-        line(faults, "page faults that read from a disk (majflt)", FAULTS),
+        line(scanned, "pages scanned for free memory, per second", SCANNED),
+        line(faults, "page faults that read from a disk (majflt), per second", FAULTS),
     ];
-    finding.assume(THRASHES, "pages are scanned at a high rate while programs fault theirs in");
+    finding.assume(READ_AGAIN, "pages are scanned at a high rate while programs fault theirs in");
     (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
     Some(finding)
 }

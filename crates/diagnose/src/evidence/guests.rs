@@ -24,7 +24,7 @@ const WELL_PER_S: f64 = 2e7;
 /// What commands without an answer, and slow streams, of such a disk are worth: its own load and a
 /// limit of the provider look alike.
 const NO_ANSWER: f64 = 0.75;
-const SLOW: f64 = 0.65;
+const SLOW: f64 = 0.92;
 
 /// Whether a guest's disk of that name is made of its host's storage.
 pub fn is_of_the_host(name: &str) -> bool {

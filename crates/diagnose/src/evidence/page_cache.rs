@@ -1,7 +1,9 @@
 //! Tests that measured memory, or the calls of a program, and not a disk.
 
+use std::collections::BTreeMap;
+
 use iowhy_model::typed::PageCache;
-use iowhy_model::{DeviceId, Finding, Op, Unit, Verdict, key};
+use iowhy_model::{DeviceId, Finding, Layer, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{computed, lines, new_finding, read_off};
@@ -40,19 +42,6 @@ pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let control = (run.op() == Op::Write)
             .then(|| controls.map(|(other, _)| other).filter(is_control))
             .and_then(|all| all.max_by(|a, b| a.throughput().total_cmp(&b.throughput())));
-        let written = (run.op() == Op::Read && run.throughput() >= OF_MEMORY).then(|| {
-            let of_it = |(other, cached): &(&Run, &Option<PageCache>)| {
-                **cached == Some(PageCache::Yes)
-                    && other.op() == Op::Write
-                    && other.device() == run.device()
-                    && run.throughput() > APART * other.throughput()
-            };
-            known().find(of_it).map(|(other, _)| other)
-        });
-        if let Some(written) = written.flatten() {
-            found.push((run.device(), just_written(analysis, run, written, verdict)));
-            continue;
-        }
         let finding = match control {
             Some(control) => Some(in_memory(analysis, run, control, verdict)),
             None => by_calls(analysis, run, &all, verdict),
@@ -61,7 +50,8 @@ pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             found.extend(finding.map(|finding| (run.device(), finding)));
         }
     }
-    found.into_iter().map(|(_, finding)| finding).collect()
+    let found = found.into_iter().map(|(_, finding)| finding);
+    found.chain(just_written(analysis, verdict)).collect()
 }
 
 /// Reads of one device at very different rates: memory served the fast one.
@@ -114,12 +104,21 @@ fn from_memory(analysis: &Analysis, fast: &Run, slow: &Run, verdict: Verdict) ->
 
 /// Whether the page cache was used in a run: what stands behind its throughput.
 fn of_run(analysis: &Analysis, run: &Run) -> Option<PageCache> {
-    let facts = &analysis.recording.listings.get(run.place())?.facts;
-    let mut of_it = facts.iter().filter(|fact| fact.device == Some(run.device()));
+    cached(analysis, run.place(), run.device(), run.throughput())
+}
+
+fn cached(
+    analysis: &Analysis,
+    place: usize,
+    device: DeviceId,
+    bytes_per_s: f64,
+) -> Option<PageCache> {
+    let facts = &analysis.recording.listings.get(place)?.facts;
+    let mut of_it = facts.iter().filter(|fact| fact.device == Some(device));
     let is_its = |fact: &&iowhy_model::Fact| {
         let rate = fact.value.number();
         fact.key == key::RUN_THROUGHPUT
-            && rate.is_some_and(|rate| (rate - run.throughput()).abs() <= 1.0)
+            && rate.is_some_and(|rate| (rate - bytes_per_s).abs() <= 1.0)
     };
     of_it.find(is_its)?;
     let reported = &of_it.find(|fact| fact.key == key::RUN_CACHED)?.value;
@@ -159,24 +158,53 @@ fn in_memory(analysis: &Analysis, run: &Run, control: &Run, verdict: Verdict) ->
 /// (a choice: no SATA disk reads as fast).
 const OF_MEMORY: f64 = 1e9;
 
-/// A file that is read from where its writing left it.
-fn just_written(analysis: &Analysis, run: &Run, written: &Run, verdict: Verdict) -> Finding {
-    let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
-    let name = phrase::disk(run.name());
+/// Files that are read from where their writing left them.
+fn just_written(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+        let mut written: BTreeMap<DeviceId, f64> = BTreeMap::new();
+        let rows = listing.intervals.iter().filter(|row| row.layer == Layer::Application);
+        for row in rows {
+            let [(op, rates)] = row.rates.as_slice() else { continue };
+            let Some(per_s) = rates.bytes_per_s else { continue };
+            if cached(analysis, place, row.device, per_s) != Some(PageCache::Yes) {
+                continue;
+            }
+            match (op, written.get(&row.device)) {
+                (Op::Write, _) => _ = written.insert(row.device, per_s),
+                (Op::Read, Some(before)) if per_s >= OF_MEMORY && per_s > APART * before => {
+                    let (device, rates) = (row.device, (per_s, *before));
+                    found.push(read_back(analysis, (place, device), rates, verdict));
+                    written.remove(&device);
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn read_back(
+    analysis: &Analysis,
+    (place, device): (usize, DeviceId),
+    (read, written): (f64, f64),
+    verdict: Verdict,
+) -> Finding {
+    let mut finding = new_finding(verdict, Some(device), vec![place]);
+    let name = analysis.disk(device);
     finding.sentence = format!(
         "the {} read from {name} are the rate of the page cache, not of a disk: the same test had \
          just written the file, and nothing emptied the cache in between; the {} written are partly \
          memory too, since no flush was counted",
-        phrase::rate(run.throughput()),
-        phrase::rate(written.throughput())
+        phrase::rate(read),
+        phrase::rate(written)
     );
-    let source = analysis.source(run.place());
-    let times = run.throughput() / written.throughput();
-    let rate = |what, run: &Run| read_off(what, run.throughput(), Unit::BytesPerSecond, 1, source);
+    let source = analysis.source(place);
+    let rate = |what, per_s| read_off(what, per_s, Unit::BytesPerSecond, 1, source);
     finding.evidence = vec![
-        rate("throughput of the read", run).above(OF_MEMORY),
+        rate("throughput of the read", read).above(OF_MEMORY),
         rate("throughput of the write before", written),
-        computed("ratio of the two", times, Unit::Ratio, 2, source).above(APART),
+        computed("ratio of the two", read / written, Unit::Ratio, 2, source).above(APART),
     ];
     finding.assume(BY_CALLS, "read right after it was written, faster than most disks");
     finish(&mut finding, "the file is larger than the memory, or the disk is a fast NVMe drive");

@@ -44,7 +44,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 /// that network and server answer at once (choices); and what that is worth.
 const TIMES_READS: f64 = 10.0;
 const SLOW_WRITE_MS: f64 = 10.0;
-const STABLE: f64 = 0.68;
+const STABLE: f64 = 0.90;
 
 /// Mounts whose writes are answered late, and whose reads are not: the server makes each durable.
 pub fn stable_writes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {

@@ -78,6 +78,66 @@ pub fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
+/// Times that disks which are slow together differ, how many of each there are, and what it is worth
+/// (choices: two disks do not fail to the same rate).
+const SAME_RATE: f64 = 1.5;
+const OF_EACH: usize = 2;
+const SLOW_TOGETHER: f64 = 0.75;
+
+/// Disks of one test that are equally slow beside others that are fast: what the slow ones share.
+pub fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let all = streams(analysis);
+    let found = analysis.inputs().into_iter().filter_map(|input| {
+        let mut best: BTreeMap<DeviceId, &Run> = BTreeMap::new();
+        for run in all.iter().filter(|run| analysis.input(run.place()) == input) {
+            let known = best.entry(run.device()).or_insert(run);
+            if known.throughput() < run.throughput() {
+                *known = run;
+            }
+        }
+        let (mut slow, fast): (Vec<&Run>, Vec<&Run>) =
+            best.into_values().partition(|run| run.throughput() < SLOW_PER_S);
+        slow.sort_by(|a, b| a.throughput().total_cmp(&b.throughput()));
+        let (first, last) = (slow.first()?, slow.last()?);
+        let (least, most) = (first.throughput(), last.throughput());
+        let far = fast.iter().filter(|run| run.throughput() >= FAR * most).count();
+        let is_shared = slow.len() >= OF_EACH
+            && far >= OF_EACH
+            && far == fast.len()
+            && most <= SAME_RATE * least
+            && first.name() != last.name();
+        is_shared.then_some(())?;
+        let names: Vec<String> =
+            slow.iter().map(|run| phrase::disk(run.name()).to_string()).collect();
+        let mut finding = new_finding(verdict, None, vec![first.place()]);
+        finding.subject.devices = slow.iter().map(|run| run.device()).collect();
+        finding.sentence = format!(
+            "{} read equally slowly ({} to {}) while the other {} of the same test are {} times as \
+             fast and more: suspect what the slow ones share (controller, its mode, cable, \
+             enclosure, power) before each disk",
+            phrase::list(&names),
+            phrase::rate(least),
+            phrase::rate(most),
+            far,
+            phrase::digits(FAR)
+        );
+        let source = analysis.source(first.place());
+        let rate = |what, per_s| read_off(what, per_s, Unit::BytesPerSecond, 1, source);
+        finding.evidence = vec![rate("fastest of the slow disks", most).below(SLOW_PER_S)];
+        finding.assume(SLOW_TOGETHER, "several disks, equally slow, beside fast ones");
+        finding.doubt("one short test: other programs may have used these disks", SHAPE_ALONE);
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&["the slow disks share no controller: `lsscsi -t`"]);
+        finding.next_step = lines(&[
+            "`lsscsi -t`, `ls -l /sys/block`: which controller has exactly these disks?",
+            "`dmesg`: its link speed, a fallback to PIO, resets, lost interrupts",
+            "the same test of one of them at another controller",
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
 /// A finding only where something shows that the host is fast: its memory, another disk, or
 /// requests that nothing stood between and the disk.
 fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Option<Finding> {

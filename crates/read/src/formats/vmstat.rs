@@ -164,7 +164,8 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
             }
         }
     }
-    let [b, wa, us, sy, bi, bo] = ["b", "wa", "us", "sy", "bi", "bo"].map(number);
+    let kinds = ["b", "wa", "us", "sy", "bi", "bo"];
+    let [b, wa, us, sy, bi, bo] = kinds.map(|name| report.heading.number(name, &words));
     if let (Some(b), Some(wa), Some(us), Some(sy), Some(bi), Some(bo)) = (b, wa, us, sy, bi, bo)
         && !is_first
     {
@@ -176,7 +177,8 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         ];
         for (kind, _) in kinds.into_iter().filter(|(_, is_so)| *is_so) {
             for (column, fact) in KINDS.into_iter().filter(|(_, fact)| fact.starts_with(kind)) {
-                report.row(fact, number(column).unwrap_or(1.0));
+                let value = report.heading.number(column, &words).unwrap_or(1.0);
+                report.row(fact, value);
             }
         }
     }
