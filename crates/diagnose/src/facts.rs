@@ -169,9 +169,8 @@ impl<'a> Facts<'a> {
 
     /// Under which hypervisor the machine of an input runs, if the input shows it.
     pub fn guest_of(&self, input: &str) -> Option<FactReading<'a>> {
-        let own = |reading: &&FactReading| {
-            self.recording.listings[reading.listing].source.input == input
-        };
+        let own =
+            |reading: &&FactReading| self.recording.listings[reading.listing].source.input == input;
         self.machine.get(&key::HOST_HYPERVISOR)?.iter().rfind(own).copied()
     }
 

@@ -34,21 +34,16 @@ const REBUILDS: &str = "      [>....................]  recovery =  4.1% (6010163
 
 #[test]
 fn members_given_up_together_are_not_the_rebuilds_and_one_is() {
-    let before = mdstat("sdf1[6] sde1[4] sdd1[3] sdc1[2] sdb1[1] sda1[0]", "[6/5] [UUUUU_]", REBUILDS);
-    let after = mdstat(
-        "sdf1[6](F) sde1[4](F) sdd1[3] sdc1[2] sdb1[1] sda1[0]",
-        "[6/4] [UUUU__]",
-        "",
-    );
+    let before =
+        mdstat("sdf1[6] sde1[4] sdd1[3] sdc1[2] sdb1[1] sda1[0]", "[6/5] [UUUUU_]", REBUILDS);
+    let after =
+        mdstat("sdf1[6](F) sde1[4](F) sdd1[3] sdc1[2] sdb1[1] sda1[0]", "[6/4] [UUUU__]", "");
     let both = format!("{before}\nfive minutes later\n\n{after}");
     assert_eq!(first(&both), Some(Verdict::DevicePath), "{:#?}", judged(&both));
     assert!(sure(&both, Verdict::LoadRebuild) < 0.6);
     // Near miss: one member was given up long ago, and its spare is being filled.
-    let one = mdstat(
-        "sdf1[6] sde1[4](F) sdd1[3] sdc1[2] sdb1[1] sda1[0]",
-        "[6/5] [UUUU_U]",
-        REBUILDS,
-    );
+    let one =
+        mdstat("sdf1[6] sde1[4](F) sdd1[3] sdc1[2] sdb1[1] sda1[0]", "[6/5] [UUUU_U]", REBUILDS);
     assert_eq!(first(&one), Some(Verdict::LoadRebuild), "{:#?}", judged(&one));
     assert!(sure(&format!("{one}\n{one}"), Verdict::DevicePath) < 0.6);
 }
@@ -169,7 +164,9 @@ fn disks_that_are_equally_slow_share_something() {
     let test = |disks: &[(&str, u32)]| {
         let one = |(disk, mb): &(&str, u32)| {
             let all = 3 * mb;
-            format!("/dev/{disk}:\n Timing buffered disk reads: {all} MB in  3.00 seconds = {mb}.00 MB/sec\n\n")
+            format!(
+                "/dev/{disk}:\n Timing buffered disk reads: {all} MB in  3.00 seconds = {mb}.00 MB/sec\n\n"
+            )
         };
         disks.iter().map(one).collect::<String>()
     };
@@ -186,7 +183,9 @@ const BANNER: &str = "procs -----------memory---------- ---swap-- -----io---- -s
 /// Rows of vmstat: run queue, blocked, read and written KiB/s, shares of the CPUs.
 fn vmstat(rows: &[[u32; 8]]) -> String {
     let row = |[r, b, bi, bo, us, sy, id, wa]: &[u32; 8]| {
-        format!(" {r}  {b}      0 812000  41000 905000    0    0 {bi:5} {bo:5}  900 1200 {us:2} {sy:2} {id:2} {wa:2}\n")
+        format!(
+            " {r}  {b}      0 812000  41000 905000    0    0 {bi:5} {bo:5}  900 1200 {us:2} {sy:2} {id:2} {wa:2}\n"
+        )
     };
     let since_boot = [0, 0, 20, 30, 3, 1, 95, 1];
     BANNER.to_string() + &row(&since_boot) + &rows.iter().map(row).collect::<String>()
@@ -254,7 +253,12 @@ fn top(cpu: &str, memory: [u32; 3], swap: [u32; 2], tasks: &[&str]) -> String {
     let rows: String = tasks
         .iter()
         .enumerate()
-        .map(|(k, state)| format!("{:5} www  20 0 {state} 41000 2000 32 {state}  0.0  1.0   0:01.00 p{k}\n", 400 + k))
+        .map(|(k, state)| {
+            format!(
+                "{:5} www  20 0 {state} 41000 2000 32 {state}  0.0  1.0   0:01.00 p{k}\n",
+                400 + k
+            )
+        })
         .collect();
     format!(
         "top - 10:00:01 up 3 days,  1:02,  1 user,  load average: 9.10, 8.00, 7.00\nTasks: 90 total,   1 \
@@ -296,7 +300,12 @@ fn pages_that_are_evicted_and_read_again() {
             .to_string()
             + &(20..25).map(row).collect::<String>()
     };
-    assert_eq!(first(&sar(180_000, 400)), Some(Verdict::LayerMemory), "{:#?}", judged(&sar(180_000, 400)));
+    assert_eq!(
+        first(&sar(180_000, 400)),
+        Some(Verdict::LayerMemory),
+        "{:#?}",
+        judged(&sar(180_000, 400))
+    );
     // Near miss: a large copy through a full cache.
     assert!(sure(&sar(180_000, 2), Verdict::LayerMemory) < 0.6);
 }
@@ -324,7 +333,12 @@ fn calls_sent_again_and_writes_that_a_server_makes_durable() {
             write + 0.03
         )
     };
-    assert_eq!(first(&mount(0.6, 31.0)), Some(Verdict::LayerRemote), "{:#?}", judged(&mount(0.6, 31.0)));
+    assert_eq!(
+        first(&mount(0.6, 31.0)),
+        Some(Verdict::LayerRemote),
+        "{:#?}",
+        judged(&mount(0.6, 31.0))
+    );
     assert!(sure(&mount(11.0, 31.0), Verdict::LayerRemote) < 0.6);
     assert!(sure(&mount(0.4, 2.0), Verdict::LayerRemote) < 0.6);
 }

@@ -235,9 +235,8 @@ fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
     };
     evidence.push(waiting);
     let mut finding = new_finding(DETECTOR.verdict, None, vec![waits.1.listing]);
-    finding.sentence = format!(
-        "memory is short: {words}, and {how_long}: evicted pages are read again and again"
-    );
+    finding.sentence =
+        format!("memory is short: {words}, and {how_long}: evicted pages are read again and again");
     finding.evidence = evidence;
     finding.assume(worth, "no memory left, pages of programs evicted, tasks wait for I/O");
     (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);

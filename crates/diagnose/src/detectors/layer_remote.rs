@@ -285,10 +285,8 @@ fn repeated_calls(analysis: &Analysis) -> Vec<Finding> {
         );
         let source = analysis.source(reading.listing);
         let share = computed("calls that were sent again", again / calls, Unit::Share, 2, source);
-        finding.evidence = vec![
-            share.above(REPEATED),
-            read_off("calls", calls, Unit::Count, 1, source),
-        ];
+        finding.evidence =
+            vec![share.above(REPEATED), read_off("calls", calls, Unit::Count, 1, source)];
         finding.assume(SENT_AGAIN, "counted by the client itself");
         finding.explained_share = 1.0;
         shares::advise(&mut finding);

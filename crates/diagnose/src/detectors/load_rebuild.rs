@@ -149,7 +149,11 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             let state = arrays::state_of(about, &name);
             let is_absurd = arrays::absurd_time_left(about).is_some();
             // Work that a later report does not show any more slows nothing down.
-            if state.action.is_none() || state.at_floor.is_some() || state.stands_at.is_some() || is_absurd {
+            if state.action.is_none()
+                || state.at_floor.is_some()
+                || state.stands_at.is_some()
+                || is_absurd
+            {
                 continue;
             }
             let has_begun = state.done.is_some_and(|done| done < BEGUN);

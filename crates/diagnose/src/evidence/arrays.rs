@@ -233,9 +233,9 @@ pub fn shared_faults<'a>(analysis: &Analysis<'a>) -> Vec<SharedFault<'a>> {
             let of_it = analysis.facts.about(Some(input), disk);
             of_it.number(key::MEMBER_ERRORS.of(kind)).map_or(0.0, |(n, _)| n)
         };
-        let pools = arrays.iter().filter(|(.., members)| {
-            members.iter().any(|disk| errors(disk, "checksum") > 0.0)
-        });
+        let pools = arrays
+            .iter()
+            .filter(|(.., members)| members.iter().any(|disk| errors(disk, "checksum") > 0.0));
         let pools: Vec<_> = pools.collect();
         let all: Vec<&String> = pools.iter().flat_map(|(.., members)| members).collect();
         let changed = all.iter().filter(|disk| errors(disk, "checksum") > 0.0);

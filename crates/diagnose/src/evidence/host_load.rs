@@ -106,7 +106,8 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, in_bursts: bool) -> Vec<F
 pub fn stuck(analysis: &Analysis, input: &str) -> Option<Observation> {
     let input = analysis.inputs().into_iter().find(|known| *known == input)?;
     let host = Host { analysis, input };
-    let (n, reading) = host.number(key::VMSTAT_WHILE.of("stuck.intervals")).filter(|n| n.0 >= STUCK)?;
+    let (n, reading) =
+        host.number(key::VMSTAT_WHILE.of("stuck.intervals")).filter(|n| n.0 >= STUCK)?;
     let what = "intervals of vmstat in which tasks wait for I/O and nothing is read or written";
     let evidence = cited(analysis.recording, &reading, what, (n, Unit::Count));
     let would_mean = "requests that were handed over do not complete: a disk, its path or a server \

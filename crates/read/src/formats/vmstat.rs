@@ -211,7 +211,8 @@ fn state(report: &mut Report, sink: &mut dyn Sink) {
     }
     for (column, fact) in KINDS {
         let known = report.column(fact);
-        let unit = COLUMNS.iter().find(|(name, _)| *name == column).map_or(TASKS, |(_, unit)| *unit);
+        let unit =
+            COLUMNS.iter().find(|(name, _)| *name == column).map_or(TASKS, |(_, unit)| *unit);
         let value = match column {
             "" => Some(known.count() as f64),
             _ => known.mean(),
