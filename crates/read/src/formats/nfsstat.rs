@@ -20,7 +20,7 @@
 use crate::describe::report::*;
 
 pub const FORMAT: Format =
-    Format::labels("nfsstat -c: calls of NFS clients sent again", Level::E, &LABELS);
+    Format::labels("calls of NFS clients sent again (`nfsstat -c`)", Level::E, &LABELS);
 
 /// The row of numbers comes next.
 const RPC: &str = "rpc";
