@@ -29,7 +29,9 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, MessageKind, Unit, Verdict, key};
+use iowhy_model::{
+    Bound, DeviceId, Evidence, Finding, Level, MessageKind, PathEvent, Unit, Verdict, key,
+};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
@@ -40,6 +42,7 @@ use crate::evidence::reported_problem::{self, STATED, UNKNOWN_SHARE};
 use crate::facts::About;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
+use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
@@ -190,7 +193,12 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             finding.doubt_if(hangs(analysis, array), HANGS, SHAPE_ALONE);
             let shared = arrays::shared_faults(analysis).iter().any(|of| of.input == input);
             finding.doubt_if(shared, SHARED, SHAPE_ALONE);
-            let logged = analysis.facts.log_events(input).any(|line| FAULTS.contains(&line.kind));
+            // An empty port and an error that the hardware corrected fail no request.
+            let harmless = [Some(PathEvent::NoDevice), Some(PathEvent::Corrected)];
+            let fails = |line: &LogLine| {
+                FAULTS.contains(&line.kind) && !harmless.contains(&line.message.log_event())
+            };
+            let logged = analysis.facts.log_events(input).any(fails);
             finding.doubt_if(logged, LOGGED, SHAPE_ALONE);
             finding.share_is_assumed = finding.explained_share <= 0.0;
             finding.explained_share = finding.explained_share.max(UNKNOWN_SHARE);

@@ -78,8 +78,8 @@ pub fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// Times that disks which are slow together differ, how many of each there are, and what it is worth
-/// (choices: two disks do not fail to the same rate).
+/// Times that disks which are slow together differ, how many of each there are, and what it is
+/// worth (choices: two disks do not fail to the same rate).
 const SAME_RATE: f64 = 1.5;
 const OF_EACH: usize = 2;
 const SLOW_TOGETHER: f64 = 0.75;

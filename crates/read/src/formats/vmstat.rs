@@ -6,8 +6,9 @@
 //! maximum over the intervals become facts: `vmstat.wa.mean`, `vmstat.so.max`; `vmstat.intervals`
 //! is their number. `vmstat.moving.sy` and others are means over the intervals that moved 10 MB/s
 //! or more; `vmstat.while.waiting.bo` and others over those in which tasks waited for I/O
-//! (`waiting`), nothing but waited (`stuck`), the CPUs had no time left (`full`) or nothing was done
-//! (`quiet`); `memory.swapped.ratio` is `swpd` divided by `free`, `buff` and `cache` together.
+//! (`waiting`), waited and nothing moved (`stuck`), the CPUs had no time left (`full`) or nothing
+//! was done (`quiet`). `memory.swapped.ratio` is `swpd` divided by `free`, `buff` and `cache`
+//! together.
 //!
 //! ## How to capture
 //! `vmstat 1 10` of procps on Linux.
