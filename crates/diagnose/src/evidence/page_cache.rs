@@ -170,10 +170,10 @@ fn just_written(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             if cached(analysis, place, row.device, per_s) != Some(PageCache::Yes) {
                 continue;
             }
-            match (op, written.get(&row.device)) {
+            match (op, written.get(&row.device).copied()) {
                 (Op::Write, _) => _ = written.insert(row.device, per_s),
                 (Op::Read, Some(before)) if per_s >= OF_MEMORY && per_s > APART * before => {
-                    let (device, rates) = (row.device, (per_s, *before));
+                    let (device, rates) = (row.device, (per_s, before));
                     found.push(read_back(analysis, (place, device), rates, verdict));
                     written.remove(&device);
                 }
