@@ -156,7 +156,7 @@ fn in_memory(analysis: &Analysis, run: &Run, control: &Run, verdict: Verdict) ->
 
 /// Bytes per second from which on memory is likelier than a disk, where the file was written before
 /// (a choice: no SATA disk reads as fast).
-const OF_MEMORY: f64 = 1e9;
+const BY_MEMORY: f64 = 1e9;
 
 /// Files that are read from where their writing left them.
 fn just_written(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
@@ -172,7 +172,7 @@ fn just_written(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             }
             match (op, written.get(&row.device).copied()) {
                 (Op::Write, _) => _ = written.insert(row.device, per_s),
-                (Op::Read, Some(before)) if per_s >= OF_MEMORY && per_s > APART * before => {
+                (Op::Read, Some(before)) if per_s >= BY_MEMORY && per_s > APART * before => {
                     let (device, rates) = (row.device, (per_s, before));
                     found.push(read_back(analysis, (place, device), rates, verdict));
                     written.remove(&device);
@@ -202,7 +202,7 @@ fn read_back(
     let source = analysis.source(place);
     let rate = |what, per_s| read_off(what, per_s, Unit::BytesPerSecond, 1, source);
     finding.evidence = vec![
-        rate("throughput of the read", read).above(OF_MEMORY),
+        rate("throughput of the read", read).above(BY_MEMORY),
         rate("throughput of the write before", written),
         computed("ratio of the two", read / written, Unit::Ratio, 2, source).above(APART),
     ];
