@@ -112,10 +112,8 @@ fn hardly_any(analysis: &Analysis, input: &str) -> Option<Finding> {
     if counted || unseen_wait::is_unseen(analysis, input) || !rows.iter().all(|row| is_idle(row)) {
         return None;
     }
-    let most = rows.iter().max_by(|a, b| waited(a).total_cmp(&waited(b)))?;
-    if most.per_s() <= 0.0 {
-        return no_io(analysis, most, rows.len() as u64);
-    }
+    let active = rows.iter().filter(|row| row.per_s() > 0.0);
+    let most = active.max_by(|a, b| waited(a).total_cmp(&waited(b)))?;
     let (source, n) = (analysis.source(most.listing), rows.len() as u64);
     let mut finding = new_finding(Verdict::Healthy, Some(most.device), vec![most.listing]);
     finding.sentence = format!(
@@ -138,28 +136,6 @@ fn hardly_any(analysis: &Analysis, input: &str) -> Option<Finding> {
     finding.assume(HARDLY_ANY, "the disks were idle nearly all the time");
     let of_one_report = rows.iter().filter(|row| row.disk == most.disk).count() == 1;
     finding.doubt_if(of_one_report, "one report: it may be the average since boot", SHAPE_ALONE);
-    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
-    finding.refuted_by = lines(&[
-        "the problem did not occur during the capture",
-        "the slow program uses a disk that is not listed, or a server",
-    ]);
-    finding.next_step = look_elsewhere();
-    Some(finding)
-}
-
-/// No disk did any I/O while it was watched; a report since boot would show some.
-fn no_io(analysis: &Analysis, row: &IntervalSample, n: u64) -> Option<Finding> {
-    let busy = row.interval.busy?;
-    let source = analysis.source(row.listing);
-    let mut finding = new_finding(Verdict::Healthy, None, vec![row.listing]);
-    finding.sentence = format!(
-        "no I/O at all: the {} that were watched had no request and were idle; whatever is slow \
-         does not wait for a disk of this machine",
-        phrase::count(n as f64, "row(s) of disks")
-    );
-    finding.evidence =
-        vec![read_off("busy share (%util)", busy, Unit::Share, n, source).below(COMPLAINED_OF)];
-    finding.assume(HARDLY_ANY, "the disks were idle all the time");
     (finding.explained_share, finding.share_is_assumed) = (1.0, true);
     finding.refuted_by = lines(&[
         "the problem did not occur during the capture",

@@ -108,20 +108,15 @@ pub struct Tier {
 }
 
 /// Limits in the open: AWS's EBS volume types page (gp2 burst and gp3 base 3000 IOPS, gp2 and gp3
-/// most 16 000 IOPS as document cloud_volume met it, gp3 base 125 MiB/s, gp2 of 170 GiB and less
-/// 128 MiB/s, gp2 most 250 MiB/s, gp3 most 1000 MiB/s).
-pub const TIERS: [Tier; 6] = [
+/// most 16 000 IOPS as document cloud_volume met it, gp3 base 125 MiB/s, gp2 most 250 MiB/s, gp3
+/// most 1000 MiB/s).
+pub const TIERS: [Tier; 5] = [
     Tier { limit: Limit::Iops, value: 3000.0, known_from: "EBS gp3 baseline, gp2 burst" },
     Tier { limit: Limit::Iops, value: 16_000.0, known_from: "EBS gp2 and gp3 maximum" },
     Tier {
         limit: Limit::BytesPerSecond,
         value: 125.0 * 1_048_576.0,
         known_from: "EBS gp3 baseline, 125 MiB/s",
-    },
-    Tier {
-        limit: Limit::BytesPerSecond,
-        value: 128.0 * 1_048_576.0,
-        known_from: "EBS gp2 of 170 GiB and less, 128 MiB/s",
     },
     Tier {
         limit: Limit::BytesPerSecond,
