@@ -100,6 +100,8 @@ const USED_UP: f64 = 0.7;
 const IN_KERNEL: f64 = 0.5;
 const LEFT_AT_ONCE: f64 = 0.15;
 const LASTS: f64 = 0.3;
+/// Runnable tasks meanwhile, so that another waits for the processor that one holds (a choice).
+const SEVERAL: f64 = 1.5;
 /// Share of the processors' time in waits for I/O below which no disk is waited for (a choice).
 const WAITED_FOR: f64 = 0.01;
 
@@ -119,6 +121,7 @@ fn in_the_kernel<'a>(analysis: &Analysis<'a>, input: &str) -> Option<Used<'a>> {
         && let (Some((user, _)), Some(kernel)) =
             (number(key::VMSTAT_WHILE.of("full.us")), number(key::VMSTAT_WHILE.of("full.sy")))
         && kernel.0 >= IN_KERNEL
+        && number(key::VMSTAT_WHILE.of("full.r")).is_some_and(|(tasks, _)| tasks >= SEVERAL)
     {
         let words = format!("{} of {}", phrase::digits(n), phrase::count(all, "interval(s)"));
         return Some((false, words, 1.0 - user - kernel.0, user, kernel));
