@@ -21,6 +21,8 @@ pub mod forecast;
 pub mod freezes;
 pub mod fullness;
 pub mod fuse_mounts;
+pub mod guests;
+pub mod host_load;
 pub mod latches;
 pub mod medium_readings;
 pub mod mounts;

@@ -159,12 +159,19 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Under which hypervisor the machine runs that wrote these lines, if its log shows it.
+    /// Under which hypervisor the machine runs that wrote these lines, if its log or a sentence
+    /// beside it shows it.
     pub fn hypervisor(&self, lines: &[&LogLine]) -> Option<FactReading<'a>> {
-        let of_log = |reading: &&FactReading| {
-            lines.iter().any(|line| line.reading.listing == reading.listing)
-        };
-        self.machine.get(&key::HOST_HYPERVISOR)?.iter().rfind(of_log).copied()
+        let input = |place: usize| self.recording.listings[place].source.input.as_str();
+        let of_log = |line: &&LogLine| self.guest_of(input(line.reading.listing));
+        lines.iter().find_map(of_log)
+    }
+
+    /// Under which hypervisor the machine of an input runs, if the input shows it.
+    pub fn guest_of(&self, input: &str) -> Option<FactReading<'a>> {
+        let own =
+            |reading: &&FactReading| self.recording.listings[reading.listing].source.input == input;
+        self.machine.get(&key::HOST_HYPERVISOR)?.iter().rfind(own).copied()
     }
 
     /// The time of the last line of the kernel's log in a listing, on its own clock.

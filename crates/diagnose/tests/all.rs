@@ -10,6 +10,7 @@
 )]
 
 mod baselines;
+mod beside;
 mod claims;
 mod emitted;
 mod faults;

@@ -95,6 +95,7 @@ mod mysql_log;
 mod netapp;
 mod netapp_sysstat;
 mod nfsiostat;
+mod nfsstat;
 mod nmon;
 mod node_exporter;
 mod nodetool;
@@ -255,6 +256,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     netapp::FORMAT,
     netapp_sysstat::FORMAT,
     nfsiostat::FORMAT,
+    nfsstat::FORMAT,
     nmon::FORMAT,
     node_exporter::FORMAT,
     nodetool::FORMAT,

@@ -10,14 +10,16 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io::BufRead;
 
-use iowhy_model::{Note, Recording, Sink, Source, Unread};
+use iowhy_model::{Note, Recording, Sink, Source, Unread, typed};
 
+use crate::facts::AddFact;
 use crate::index::{Among, Index};
 use crate::listing::missing;
 use crate::text::damage::{
     BEFORE, BROKEN, CUT, begins_row, is_broken, is_half, is_prompt, lacks_decimals,
 };
 use crate::text::encoding::{DecodedInput, fill};
+use crate::text::guest;
 use crate::text::letters::{first_letters, script_of_digits};
 use crate::text::lines::{LINE_LIMIT, Line, Lines, NOTE_TEXT};
 use crate::text::repair::{self, Shapes};
@@ -75,6 +77,7 @@ pub fn scan(
         rows: Rows::default(),
         half: None,
         above: Vec::new(),
+        guest: None,
         head: Vec::new(),
         blank: false,
         shapes: Shapes::default(),
@@ -132,6 +135,8 @@ struct Scanner<'a> {
     half: Option<Note>,
     /// The last lines of prose since the last listing.
     above: Vec<String>,
+    /// The hypervisor of the machine, if a sentence since the last listing names it.
+    guest: Option<&'static str>,
     /// The first lines that the open listing took.
     head: Vec<String>,
     /// Whether a blank line followed the last line of the open listing.
@@ -436,6 +441,9 @@ impl Scanner<'_> {
         self.head.clear();
         let mut reader = format.reader();
         self.above.drain(..).for_each(|line| reader.line_above(&line));
+        if let Some(hypervisor) = self.guest.take() {
+            sink.add_fact(None, typed::HOST_HYPERVISOR, hypervisor);
+        }
         let open = self.open.insert(OpenListing {
             format,
             reader,
@@ -533,6 +541,9 @@ impl Scanner<'_> {
             return;
         }
         self.rows.take(text, line.number, self.input, sink);
+        if text.len() <= ABOVE_TEXT {
+            self.guest = self.guest.or_else(|| guest::hypervisor(text));
+        }
         let mut above = match self.above.len() {
             ABOVE => self.above.remove(0),
             _ => String::new(),

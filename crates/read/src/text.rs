@@ -6,6 +6,7 @@ pub(crate) mod damage;
 pub(crate) mod document;
 pub(crate) mod encoding;
 pub(crate) mod exposition;
+pub(crate) mod guest;
 pub(crate) mod invocation;
 pub(crate) mod letters;
 pub(crate) mod lines;

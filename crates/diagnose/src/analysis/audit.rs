@@ -32,6 +32,8 @@ const IN_JIFFIES: RangeInclusive<(u32, u32)> = (5, 0)..=(5, 6);
 /// from when the driver has it: what waits in a scheduler, which blk-mq has since 4.11, is in no
 /// queue (blk_mq_in_flight, block/blk-mq.c, and part_round_stats, block/blk-core.c).
 const OF_THE_DRIVER: RangeInclusive<(u32, u32)> = (4, 11)..=(4, 20);
+/// In the release of a kernel that calls itself 3.10 and has the block layer of those.
+const OF_RED_HAT_7: &str = ".el7";
 /// This many in flight per completion, beyond what those waited, are requests that did not complete
 /// (a choice).
 const HANGS: f64 = 0.5;
@@ -352,6 +354,9 @@ fn differs(rows: &[&Interval]) -> bool {
 /// What the kernel that counted may have counted as the queue.
 fn queue_count(source: &Source) -> QueueCount {
     match source.kernel() {
+        _ if source.host.as_ref().is_some_and(|host| host.contains(OF_RED_HAT_7)) => {
+            QueueCount::Driver
+        }
         Some(release) if OF_THE_DRIVER.contains(&release) => QueueCount::Driver,
         Some(release) if IN_JIFFIES.contains(&release) => QueueCount::Jiffies,
         Some(_) => QueueCount::Whole,

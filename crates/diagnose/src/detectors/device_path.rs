@@ -21,7 +21,9 @@
 //!   the same model has none, if no latency was measured;
 //! - requests that failed with ENOLINK;
 //! - transport errors counted by illumos (suspected only);
-//! - reads, writes and flushes of one member that failed alike.
+//! - reads, writes and flushes of one member that failed alike;
+//! - members that their array gave up together between two reports, or wrong checksums alone on
+//!   three and more members, half of all, of several pools.
 //!
 //! A link slower than its maximum supports it; below 3 % of it (USB at full speed) it is enough.
 //! Three disks of one adapter that stop responding within a minute point to the adapter, and two
@@ -178,6 +180,9 @@ const MEMBER_GONE: f64 = 1.6;
 /// Why a controller that the kernel gave up is not proof against its slot.
 const GIVEN_UP: &str = "the controller did not recover from its reset: the drive, its power states \
                         and its slot cannot be distinguished until one is excluded";
+/// Why a disk that went offline is not proof against its path.
+const FAILS_ITS_TEST: &str =
+    "the drive cannot read its own surface in a self-test, which no path takes part in";
 /// Lines older than this, relative to the log's last line, say little about the present, s.
 const STALE_S: f64 = 86_400.0;
 const STALE: f64 = -2.0;
@@ -211,6 +216,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings.extend(shared_by_members(analysis));
     findings.extend(shared_by_disks(analysis));
     findings.extend(shared_by_ports(analysis));
+    findings.extend(throughput::slow_together(analysis, DETECTOR.verdict));
     findings.extend(throughput::at_their_links(analysis, DETECTOR.verdict));
     findings
 }
@@ -398,6 +404,35 @@ fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
 /// Arrays with errors on half of their members: a shared component is more likely at fault than
 /// each of them.
 fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
+    let lost = arrays::shared_faults(analysis).into_iter().filter_map(|shared| {
+        let mut builder = EvidenceBuilder::default();
+        let n = (shared.names.len() as f64, Unit::Count);
+        builder.fact(analysis, &shared.reading, shared.what, n, Some(Bound::Above(1.0)));
+        let of = (shared.members as f64, Unit::Count);
+        builder.fact(analysis, &shared.reading, "members", of, None);
+        builder.clauses = vec![Clause::fixed(shared.what, TWO_TOGETHER)];
+        let device = shared.reading.fact.device?;
+        let mut finding = accusation(device, builder.listings.clone(), &builder);
+        finding.subject.device = None;
+        let of_it = |name: &String| analysis.recording.find_device(name);
+        finding.subject.devices = shared.names.iter().filter_map(of_it).collect();
+        finding.share_is_assumed = true;
+        finding.sentence = format!(
+            "{}: suspect what they share (controller, cable, enclosure, power) before any single \
+             disk",
+            shared.sentence
+        );
+        let first = shared.names.first().map_or("DISK", String::as_str);
+        finding.next_step = next_step(first, Way::of(first, &[], None), false);
+        finding.next_step.insert(
+            0,
+            "find the controller, enclosure or power supply they share: `lsscsi -t`, `ls -l \
+             /dev/disk/by-path`; the kernel's log of the same minutes: resets of it"
+                .to_string(),
+        );
+        finding.evidence = builder.evidence;
+        Some(finding)
+    });
     let found = arrays::failing_together(analysis).into_iter().map(|array| {
         let mut builder = EvidenceBuilder::default();
         let (failing, all) = (array.failing.len(), array.members);
@@ -424,7 +459,7 @@ fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
         finding.evidence = builder.evidence;
         finding
     });
-    found.collect()
+    lost.chain(found).collect()
 }
 
 fn finding(
@@ -476,6 +511,9 @@ fn finding(
     let unknown = by_log_alone && transport::is_unknown(about, &candidate.disk, &reading);
     finding.doubt_if(unknown, transport::UNKNOWN, SHAPE_ALONE);
     finding.doubt_if(by_log_alone && controllers::is_given_up(&reading), GIVEN_UP, SHAPE_ALONE);
+    let tested = about.number(key::SMART_SELF_TEST_ERRORS).is_some_and(|(n, _)| n > 0.0);
+    let only_gone = reading.iter().all(|line| line.kind == MessageKind::Offline);
+    finding.doubt_if(by_log_alone && only_gone && tested, FAILS_ITS_TEST, SHAPE_ALONE);
     let grew = about.rise(key::SMART_RAW.of("199")).is_some_and(|(rise, _)| rise > 0.0);
     let few = about.number(key::SMART_RAW.of("199")).is_some_and(|(count, _)| count < OF_A_PLUG);
     let old = "so few in the drive's lifetime may come from one replug, or from a cable replaced \

@@ -46,6 +46,7 @@ use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::forecast::from_latencies;
 use crate::evidence::freezes::{self, BUSY_SHARE, EPISODES};
+use crate::evidence::guests;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::service::ServiceSpan;
@@ -140,7 +141,8 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         // no command.
         let corrected = |line: &LogLine| line.message.log_event() == Some(PathEvent::Corrected);
         let speak = others.iter().any(|line| !corrected(line) && !line.message.is_of_recovery());
-        if given_up.is_empty() || speak || may_be_remote(analysis, device) {
+        let of_host = guest.is_some() && guests::is_of_the_host(&name);
+        if given_up.is_empty() || speak || of_host || may_be_remote(analysis, device) {
             return None;
         }
         let mut builder = EvidenceBuilder::default();

@@ -19,7 +19,8 @@
 //! of the kernel that serves the disks (write-back, parity, encryption, completions) takes 90 % of
 //! a CPU or more: it can use one, so the disks get no more than it gets done. Or `vmstat` shows at
 //! most 10 % of the CPUs' time idle or waiting for I/O and three tasks runnable, in four intervals
-//! or in three that move 10 MB/s.
+//! or in three that move 10 MB/s; or the kernel takes half of the CPUs' time and less than 15 % is
+//! left (`top`, `mpstat`), or less than 10 % in a third of the intervals.
 //!
 //! ## Wrong if
 //! The tasks that wait for a CPU are not the ones with the problem.
@@ -38,6 +39,7 @@ use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::evidence::shortage;
 use crate::evidence::throughput;
+use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -92,24 +94,74 @@ const RUNNABLE: f64 = 3.0;
 /// Its weight.
 const USED_UP: f64 = 0.7;
 
+/// Share of the processors' time in the kernel, and what is left of it, where one report of `top` or
+/// `mpstat` shows what they do; and the share of the intervals of `vmstat` that makes them lasting
+/// (choices).
+const IN_KERNEL: f64 = 0.5;
+const LEFT_AT_ONCE: f64 = 0.15;
+const LASTS: f64 = 0.3;
+/// Runnable tasks meanwhile, so that another waits for the processor that one holds (a choice).
+const SEVERAL: f64 = 1.5;
+/// Share of the processors' time in waits for I/O below which no disk is waited for (a choice).
+const WAITED_FOR: f64 = 0.01;
+
+/// Whether bulk moves, over how many reports, what is left, programs, and the kernel with its
+/// reading.
+type Used<'a> = (bool, String, f64, f64, (f64, FactReading<'a>));
+
+/// The kernel itself takes what there is: in one report, or in many intervals of `vmstat`.
+fn in_the_kernel<'a>(analysis: &Analysis<'a>, input: &str) -> Option<Used<'a>> {
+    let about = analysis.facts.about(Some(input), "");
+    let number = |key: FactKey| {
+        about.machine_number(key).filter(|(_, of)| analysis.input(of.listing) == input)
+    };
+    let (n, all) = (number(key::VMSTAT_WHILE.of("full.intervals")), number(key::VMSTAT_INTERVALS));
+    if let Some(((n, _), (all, _))) = n.zip(all).filter(|((n, _), (all, _))| *n >= LASTS * all)
+        && n >= INTERVALS
+        && let (Some((user, _)), Some(kernel)) =
+            (number(key::VMSTAT_WHILE.of("full.us")), number(key::VMSTAT_WHILE.of("full.sy")))
+        && kernel.0 >= IN_KERNEL
+        && number(key::VMSTAT_WHILE.of("full.r")).is_some_and(|(tasks, _)| tasks >= SEVERAL)
+    {
+        let words = format!("{} of {}", phrase::digits(n), phrase::count(all, "interval(s)"));
+        return Some((false, words, 1.0 - user - kernel.0, user, kernel));
+    }
+    // The reports of one tool: each lists the same processors.
+    let kernel = about
+        .readings_of_machine(key::CPU_MEAN.of("system"))
+        .find(|(share, of)| analysis.input(of.listing) == input && *share >= IN_KERNEL)?;
+    let of = |column| {
+        let mut all = about.readings_of_machine(key::CPU_MEAN.of(column));
+        all.find(|(_, of)| of.listing == kernel.1.listing).map(|(share, _)| share)
+    };
+    let left = of("idle")? + of("iowait").unwrap_or(0.0);
+    (left <= LEFT_AT_ONCE).then_some((false, "all reports".into(), left, of("user")?, kernel))
+}
+
 /// The processors have no time left, and hardly any of it passes in waits for I/O.
 fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
     let about = analysis.facts.about(Some(input), "");
     let number = |key: FactKey| about.machine_number(key);
     let while_moving = (key::VMSTAT_MOVING.of("intervals"), IN_BULK, key::VMSTAT_MOVING);
     let always = (key::VMSTAT_INTERVALS, INTERVALS, key::VMSTAT_MEAN);
-    let (of, n, left) = [always, while_moving].into_iter().find_map(|(counted, least, of)| {
+    let by_rows = [always, while_moving].into_iter().find_map(|(counted, least, of)| {
         let (n, reading) = number(counted).filter(|(n, _)| *n >= least)?;
         let mean = |column| number(of.of(column)).map(|(value, _)| value);
         let left = mean("id")? + mean("wa")?;
         let waits = mean("r")? >= RUNNABLE && analysis.input(reading.listing) == input;
-        (waits && left <= LEFT).then_some((of, n, left))
-    })?;
-    let (user, _) = number(of.of("us"))?;
-    let (kernel, reading) = number(of.of("sy"))?;
+        (waits && left <= LEFT).then_some((
+            of == key::VMSTAT_MOVING,
+            phrase::count(n, "interval(s)"),
+            left,
+            mean("us")?,
+            number(of.of("sy"))?,
+        ))
+    });
+    let (moves, n, left, user, (kernel, reading)) =
+        by_rows.or_else(|| in_the_kernel(analysis, input))?;
     let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
     let in_kernel = kernel > user;
-    let (moving, so) = match (of == key::VMSTAT_MOVING, in_kernel) {
+    let (moving, so) = match (moves, in_kernel) {
         (true, true) => (
             " while 10 MB/s and more are moved",
             "the kernel needs them for that: transfers without DMA, encryption, checksums, \
@@ -126,14 +178,20 @@ fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
         phrase::percent(kernel),
         phrase::percent(left)
     );
-    let n = phrase::count(n, "interval(s)");
     let what = format!("CPU time that is idle or waits for I/O, mean of {n}");
     finding.evidence = vec![
         cited(analysis.recording, &reading, &what, (left, Unit::Share)).held(Bound::Below(LEFT)),
         cited(analysis.recording, &reading, "CPU time in the kernel (sy)", (kernel, Unit::Share)),
     ];
+    if let Some((share, who, of)) = about.busiest_process(key::PROCESS_CPU) {
+        let what = format!("CPU time of {who}, share of one CPU");
+        finding.evidence.push(cited(analysis.recording, &of, &what, (share, Unit::Share)));
+        finding.sentence += &format!("; {who} takes {} of one", phrase::percent(share));
+    }
     finding.assume(USED_UP, "no CPU time is left, and none of it waits for I/O");
-    let suspect = shortage::has_suspect(analysis, input);
+    // A disk that nobody waits for may be as slow as it likes.
+    let iowait = number(key::CPU_MEAN.of("iowait")).is_none_or(|(share, _)| share >= WAITED_FOR);
+    let suspect = iowait && shortage::has_suspect(analysis, input);
     finding.doubt_if(suspect, "a disk of the same input is slow by itself", SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
     finding.refuted_by = lines(&["the same load is just as slow while CPUs are idle"]);

@@ -15,9 +15,11 @@
 //! average, or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
 //! during memory reclaim (one alone stays a suspicion), or processes that were ended because memory
 //! ran out, or stacks of more than two tasks that free memory themselves. Or the CPUs idle for I/O
-//! half of the time and less than 8 % of memory is available while 10 % of the swap is in use
+//! half of the time and less than a tenth of memory is available while 10 % of the swap is in use
 //! (`top`, `free`), or there is no swap and four times as much is read as written; or twice as much
-//! is swapped out as is free or cache, and a quarter of what is read comes from swap (`vmstat`). If
+//! is swapped out as is free or cache, and a quarter of what is read comes from swap (`vmstat`); ten
+//! tasks in uninterruptible sleep stand for the idle CPUs. Or 100,000 pages a second are scanned and
+//! 100 page faults a second read from disk (`sar -B`). If
 //! disks were measured they must have lost time, and none of them be slow by itself. With I/O
 //! pressure, it explains no more of the waits than the ratio of memory pressure to I/O pressure.
 //!
@@ -127,8 +129,10 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             first.amount.words()
         );
     }
-    let inputs = analysis.inputs().into_iter();
-    findings.extend(inputs.filter_map(|input| thrashing(analysis, input)));
+    for input in analysis.inputs() {
+        findings.extend(thrashing(analysis, input));
+        findings.extend(read_again(analysis, input));
+    }
     for finding in &mut findings {
         finding.explained_share = finding.explained_share.min(share_of_io_waits(analysis, finding));
         finding.refuted_by = lines(&["`vmstat 1 10`: `si` and `so` stay at 0"]);
@@ -143,9 +147,11 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 
 /// Shares of available memory, of used swap, and of iowait, on a machine that repeatedly rereads
 /// its own pages (choices: a page cache of a few per cent contains no program's working set).
-const LITTLE: f64 = 0.08;
+const LITTLE: f64 = 0.1;
 const SWAPPED_OUT: f64 = 0.1;
 const WAITS: f64 = 0.5;
+/// Tasks in uninterruptible sleep at one moment that show the same (a choice).
+const BLOCKED: f64 = 10.0;
 /// Memory swapped out, as a multiple of what is free or cache, and the share of all reads that are
 /// of swap, where neither total is known; and reads in bytes per second, and as a multiple of
 /// writes, where there is no swap (choices).
@@ -166,7 +172,9 @@ fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
     let number = |key: FactKey| about.machine_number(key).filter(own);
     let waits = [key::CPU_MEAN.of("iowait"), key::VMSTAT_MEAN.of("wa")];
     let waits = waits.into_iter().flat_map(|key| about.readings_of_machine(key));
-    let waits = waits.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(share, _)| *share >= WAITS)?;
+    let waits = waits.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(share, _)| *share >= WAITS);
+    let blocked = number(key::TASKS_BLOCKED).filter(|(tasks, _)| *tasks >= BLOCKED);
+    let (waits, of_time) = waits.map(|it| (it, true)).or(blocked.map(|it| (it, false)))?;
     let line = |(value, reading): &(f64, FactReading), what: &str, unit: Unit, bound: Bound| {
         cited(analysis.recording, reading, what, (*value, unit)).held(bound)
     };
@@ -213,19 +221,60 @@ fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
         }
         _ => return None,
     };
-    evidence.push(share(
-        &waits,
-        "idle CPU time with outstanding I/O (iowait)",
-        Bound::Above(WAITS),
-    ));
+    let (how_long, waiting) = match of_time {
+        true => {
+            let what = "idle CPU time with outstanding I/O (iowait)";
+            let line = share(&waits, what, Bound::Above(WAITS));
+            (format!("tasks wait for I/O {} of the time", phrase::percent(waits.0)), line)
+        }
+        false => {
+            let what = "tasks in uninterruptible sleep";
+            let line = line(&waits, what, Unit::Count, Bound::Above(BLOCKED));
+            (format!("{} wait in the kernel", phrase::count(waits.0, "task(s)")), line)
+        }
+    };
+    evidence.push(waiting);
     let mut finding = new_finding(DETECTOR.verdict, None, vec![waits.1.listing]);
-    finding.sentence = format!(
-        "memory is short: {words}, and tasks wait for I/O {} of the time: evicted pages are read \
-         again and again",
-        phrase::percent(waits.0)
-    );
+    finding.sentence =
+        format!("memory is short: {words}, and {how_long}: evicted pages are read again and again");
     finding.evidence = evidence;
     finding.assume(worth, "no memory left, pages of programs evicted, tasks wait for I/O");
+    (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
+    Some(finding)
+}
+
+/// Pages scanned per second, and page faults per second that read from a disk, from which on what is
+/// evicted is read again (choices: 400 MB/s of scanning; a fault each ten milliseconds).
+const SCANNED: f64 = 100_000.0;
+const FAULTS: f64 = 100.0;
+/// What the two together are worth.
+const READ_AGAIN: f64 = 0.9;
+
+/// The cache is evicted at a high rate, and programs fault their own pages in again (`sar -B`).
+fn read_again(analysis: &Analysis, input: &str) -> Option<Finding> {
+    let about = analysis.facts.about(Some(input), "");
+    let number = |of: &'static str| {
+        about
+            .machine_number(key::PAGING.of(of))
+            .filter(|(_, reading)| analysis.input(reading.listing) == input)
+    };
+    let scanned = number("scanned.mean").filter(|(per_s, _)| *per_s >= SCANNED)?;
+    let faults = number("majflt.mean").filter(|(per_s, _)| *per_s >= FAULTS)?;
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![scanned.1.listing]);
+    finding.sentence = format!(
+        "pages are evicted and read again: {} pages a second are scanned, and programs read {} of \
+         theirs a second back from disk; disks are busy with that, and faster ones would not end it",
+        phrase::thousands(scanned.0.round()),
+        phrase::thousands(faults.0.round())
+    );
+    let line = |(value, reading): (f64, FactReading), what: &str, above: f64| {
+        cited(analysis.recording, &reading, what, (value, Unit::Count)).held(Bound::Above(above))
+    };
+    finding.evidence = vec![
+        line(scanned, "pages scanned for free memory, per second", SCANNED),
+        line(faults, "page faults that read from a disk (majflt), per second", FAULTS),
+    ];
+    finding.assume(READ_AGAIN, "pages are scanned at a high rate while programs fault theirs in");
     (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
     Some(finding)
 }

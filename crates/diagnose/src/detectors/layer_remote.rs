@@ -32,6 +32,11 @@
 //! network hung (`jbd2/rbd0-8`). Or a cluster reports that requests to up to three of its services
 //! have been blocked for 30 s or more.
 //!
+//! Or commands on a disk of a guest get no answer, where the log or a sentence beside it names the
+//! hypervisor; or one stream from a virtual disk stays below 20 MB/s: the host's storage. Or the
+//! client of a file server repeats one request in a hundred (`nfsstat -c`), or waits 10 ms and ten
+//! times as long for writes as for reads: the server's stable storage.
+//!
 //! Or the server of a FUSE mount (sshfs, s3fs, ntfs-3g, virtiofs) does not answer: requests wait
 //! for it (`/sys/fs/fuse/connections`), and a program has waited in one call on the mount for 5 s
 //! or more. Live only, and also for calls that already hang when iowhy starts.
@@ -59,6 +64,7 @@ use crate::evidence::cluster_tests;
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::fuse_mounts;
+use crate::evidence::guests;
 use crate::evidence::round_trips;
 use crate::evidence::shares;
 use crate::evidence::volumes;
@@ -126,8 +132,11 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(peers(analysis))
         .chain(shares::waits(analysis, DETECTOR.verdict))
         .chain(round_trips::findings(analysis, DETECTOR.verdict))
+        .chain(round_trips::stable_writes(analysis, DETECTOR.verdict))
+        .chain(repeated_calls(analysis))
         .chain(cluster_tests::findings(analysis, DETECTOR.verdict))
         .chain(fuse_mounts::findings(analysis, DETECTOR.verdict))
+        .chain(guests::findings(analysis, DETECTOR.verdict))
         .collect()
 }
 
@@ -239,6 +248,50 @@ fn peers(analysis: &Analysis) -> Vec<Finding> {
         let mut finding = remote(Some(candidate.device), listings, sentence, builder);
         finding.doubt("one moment: many may be open for an instant", OF_A_TARGET);
         finding.next_step.insert(0, "`cat /proc/drbd` several times: does it persist?".to_string());
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// Share of the calls of a file server's client that are sent again, from which on each of them
+/// costs (a choice: each lost one waits for a timeout of a second over UDP); fewest calls.
+const REPEATED: f64 = 0.01;
+const CALLS: f64 = 500.0;
+/// What it is worth: network and server look alike.
+const SENT_AGAIN: f64 = 0.72;
+
+/// Calls of the client of file servers that got no answer in time (`nfsstat -c`): those between two
+/// reports, if there are two.
+fn repeated_calls(analysis: &Analysis) -> Vec<Finding> {
+    let found = analysis.inputs().into_iter().filter_map(|input| {
+        let about = analysis.facts.about(Some(input), "");
+        let both = |key: FactKey| {
+            let all: Vec<(f64, FactReading)> = about.readings_of_machine(key).collect();
+            let (last, reading) = *all.last()?;
+            let first = all.first().filter(|(n, _)| *n < last).map_or(0.0, |(n, _)| *n);
+            Some((last - first, reading))
+        };
+        let (calls, _) = both(key::RPC_CALLS).filter(|(n, _)| *n >= CALLS)?;
+        let (again, reading) = both(key::RPC_REPEATED)?;
+        (again >= REPEATED * calls).then_some(())?;
+        let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
+        finding.sentence = format!(
+            "the client of the file server sent {} of its calls again ({} of {}): answers are lost \
+             or late, and each costs a timeout; the network or the server, not a disk of this \
+             machine",
+            phrase::percent(again / calls),
+            phrase::thousands(again),
+            phrase::thousands(calls)
+        );
+        let source = analysis.source(reading.listing);
+        let share = computed("calls that were sent again", again / calls, Unit::Share, 2, source);
+        finding.evidence =
+            vec![share.above(REPEATED), read_off("calls", calls, Unit::Count, 1, source)];
+        finding.assume(SENT_AGAIN, "counted by the client itself");
+        finding.explained_share = 1.0;
+        shares::advise(&mut finding);
+        let step = "`ip -s link` on both sides: errors, drops; mount with `proto=tcp` if it is UDP";
+        finding.next_step.insert(0, step.to_string());
         Some(finding)
     });
     found.collect()

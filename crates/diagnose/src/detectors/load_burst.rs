@@ -23,7 +23,8 @@
 //! requests wait on average though the device is busy for less than half of the time, and it serves
 //! each in at most 2.5 healthy service times: writes that came one by one would not meet so many
 //! others. Readers wait for what they asked for: where reads queue before a device that rests, its
-//! busy time may be wrong.
+//! busy time may be wrong. `vmstat` shows bursts of write-back where tasks wait while 10 MB/s and
+//! more are moved, in five intervals, and hardly anything is done in a tenth of all.
 //!
 //! ## Wrong if
 //! The spacing itself is slow: then a slow disk is the cause.
@@ -40,6 +41,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::forecast::unqueued;
+use crate::evidence::host_load;
 use crate::facts::disk_names;
 use crate::measures::ramp;
 use crate::phrase;
@@ -94,7 +96,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.traces.iter().filter_map(|trace| finding(analysis, trace));
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
-    traced.chain(averaged).collect()
+    traced.chain(averaged).chain(host_load::findings(analysis, DETECTOR.verdict, true)).collect()
 }
 
 /// From averages: a long queue before a device that rests.

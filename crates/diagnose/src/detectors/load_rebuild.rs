@@ -20,7 +20,8 @@
 //!
 //! ## Wrong if
 //! It was just as slow before that began. If a member counts errors, that member is the cause: the
-//! work finds the fault, and waits for its retries.
+//! work finds the fault, and waits for its retries. If several fail together, or the kernel's log
+//! reports errors of a disk or its path, that comes first.
 //!
 //! ## Next step
 //! Wait for its end, or limit its rate while the workload suffers; but never slow down the rebuild
@@ -28,7 +29,9 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, MessageKind, Unit, Verdict, key};
+use iowhy_model::{
+    Bound, DeviceId, Evidence, Finding, Level, MessageKind, PathEvent, Unit, Verdict, key,
+};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
@@ -39,6 +42,7 @@ use crate::evidence::reported_problem::{self, STATED, UNKNOWN_SHARE};
 use crate::facts::About;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
+use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
@@ -60,6 +64,19 @@ pub const DETECTOR: Detector = Detector {
 /// Why background work is not the first thing to show where members fail.
 const FAILING: &str =
     "members of arrays count errors: background work finds such a fault, and retries make it slow";
+
+const SHARED: &str = "several members fail together: background work meets that fault too";
+const LOGGED: &str = "the log of the same input reports errors of a disk or its path, for which \
+                      background work waits as well";
+/// What the kernel logs of a disk or its path that fails.
+const FAULTS: [MessageKind; 6] = [
+    MessageKind::Controller,
+    MessageKind::Hardware,
+    MessageKind::Link,
+    MessageKind::Medium,
+    MessageKind::Offline,
+    MessageKind::Timeout,
+];
 
 /// Share done below which background work has only begun (a choice: minutes of hours).
 const BEGUN: f64 = 0.02;
@@ -134,7 +151,12 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             let about = analysis.facts.about(Some(input), &name);
             let state = arrays::state_of(about, &name);
             let is_absurd = arrays::absurd_time_left(about).is_some();
-            if state.at_floor.is_some() || state.stands_at.is_some() || is_absurd {
+            // Work that a later report does not show any more slows nothing down.
+            if state.action.is_none()
+                || state.at_floor.is_some()
+                || state.stands_at.is_some()
+                || is_absurd
+            {
                 continue;
             }
             let has_begun = state.done.is_some_and(|done| done < BEGUN);
@@ -169,6 +191,15 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             let failing = arrays::any_fails(analysis, input);
             finding.doubt_if(failing, FAILING, SHAPE_ALONE);
             finding.doubt_if(hangs(analysis, array), HANGS, SHAPE_ALONE);
+            let shared = arrays::shared_faults(analysis).iter().any(|of| of.input == input);
+            finding.doubt_if(shared, SHARED, SHAPE_ALONE);
+            // An empty port and an error that the hardware corrected fail no request.
+            let harmless = [Some(PathEvent::NoDevice), Some(PathEvent::Corrected)];
+            let fails = |line: &LogLine| {
+                FAULTS.contains(&line.kind) && !harmless.contains(&line.message.log_event())
+            };
+            let logged = analysis.facts.log_events(input).any(fails);
+            finding.doubt_if(logged, LOGGED, SHAPE_ALONE);
             finding.share_is_assumed = finding.explained_share <= 0.0;
             finding.explained_share = finding.explained_share.max(UNKNOWN_SHARE);
             finding.refuted_by = lines(&["it was just as slow before that began"]);

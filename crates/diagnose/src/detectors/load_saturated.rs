@@ -26,6 +26,8 @@
 //! Suspected: most of the time is spent waiting for a free request (btt), or no request of a
 //! histogram is fast. Without a timed request: programs that account for a third of what is moved
 //! wait for I/O 80 % of their time (`iotop`); below 30 MB/s this is suspected only.
+//! Or `vmstat` shows 10 MB/s and more in five intervals and in 70 % of all, in each of which tasks
+//! wait for I/O.
 //!
 //! ## Wrong if
 //! Throughput is flat because a provider limits it or because the disk is slow.
@@ -45,6 +47,7 @@ use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::counted::{self, CountedDisk, Slow};
 use crate::evidence::forecast::{unqueued, vote_evidence};
 use crate::evidence::fullness;
+use crate::evidence::host_load;
 use crate::evidence::requesters;
 use crate::evidence::runs;
 use crate::evidence::stages;
@@ -102,6 +105,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let staged = stages::for_a_request(analysis, DETECTOR.verdict).into_iter();
     let staged = staged.chain(stages::for_a_busy_device(analysis, DETECTOR.verdict));
     let asked = askers::findings(analysis, DETECTOR.verdict);
+    let host = host_load::findings(analysis, DETECTOR.verdict, false);
+    let traced = traced.chain(host);
     traced.chain(averaged).chain(counted).chain(deep).chain(staged).chain(asked).collect()
 }
 

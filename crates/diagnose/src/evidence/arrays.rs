@@ -181,6 +181,89 @@ pub fn failing_together<'a>(analysis: &Analysis<'a>) -> Vec<FailingMembers<'a>> 
     analysis.facts.disks().filter_map(of).collect()
 }
 
+/// Members, of one array or several, that fail in a way that no single disk does.
+pub struct SharedFault<'a> {
+    /// The input that reports it.
+    pub input: &'a str,
+    /// Their names, and how many members there are.
+    pub names: Vec<String>,
+    pub members: usize,
+    /// What they do, as evidence, in words, and what reports it.
+    pub what: &'static str,
+    pub sentence: String,
+    pub reading: FactReading<'a>,
+}
+
+/// Members that an array gave up between two of its reports, and members of several pools of which
+/// each returned changed data and none failed a request.
+pub fn shared_faults<'a>(analysis: &Analysis<'a>) -> Vec<SharedFault<'a>> {
+    let mut found = Vec::new();
+    for input in analysis.inputs() {
+        let arrays: Vec<(&str, FactReading, Vec<String>)> = analysis
+            .facts
+            .disks()
+            .filter_map(|name| {
+                let reading = analysis.facts.about(Some(input), name).last(key::DEVICE_SLAVES)?;
+                Some((name, reading, reading.fact.value.words()?.to_vec()))
+            })
+            .collect();
+        for (name, reading, members) in &arrays {
+            let of_it = analysis.facts.about(Some(input), name);
+            let missing: Vec<f64> =
+                of_it.all(key::ARRAY_DEGRADED).filter_map(|n| n.number()).collect();
+            let rose = missing.first().zip(missing.last()).is_some_and(|(a, b)| b > a);
+            let is_given_up = |disk: &&String| {
+                let state = analysis.facts.about(Some(input), disk).last(key::MEMBER_STATE);
+                state.is_some_and(|state| THROWN_OUT.contains(&state.text()))
+            };
+            let names: Vec<String> = members.iter().filter(is_given_up).cloned().collect();
+            if rose && names.len() > 1 {
+                let sentence = format!(
+                    "{name} gave up {} of its {} members between two reports ({})",
+                    names.len(),
+                    members.len(),
+                    phrase::list(&names)
+                );
+                let (what, members) = ("members given up between two reports", members.len());
+                let reading = *reading;
+                found.push(SharedFault { input, names, members, what, sentence, reading });
+            }
+        }
+        let errors = |disk: &str, kind| {
+            let of_it = analysis.facts.about(Some(input), disk);
+            of_it.number(key::MEMBER_ERRORS.of(kind)).map_or(0.0, |(n, _)| n)
+        };
+        let pools = arrays
+            .iter()
+            .filter(|(.., members)| members.iter().any(|disk| errors(disk, "checksum") > 0.0));
+        let pools: Vec<_> = pools.collect();
+        let all: Vec<&String> = pools.iter().flat_map(|(.., members)| members).collect();
+        let changed = all.iter().filter(|disk| errors(disk, "checksum") > 0.0);
+        let names: Vec<String> = changed.map(|disk| disk.to_string()).collect();
+        let is_alone = all.iter().all(|disk| errors(disk, "read") + errors(disk, "write") <= 0.0);
+        if let [(_, reading, _), _, ..] = pools.as_slice()
+            && is_alone
+            && names.len() >= OF_POOLS
+            && names.len() as f64 >= SHARE * all.len() as f64
+        {
+            let sentence = format!(
+                "{} of {} members of {} pools returned changed data, and no request to them \
+                 failed: it changes on the way (enclosure, USB bridge, cable, power, or the \
+                 machine's memory)",
+                names.len(),
+                all.len(),
+                pools.len()
+            );
+            let (what, members) = ("members with wrong checksums alone", all.len());
+            found.push(SharedFault { input, names, members, what, sentence, reading: *reading });
+        }
+    }
+    found
+}
+
+/// Members of several pools from which on wrong checksums are not those of single disks (a choice).
+const OF_POOLS: usize = 3;
+
 /// Whether a disk is one of those that count errors together.
 pub fn fails_with_others(analysis: &Analysis, disk: &str) -> bool {
     failing_together(analysis).iter().any(|array| array.failing.iter().any(|of| of == disk))

@@ -48,6 +48,7 @@ pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     inputs.retain(|input| unaccused::unread(analysis, input).is_none());
     let mut bills: Vec<Finding> =
         inputs.iter().filter_map(|input| nobody_waits(analysis, input)).collect();
+    bills.extend(inputs.iter().filter_map(|input| idle_screen(analysis, input)));
     // Inputs given together are one case: a fast part clears nothing while another is slow.
     let timed = analysis.inputs().into_iter().filter(|input| {
         places(analysis, input).any(|place| {
@@ -171,6 +172,63 @@ fn is_timed(analysis: &Analysis, place: usize) -> bool {
 fn accuses(known: &Finding) -> bool {
     let own_queue = matches!(known.verdict, Verdict::LoadSaturated | Verdict::LoadLargeIo);
     !known.verdict.accuses_nobody() && !own_queue && known.confidence() > SUSPECTED
+}
+
+/// Screens of `top`: iowait up to which no processor waits, idle time that would show it, and what a
+/// moment is worth (choices).
+const NO_WAIT: f64 = 0.01;
+const IDLE: f64 = 0.3;
+const ONE_MOMENT: f64 = 0.62;
+
+/// `top` lists no task in uninterruptible sleep, and idle processors wait for nothing.
+fn idle_screen(analysis: &Analysis, input: &str) -> Option<Finding> {
+    let own = || places(analysis, input);
+    let is_log = |place: usize| {
+        let facts = &analysis.listing(place).facts;
+        facts.iter().any(|fact| fact.key.member_of(key::KERNEL_LOG).is_some())
+    };
+    if own().any(|place| is_timed(analysis, place) || is_log(place)) {
+        return None;
+    }
+    let about = analysis.facts.about(Some(input), "");
+    let number = |key: FactKey| {
+        about.machine_number(key).filter(|(_, of)| analysis.input(of.listing) == input)
+    };
+    // The list of tasks was read, and none of them is blocked.
+    number(key::TASKS_LOAD.of("mean"))?;
+    let blocked = number(key::TASKS_BLOCKED).is_some_and(|(tasks, _)| tasks > 0.0);
+    let iowait = number(key::CPU_MEAN.of("iowait")).filter(|(share, _)| *share <= NO_WAIT)?;
+    let idle = number(key::CPU_MEAN.of("idle")).filter(|(share, _)| *share >= IDLE)?;
+    let waits = about.waiting_task().is_some_and(|(share, ..)| share >= IOWAIT);
+    (!blocked && !waits).then_some(())?;
+    let mut builder = EvidenceBuilder::default();
+    let share = |share: f64| (share, Unit::Share);
+    builder.fact(analysis, &iowait.1, "iowait", share(iowait.0), Some(Bound::Below(NO_WAIT)));
+    builder.fact(analysis, &idle.1, "idle CPU time", share(idle.0), Some(Bound::Above(IDLE)));
+    let busiest = about.busiest_process(key::PROCESS_CPU);
+    if let Some((used, who, reading)) = &busiest {
+        let what = format!("CPU time of {who}, share of one CPU");
+        builder.fact(analysis, reading, &what, share(*used), None);
+    }
+    let mut finding = new_finding(Verdict::Healthy, None, builder.listings.clone());
+    finding.sentence = format!(
+        "nobody waits for I/O at that moment: no task is blocked, and idle CPUs wait for I/O {} of \
+         the time{}",
+        phrase::percent(iowait.0),
+        busiest.map_or(String::new(), |(used, who, _)| format!(
+            "; {who} takes {} of a CPU: if something is slow, it is there",
+            phrase::percent(used)
+        ))
+    );
+    finding.evidence = builder.evidence;
+    finding.assume(ONE_MOMENT, "no task was blocked on I/O on the screen");
+    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+    finding.refuted_by = lines(&[
+        "the problem did not occur at that moment",
+        "the slow program waits in another way: for a server, a lock, or an asynchronous request",
+    ]);
+    finding.next_step = look_elsewhere();
+    Some(finding)
 }
 
 /// No task was blocked, no processor waited, nothing was swapped.

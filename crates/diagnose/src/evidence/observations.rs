@@ -18,6 +18,7 @@ use crate::evidence::builder::{cited, computed, read_off};
 use crate::evidence::ceilings;
 use crate::evidence::drive_counters;
 use crate::evidence::fullness;
+use crate::evidence::host_load;
 use crate::evidence::mounts;
 use crate::evidence::recorded;
 use crate::evidence::throughput;
@@ -702,6 +703,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
         .chain(longest_flush(analysis, input))
         .chain(forced_checkpoints(analysis, input, any))
         .chain(ceilings::seen(analysis, input, any))
+        .chain(host_load::stuck(analysis, input))
         .chain(synchronous_mount(analysis, input))
         .chain(writes_through(analysis, input));
     seen.extend(of_programs.map(Seen::from));

@@ -1,7 +1,9 @@
 //! Tests that measured memory, or the calls of a program, and not a disk.
 
+use std::collections::BTreeMap;
+
 use iowhy_model::typed::PageCache;
-use iowhy_model::{DeviceId, Finding, Op, Unit, Verdict, key};
+use iowhy_model::{DeviceId, Finding, Layer, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{computed, lines, new_finding, read_off};
@@ -48,7 +50,8 @@ pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             found.extend(finding.map(|finding| (run.device(), finding)));
         }
     }
-    found.into_iter().map(|(_, finding)| finding).collect()
+    let found = found.into_iter().map(|(_, finding)| finding);
+    found.chain(just_written(analysis, verdict)).collect()
 }
 
 /// Reads of one device at very different rates: memory served the fast one.
@@ -101,12 +104,21 @@ fn from_memory(analysis: &Analysis, fast: &Run, slow: &Run, verdict: Verdict) ->
 
 /// Whether the page cache was used in a run: what stands behind its throughput.
 fn of_run(analysis: &Analysis, run: &Run) -> Option<PageCache> {
-    let facts = &analysis.recording.listings.get(run.place())?.facts;
-    let mut of_it = facts.iter().filter(|fact| fact.device == Some(run.device()));
+    cached(analysis, run.place(), run.device(), run.throughput())
+}
+
+fn cached(
+    analysis: &Analysis,
+    place: usize,
+    device: DeviceId,
+    bytes_per_s: f64,
+) -> Option<PageCache> {
+    let facts = &analysis.recording.listings.get(place)?.facts;
+    let mut of_it = facts.iter().filter(|fact| fact.device == Some(device));
     let is_its = |fact: &&iowhy_model::Fact| {
         let rate = fact.value.number();
         fact.key == key::RUN_THROUGHPUT
-            && rate.is_some_and(|rate| (rate - run.throughput()).abs() <= 1.0)
+            && rate.is_some_and(|rate| (rate - bytes_per_s).abs() <= 1.0)
     };
     of_it.find(is_its)?;
     let reported = &of_it.find(|fact| fact.key == key::RUN_CACHED)?.value;
@@ -139,6 +151,63 @@ fn in_memory(analysis: &Analysis, run: &Run, control: &Run, verdict: Verdict) ->
     ];
     finding.assume(BESIDE, "the same test with its data flushed is far slower");
     finish(&mut finding, "the second test ran while others used the disk");
+    finding
+}
+
+/// Bytes per second from which on memory is likelier than a disk, where the file was written before
+/// (a choice: no SATA disk reads as fast).
+const BY_MEMORY: f64 = 1e9;
+
+/// Files that are read from where their writing left them.
+fn just_written(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+        let mut written: BTreeMap<DeviceId, f64> = BTreeMap::new();
+        let rows = listing.intervals.iter().filter(|row| row.layer == Layer::Application);
+        for row in rows {
+            let [(op, rates)] = row.rates.as_slice() else { continue };
+            let Some(per_s) = rates.bytes_per_s else { continue };
+            if cached(analysis, place, row.device, per_s) != Some(PageCache::Yes) {
+                continue;
+            }
+            match (op, written.get(&row.device).copied()) {
+                (Op::Write, _) => _ = written.insert(row.device, per_s),
+                (Op::Read, Some(before)) if per_s >= BY_MEMORY && per_s > APART * before => {
+                    let (device, rates) = (row.device, (per_s, before));
+                    found.push(read_back(analysis, (place, device), rates, verdict));
+                    written.remove(&device);
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn read_back(
+    analysis: &Analysis,
+    (place, device): (usize, DeviceId),
+    (read, written): (f64, f64),
+    verdict: Verdict,
+) -> Finding {
+    let mut finding = new_finding(verdict, Some(device), vec![place]);
+    let name = analysis.disk(device);
+    finding.sentence = format!(
+        "the {} read from {name} are the rate of the page cache, not of a disk: the same test had \
+         just written the file, and nothing emptied the cache in between; the {} written are partly \
+         memory too, since no flush was counted",
+        phrase::rate(read),
+        phrase::rate(written)
+    );
+    let source = analysis.source(place);
+    let rate = |what, per_s| read_off(what, per_s, Unit::BytesPerSecond, 1, source);
+    finding.evidence = vec![
+        rate("throughput of the read", read).above(BY_MEMORY),
+        rate("throughput of the write before", written),
+        computed("ratio of the two", read / written, Unit::Ratio, 2, source).above(APART),
+    ];
+    finding.assume(BY_CALLS, "read right after it was written, faster than most disks");
+    finish(&mut finding, "the file is larger than the memory, or the disk is a fast NVMe drive");
     finding
 }
 

@@ -40,6 +40,55 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.collect()
 }
 
+/// Times that writes take as long as reads, and ms from which on they are slow, where reads show
+/// that network and server answer at once (choices); and what that is worth.
+const TIMES_READS: f64 = 10.0;
+const SLOW_WRITE_MS: f64 = 10.0;
+const STABLE: f64 = 0.90;
+
+/// Mounts whose writes are answered late, and whose reads are not: the server makes each durable.
+pub fn stable_writes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    let all = mounts(analysis, false).into_iter().chain(mounts(analysis, true));
+    for mount in all {
+        let (Some(read), Some(write)) = (mount.timed(Some(Op::Read)), mount.timed(Some(Op::Write)))
+        else {
+            continue;
+        };
+        let ((_, reads_ms, _), (n, ms, queue_ms)) = (read, write);
+        let late = ms >= SLOW_WRITE_MS && ms >= TIMES_READS * reads_ms && queue_ms < ms;
+        let lost = !mount.repeated().is_empty();
+        let known = |of: &Finding| of.subject.device == Some(mount.device);
+        if !late || lost || found.iter().any(known) {
+            continue;
+        }
+        let mut finding = new_finding(verdict, Some(mount.device), vec![mount.place]);
+        finding.sentence = format!(
+            "the file server of {} answers reads in {} and writes in {}: network and client are \
+             quick, and the server takes that long to make a write durable (its disk, a synchronous \
+             export, no write cache)",
+            mount.name(),
+            phrase::ms(reads_ms),
+            phrase::ms(ms)
+        );
+        let source = mount.analysis.source(mount.place);
+        finding.evidence = vec![
+            computed("mean round trip of a write", ms, Unit::Ms, n, source)
+                .above(SLOW_WRITE_MS.max(TIMES_READS * reads_ms)),
+            computed("mean round trip of a read", reads_ms, Unit::Ms, n, source),
+        ];
+        finding.assume(STABLE, "reads of the same mount are answered at once");
+        finding.explained_share = 1.0;
+        shares::advise(&mut finding);
+        if mount.since_mount {
+            let since = "means since the mount: `nfsiostat 5 3` shows quick writes now";
+            finding.refuted_by.push(since.to_string());
+        }
+        found.push(finding);
+    }
+    found
+}
+
 /// Mounts whose requests wait in the client before they are sent.
 pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let all = mounts(analysis, false);

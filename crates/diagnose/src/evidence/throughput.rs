@@ -32,11 +32,13 @@ pub const SLOW_MEMORY: f64 = 1e8;
 /// Times as fast as this one another disk is in the same test, so that the difference is not a
 /// chance (a choice).
 const FAR: f64 = 10.0;
+/// Odds of a volume by its name from which on its host is looked at first (`vd`: 0.7).
+const VOLUME: f64 = 0.5;
 /// What so slow a stream is worth.
 const SLOW: f64 = 0.75;
 
 /// Runs of one stream of large requests on disks, beside whom nothing else was measured.
-fn streams(analysis: &Analysis) -> Vec<Run> {
+pub fn streams(analysis: &Analysis) -> Vec<Run> {
     let mut all = runs::runs(analysis);
     all.retain(|run| {
         let is_disk = disk_names::is_of_a_disk(run.name());
@@ -53,7 +55,7 @@ fn memory<'a>(analysis: &Analysis<'a>, place: usize) -> Option<(f64, FactReading
 }
 
 /// Whether the host is too slow to say anything of its disks.
-fn is_host_slow(analysis: &Analysis, place: usize) -> bool {
+pub fn is_host_slow(analysis: &Analysis, place: usize) -> bool {
     memory(analysis, place).is_some_and(|(per_s, _)| per_s < SLOW_MEMORY)
 }
 
@@ -65,13 +67,75 @@ pub fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let best = all.iter().filter(|other| other.device() == run.device());
         let best = best.map(Run::throughput).fold(0.0, f64::max);
         let known = found.iter().any(|(device, _)| *device == run.device());
-        if known || best >= SLOW_PER_S || is_host_slow(analysis, run.place()) {
+        let is_virtual = analysis.network_odds(run.device()) >= VOLUME
+            || analysis.facts.guest_of(analysis.input(run.place())).is_some();
+        if known || is_virtual || best >= SLOW_PER_S || is_host_slow(analysis, run.place()) {
             continue;
         }
         let slow = slow_stream(analysis, run, &all, verdict);
         found.extend(slow.map(|finding| (run.device(), finding)));
     }
     found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Times that disks which are slow together differ, how many of each there are, and what it is
+/// worth (choices: two disks do not fail to the same rate).
+const SAME_RATE: f64 = 1.5;
+const OF_EACH: usize = 2;
+const SLOW_TOGETHER: f64 = 0.75;
+
+/// Disks of one test that are equally slow beside others that are fast: what the slow ones share.
+pub fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let all = streams(analysis);
+    let found = analysis.inputs().into_iter().filter_map(|input| {
+        let mut best: BTreeMap<DeviceId, &Run> = BTreeMap::new();
+        for run in all.iter().filter(|run| analysis.input(run.place()) == input) {
+            let known = best.entry(run.device()).or_insert(run);
+            if known.throughput() < run.throughput() {
+                *known = run;
+            }
+        }
+        let (mut slow, fast): (Vec<&Run>, Vec<&Run>) =
+            best.into_values().partition(|run| run.throughput() < SLOW_PER_S);
+        slow.sort_by(|a, b| a.throughput().total_cmp(&b.throughput()));
+        let (first, last) = (slow.first()?, slow.last()?);
+        let (least, most) = (first.throughput(), last.throughput());
+        let far = fast.iter().filter(|run| run.throughput() >= FAR * most).count();
+        let is_shared = slow.len() >= OF_EACH
+            && far >= OF_EACH
+            && far == fast.len()
+            && most <= SAME_RATE * least
+            && first.name() != last.name();
+        is_shared.then_some(())?;
+        let names: Vec<String> =
+            slow.iter().map(|run| phrase::disk(run.name()).to_string()).collect();
+        let mut finding = new_finding(verdict, None, vec![first.place()]);
+        finding.subject.devices = slow.iter().map(|run| run.device()).collect();
+        finding.sentence = format!(
+            "{} read equally slowly ({} to {}) while the other {} of the same test are {} times as \
+             fast and more: suspect what the slow ones share (controller, its mode, cable, \
+             enclosure, power) before each disk",
+            phrase::list(&names),
+            phrase::rate(least),
+            phrase::rate(most),
+            far,
+            phrase::digits(FAR)
+        );
+        let source = analysis.source(first.place());
+        let rate = |what, per_s| read_off(what, per_s, Unit::BytesPerSecond, 1, source);
+        finding.evidence = vec![rate("fastest of the slow disks", most).below(SLOW_PER_S)];
+        finding.assume(SLOW_TOGETHER, "several disks, equally slow, beside fast ones");
+        finding.doubt("one short test: other programs may have used these disks", SHAPE_ALONE);
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&["the slow disks share no controller: `lsscsi -t`"]);
+        finding.next_step = lines(&[
+            "`lsscsi -t`, `ls -l /sys/block`: which controller has exactly these disks?",
+            "`dmesg`: its link speed, a fallback to PIO, resets, lost interrupts",
+            "the same test of one of them at another controller",
+        ]);
+        Some(finding)
+    });
+    found.collect()
 }
 
 /// A finding only where something shows that the host is fast: its memory, another disk, or

@@ -243,6 +243,7 @@ keys {
     READ_PENDING "read.pending" Count "reads a program waits for";
     REPLICA_SLOW "replica.slow" Count "waits for another server of a replica that were over a limit";
     REPLICA_SLOWEST "replica.slowest" Microseconds "longest wait for another server of a replica";
+    RPC_CALLS "rpc.calls" Count "calls of the client of file servers";
     RPC_REPEATED "rpc.repeated" Count "requests to a file server that were sent again";
     RPC_TIMEOUTS "rpc.timeouts" Count "requests to a file server that timed out";
     RUN_AT_ONCE "run.at_once" Count "maximum number of requests in flight in a run";
@@ -394,6 +395,8 @@ families {
     VMSTAT_MOVING "vmstat.moving.*" Any "mean of a column of vmstat while 10 MB/s or more were \
                                          moved, and the number of such intervals";
     VMSTAT_SINCE_BOOT "vmstat.since_boot.*" Any "column of vmstat since boot";
+    VMSTAT_WHILE "vmstat.while.*" Any "mean of a column of vmstat over its intervals of one kind, \
+                                       and their number";
     VOLUME_EXCEEDED "volume.exceeded.*" Microseconds "time in which demand exceeded the volume's \
                                                       limit";
 }

@@ -304,7 +304,7 @@ impl Message {
 }
 
 /// Words that only a faulty link causes (drivers/ata/libata-eh.c).
-const CORRUPT: [&str; 17] = [
+const CORRUPT: [&str; 18] = [
     "PCIe Bus Error",
     "BadTLP",
     "BadDLLP",
@@ -316,6 +316,7 @@ const CORRUPT: [&str; 17] = [
     "interface fatal error",
     "ATA bus error",
     "Emask 0x10",
+    "configured for PIO0",
     // Additional sense 47h of SPC-4 (drivers/scsi/sense_codes.h)
     "Scsi parity error",
     "iuCRC error",

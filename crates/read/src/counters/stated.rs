@@ -43,6 +43,11 @@ impl Column {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
+    /// How many there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
     /// The largest of them.
     pub(crate) fn max(&self) -> f64 {
         self.max

@@ -176,6 +176,8 @@ struct Command {
     flushed: Option<Durable>,
     /// `sync` runs when dd has ended.
     synced: bool,
+    /// The page cache was emptied before.
+    dropped: bool,
 }
 
 impl Command {
@@ -234,7 +236,11 @@ impl Command {
 
     fn cached(&self, op: Option<Op>) -> PageCache {
         let kept = self.direct || self.durable && op == Some(Op::Write) || self.flushed.is_some();
-        if kept { PageCache::No } else { PageCache::Yes }
+        match kept {
+            true => PageCache::No,
+            false if self.dropped && op == Some(Op::Read) => PageCache::Unknown,
+            false => PageCache::Yes,
+        }
     }
 }
 
@@ -245,14 +251,18 @@ struct Dd {
     records: Option<f64>,
     /// A result that a later one may replace: a line of `status=progress`.
     pending: Option<CopyResult>,
+    /// The page cache was emptied since the last command.
+    dropped: bool,
 }
 
 impl Reader for Dd {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        self.dropped |= line.contains("drop_caches");
         if let Some(command) = Command::of(line) {
             self.emit(sink);
             limits_of(line, sink);
-            self.command = Some(command);
+            let dropped = std::mem::take(&mut self.dropped);
+            self.command = Some(Command { dropped, ..command });
         } else if let Some(count) = records(line) {
             // What was printed while it ran is part of what follows.
             self.pending = self.pending.filter(|_| self.records.is_some());

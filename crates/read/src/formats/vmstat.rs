@@ -5,7 +5,10 @@
 //! matter for disks (`r`, `b`, `si`, `so`, `bi`, `bo`, `us`, `sy`, `id`, `wa`, `st`) mean and
 //! maximum over the intervals become facts: `vmstat.wa.mean`, `vmstat.so.max`; `vmstat.intervals`
 //! is their number. `vmstat.moving.sy` and others are means over the intervals that moved 10 MB/s
-//! or more, `memory.swapped.ratio` is `swpd` divided by `free`, `buff` and `cache` together.
+//! or more; `vmstat.while.waiting.bo` and others over those in which tasks waited for I/O
+//! (`waiting`), waited and nothing moved (`stuck`), the CPUs had no time left (`full`) or nothing
+//! was done (`quiet`). `memory.swapped.ratio` is `swpd` divided by `free`, `buff` and `cache`
+//! together.
 //!
 //! ## How to capture
 //! `vmstat 1 10` of procps on Linux.
@@ -64,6 +67,29 @@ const MOVING: [(&str, &str); 5] = [
     ("sy", "moving sy"),
     ("id", "moving id"),
     ("wa", "moving wa"),
+];
+
+/// Percent of the processors' time from which on they have none left, and that passes in waits for
+/// I/O from which on tasks wait, and wait in vain; KiB per second up to which nothing moves for
+/// those, and hardly anything (choices).
+const FULL: f64 = 90.0;
+const WAITS: f64 = 20.0;
+const IN_VAIN: f64 = 10.0;
+const NOTHING: f64 = 100.0;
+const HARDLY: f64 = 1000.0;
+/// What becomes a fact of intervals of such a kind: their number is not among the columns.
+const KINDS: [(&str, &str); 11] = [
+    ("", "full.intervals"),
+    ("r", "full.r"),
+    ("us", "full.us"),
+    ("sy", "full.sy"),
+    ("", "waiting.intervals"),
+    ("b", "waiting.b"),
+    ("bi", "waiting.bi"),
+    ("bo", "waiting.bo"),
+    ("wa", "waiting.wa"),
+    ("", "quiet.intervals"),
+    ("", "stuck.intervals"),
 ];
 
 /// The longest title that stands before the banner.
@@ -139,6 +165,24 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
             }
         }
     }
+    let kinds = ["b", "wa", "us", "sy", "bi", "bo"];
+    let [b, wa, us, sy, bi, bo] = kinds.map(|name| report.heading.number(name, &words));
+    if let (Some(b), Some(wa), Some(us), Some(sy), Some(bi), Some(bo)) = (b, wa, us, sy, bi, bo)
+        && !is_first
+    {
+        let kinds = [
+            ("full.", us + sy >= FULL),
+            ("waiting.", b >= 1.0 && wa >= WAITS),
+            ("stuck.", b >= 1.0 && wa >= IN_VAIN && bi + bo <= NOTHING),
+            ("quiet.", wa < IN_VAIN && bi + bo <= HARDLY),
+        ];
+        for (kind, _) in kinds.into_iter().filter(|(_, is_so)| *is_so) {
+            for (column, fact) in KINDS.into_iter().filter(|(_, fact)| fact.starts_with(kind)) {
+                let value = report.heading.number(column, &words).unwrap_or(1.0);
+                report.row(fact, value);
+            }
+        }
+    }
     Some(())
 }
 
@@ -164,6 +208,18 @@ fn state(report: &mut Report, sink: &mut dyn Sink) {
             if let Some(mean) = report.column(of_moving).mean() {
                 sink.add_fact(None, typed::VMSTAT_MOVING.of(name), unit(mean));
             }
+        }
+    }
+    for (column, fact) in KINDS {
+        let known = report.column(fact);
+        let unit =
+            COLUMNS.iter().find(|(name, _)| *name == column).map_or(TASKS, |(_, unit)| *unit);
+        let value = match column {
+            "" => Some(known.count() as f64),
+            _ => known.mean(),
+        };
+        if let Some(value) = value.filter(|_| known.count() > 0) {
+            sink.add_fact(None, typed::VMSTAT_WHILE.of(fact), unit(value));
         }
     }
     if intervals > 1 {

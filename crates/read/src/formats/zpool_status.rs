@@ -36,7 +36,7 @@ use crate::text::numbers::{in_thousands, span_s};
 pub const FORMAT: Format = Format::program::<ZpoolStatus>(
     "pools of ZFS: zpool status, zpool events -v, mails of zed",
     Level::E,
-    &["CKSUM", "fs.zfs.", "eid: ", "pool: "],
+    &["CKSUM", "fs.zfs.", "eid: ", "pool: ", "scan: "],
     sniff,
 )
 .resumed();
@@ -56,6 +56,9 @@ const LABELS: &[&str] = &[
     "pool", "state", "status", "action", "see", "scan", "scrub", "config", "errors", "remove",
     "checkpoint", "comment", "dedup", "expand",
 ];
+/// How a line of its work begins, and the pool of such a line where nothing names it.
+const WORK: [&str; 2] = ["scrub in progress since ", "resilver in progress since "];
+const UNNAMED: &str = "pool";
 /// Keys of an event, in zed's mails with a colon.
 const KEYS: &[&str] = &[
     "eid", "class", "state", "host", "time", "vpath", "vphys", "vguid", "devid", "pool",
@@ -74,6 +77,10 @@ fn sniff(lines: &[&str]) -> Detect {
         None => Detect::NeedLine,
         Some(second) => Detect::from(second.trim().starts_with(label)),
     };
+    // A copy that begins below the name of the pool.
+    if let Some(scan) = text.strip_prefix("scan: ") {
+        return Detect::from(WORK.iter().any(|work| scan.starts_with(work)));
+    }
     match (pool, numbered) {
         (true, _) => next("state:"),
         (_, true) => next("class:"),
@@ -198,6 +205,9 @@ impl ZpoolStatus {
             _ => ArrayAction::Idle,
         };
         self.scan = true;
+        if self.pool.is_empty() && WORK.iter().any(|work| value.starts_with(work)) {
+            self.pool = UNNAMED.to_string();
+        }
         if !self.pool.is_empty() {
             sink.add_fact_at(&self.pool, typed::ARRAY_ACTION, action, &self.place);
         }

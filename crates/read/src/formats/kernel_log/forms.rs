@@ -193,6 +193,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Link, &[L::Ata], &["softreset failed ("]),
     row(K::Link, &[L::Ata], &["reset failed, giving up"]),
     row(K::Link, &[L::Ata], &["link online but ", " misclassified, device detection"]),
+    // drivers/ata/libata-core.c, ata_down_xfermask_limit: the last resort after errors.
+    row(K::Link, &[L::Ata], &["configured for PIO0"]),
     row(K::Link, OF_PCI, &["PCIe Bus Error: "]),
     row(K::Link, OF_PCI, &["AER: PCIe Bus Error: "]),
     row(K::Link, OF_PCI, &["AHCI controller unavailable!"]),

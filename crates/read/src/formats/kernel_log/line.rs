@@ -25,9 +25,16 @@ fn split_bare(line: &str) -> Option<(&str, &str)> {
         {
             return Some((date, without_caller(second)));
         }
+        let rest = rest.strip_prefix(':').unwrap_or(rest);
         let message = without_caller(rest.strip_prefix(' ').unwrap_or(rest));
-        // Of a time that was shortened only the message says whose it is.
-        let short = || Some(stamp.trim()).filter(|stamp| is_short(stamp) && is_bare(message));
+        // Of a time that was shortened, or that any program prints (`2026-11-21T08:36:47Z`), only
+        // the message says whose it is.
+        let is_iso =
+            |stamp: &str| stamp.get(10..11) == Some("T") && WallTime::read(stamp).is_some();
+        let short = || {
+            let stamp = Some(stamp.trim()).filter(|stamp| is_short(stamp) || is_iso(stamp));
+            stamp.filter(|_| is_bare(message))
+        };
         let stamp = bracketed(stamp.trim()).or_else(short)?;
         // Web servers print the same time, and then what kind of message it is.
         let of_kernel =
@@ -355,12 +362,12 @@ fn without_caller(message: &str) -> &str {
 
 /// Whether a line without any time begins as messages of the block layer and its drivers do.
 pub(super) fn is_bare(line: &str) -> bool {
-    const BEGIN: [&str; 24] = [
+    const BEGIN: [&str; 25] = [
         "blk_update_request: ", "end_request: ", "print_req_error: ", "Buffer I/O error on dev",
         "3w-9xxx: scsi", "aacraid: ", "usb-storage ", "xhci", "critical medium error, dev ",
         "critical target error, dev ", "I/O error, dev ", "INFO: task ", "mmcblk", "mpt2sas_cm",
         "mpt3sas_cm", "usb ", "megaraid_sas ", "WARNING: mr_sas", "mptbase: ioc", "mptscsih: ioc",
-        "md/raid", "EXT4-fs ", "XFS (", "Aborting journal on device ",
+        "md/raid", "EXT4-fs ", "XFS (", "Aborting journal on device ", "nfs: server ",
     ];
     // None of them begins so, but times and documents do.
     if line.starts_with(['[', '{', '<', '"']) {

@@ -1,0 +1,118 @@
+//! Disks as `vmstat` shows them: much is moved, and tasks wait for it all the time or in bursts.
+
+use iowhy_model::{Bound, FactKey, Finding, Observation, Unit, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::{EvidenceBuilder, cited, lines, new_finding};
+use crate::facts::reading::FactReading;
+use crate::phrase;
+
+/// Intervals in which tasks wait, and bytes per second that are moved in them, from which on it is
+/// the amount and not single requests that is waited for (choices: a disk that fails or seeks moves
+/// less).
+const INTERVALS: f64 = 5.0;
+const MOVED: f64 = 10e6;
+/// Share of all intervals in which tasks wait, where they wait all the time; and share of quiet
+/// ones between, where what they wait for comes in bursts (choices).
+const MOST: f64 = 0.7;
+const QUIET: f64 = 0.1;
+/// What it is worth: a disk that is slow for its class looks the same.
+const BY_AMOUNT: f64 = 0.62;
+/// Intervals in which tasks wait and nothing moves that are worth a word.
+const STUCK: f64 = 5.0;
+
+struct Host<'s, 'a> {
+    analysis: &'s Analysis<'a>,
+    input: &'a str,
+}
+
+impl<'a> Host<'_, 'a> {
+    fn number(&self, key: FactKey) -> Option<(f64, FactReading<'a>)> {
+        let about = self.analysis.facts.about(Some(self.input), "");
+        about.machine_number(key).filter(|(_, of)| self.analysis.input(of.listing) == self.input)
+    }
+
+    fn waiting(&self, column: &'static str) -> Option<f64> {
+        self.number(key::VMSTAT_WHILE.of(column)).map(|(value, _)| value)
+    }
+}
+
+/// What fills the disks: a load without pause, or with `in_bursts` one of write-back.
+pub fn findings(analysis: &Analysis, verdict: Verdict, in_bursts: bool) -> Vec<Finding> {
+    let found = analysis.inputs().into_iter().filter_map(|input| {
+        let host = Host { analysis, input };
+        let (all, _) = host.number(key::VMSTAT_INTERVALS)?;
+        let (n, reading) = host.number(key::VMSTAT_WHILE.of("waiting.intervals"))?;
+        let (read, written) = (host.waiting("waiting.bi")?, host.waiting("waiting.bo")?);
+        let (tasks, waits) = (host.waiting("waiting.b")?, host.waiting("waiting.wa")?);
+        let quiet = host.number(key::VMSTAT_WHILE.of("quiet.intervals")).map_or(0.0, |(n, _)| n);
+        let moved = read + written;
+        let bursts = quiet >= QUIET * all && written > read;
+        let is_it = if in_bursts { bursts } else { !bursts && n >= MOST * all };
+        (n >= INTERVALS && moved >= MOVED && is_it).then_some(())?;
+        let mut builder = EvidenceBuilder::default();
+        let mut line = |what: &str, value: f64, unit, bound| {
+            builder.fact(analysis, &reading, what, (value, unit), bound);
+        };
+        let per_s = Unit::BytesPerSecond;
+        let above = Some(Bound::Above(MOVED));
+        line("read and written while tasks wait, per second", moved, per_s, above);
+        line("tasks that wait for I/O meanwhile (b)", tasks, Unit::Count, None);
+        line("idle CPU time with outstanding I/O meanwhile (wa)", waits, Unit::Share, None);
+        line("intervals in which tasks wait", n, Unit::Count, Some(Bound::Above(INTERVALS)));
+        line("intervals without I/O or waits", quiet, Unit::Count, None);
+        let what = if written > read { "written" } else { "read" };
+        let mut finding = new_finding(verdict, None, builder.listings.clone());
+        finding.sentence = match in_bursts {
+            true => format!(
+                "write-back comes in bursts: {} are moved, mostly {what}, while {} wait ({} of the \
+                 intervals), and hardly anything in between: the disks are busy with what was \
+                 written before, and reads and fsyncs wait behind it",
+                phrase::rate(moved),
+                phrase::count(tasks.round(), "task(s)"),
+                phrase::percent(n / all)
+            ),
+            false => format!(
+                "the disks have no pause: {} are moved, mostly {what}, and {} wait for it all the \
+                 time: more is asked than they get done",
+                phrase::rate(moved),
+                phrase::count(tasks.round(), "task(s)")
+            ),
+        };
+        finding.evidence = builder.evidence;
+        finding.assume(BY_AMOUNT, "much is moved while tasks wait");
+        (finding.explained_share, finding.share_is_assumed) = (0.5, true);
+        finding.refuted_by = lines(&[
+            "the disks give far more on their own: then they are slow for their class (`iostat -x \
+             1`, `smartctl -x`)",
+        ]);
+        finding.next_step = lines(&[
+            "`iostat -x 1` beside it: which disk, and how long does a request take?",
+            "`iotop -ao` or `pidstat -d 1`: who asks for it?",
+            match written > read {
+                true => {
+                    "for buffered writes: lower `vm.dirty_background_bytes`, so that they begin \
+                     earlier and come in smaller portions"
+                }
+                false => "fewer readers at once, or a cache",
+            },
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// Tasks that wait while nothing moves: what was handed over does not come back.
+pub fn stuck(analysis: &Analysis, input: &str) -> Option<Observation> {
+    let input = analysis.inputs().into_iter().find(|known| *known == input)?;
+    let host = Host { analysis, input };
+    let (n, reading) =
+        host.number(key::VMSTAT_WHILE.of("stuck.intervals")).filter(|n| n.0 >= STUCK)?;
+    let what = "intervals of vmstat in which tasks wait for I/O and nothing is read or written";
+    let evidence = cited(analysis.recording, &reading, what, (n, Unit::Count));
+    let would_mean = "requests that were handed over do not complete: a disk, its path or a server \
+                      stands still. `iostat -x 1` names the device (a queue and no completions), \
+                      `dmesg` shows timeouts, `smartctl -x` each member of an array";
+    let verdict = Some(Verdict::DeviceStall);
+    Some(Observation { evidence, would_mean: would_mean.to_string(), verdict })
+}
