@@ -643,9 +643,9 @@ fn processors_without_time_left_are_told_from_those_that_wait_for_io() {
         let (waits, findings) = says(vmstat(9, 24_000, shares));
         assert!(waits <= 0.0, "{findings:#?}");
     }
-    // One program at work, and little moved.
+    // One program at work is no crowd; several that the kernel keeps busy are, whatever moves.
     assert!(says(vmstat(1, 24_000, "18 78  0  4")).0 <= 0.0);
-    assert!(says(vmstat(9, 2000, "18 78  0  4")).0 <= 0.0);
+    assert!(says(vmstat(9, 2000, "18 78  0  4")).0 > 0.6);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use iowhy_model::{Bound, FactKey, Finding, Observation, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{EvidenceBuilder, cited, lines, new_finding};
+use crate::evidence::ceilings;
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
@@ -49,6 +50,8 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, in_bursts: bool) -> Vec<F
         let moved = read + written;
         let bursts = quiet >= QUIET * all && written > read;
         let is_it = if in_bursts { bursts } else { !bursts && n >= MOST * all };
+        // A rate that never rises above one value may be a limit, or a slow disk.
+        let is_it = is_it && ceilings::seen(analysis, input, "").is_none();
         (n >= INTERVALS && moved >= MOVED && is_it).then_some(())?;
         let mut builder = EvidenceBuilder::default();
         let mut line = |what: &str, value: f64, unit, bound| {
