@@ -200,7 +200,7 @@ fn write_back_in_bursts_and_a_load_without_pause() {
     let steady = vmstat(&[with(19_000), with(24_000), with(29_000)].repeat(3));
     assert_eq!(first(&steady), Some(Verdict::LoadSaturated), "{:#?}", judged(&steady));
     // One rate that is never exceeded may be a limit, or a slow disk.
-    assert_eq!(first(&vmstat(&[busy; 9])), Some(Verdict::Insufficient));
+    assert_eq!(first(&vmstat(&[busy; 9])), None);
     // Near misses: seeks, which move little; and as much without anybody who waits.
     let seeks = vmstat(&[[0, 1, 2100, 0, 4, 2, 48, 46]; 9]);
     let quick = vmstat(&[[1, 0, 40, 24_000, 5, 4, 90, 1]; 9]);
