@@ -26,7 +26,6 @@ mod scale;
 mod sources;
 pub mod tables;
 pub mod top;
-pub mod trend;
 mod view;
 pub mod views;
 mod words;
