@@ -18,6 +18,9 @@ use crate::why::{Subject, accusations};
 pub struct Score {
     /// A folder that `iowhy-fleet make` wrote, with its `truth.csv`
     pub folder: PathBuf,
+    /// How early faults are seen: judges what was known at the end of each day
+    #[arg(long)]
+    pub early: bool,
 }
 
 /// A disk's host and name.
@@ -27,6 +30,8 @@ type Name = (String, String);
 #[derive(Default)]
 struct Truth {
     faulty: BTreeSet<Name>,
+    /// The hour from which on each of them is.
+    since: BTreeMap<Name, f64>,
     hot: BTreeSet<Name>,
     firmwares: BTreeSet<(String, String)>,
 }
@@ -40,6 +45,9 @@ impl Score {
         let truth = truth(&self.folder.join("truth.csv"))?;
         let fleet = Fleet::open(&[self.folder.as_path().into()]).await?;
         let disks = hours::read(&fleet).await?;
+        if self.early {
+            return early(&disks, &truth);
+        }
         let verdicts = accusations::judge(&disks);
         let name = |place: usize| -> Name {
             (disks.disks[place].host.clone(), disks.disks[place].device.clone())
@@ -109,6 +117,73 @@ impl Score {
     }
 }
 
+/// What was known at the end of a day.
+fn until(disks: &Disks, day: usize) -> Disks {
+    let mut known = disks.clone();
+    known.hours = (day * 24).min(disks.hours);
+    for hours in known.disks.iter_mut().flat_map(|disk| &mut disk.hours) {
+        hours.truncate(known.hours);
+    }
+    known
+}
+
+/// For each way and number of days since a fault began: of the faulty disks that were known for so
+/// long, those that were accused by then; and all healthy disks that were accused on any day.
+fn early(disks: &Disks, truth: &Truth) -> anyhow::Result<Status> {
+    let days = disks.hours.div_ceil(24);
+    // By way: the day on which each disk was accused first, since its fault began or before it.
+    let mut first: Vec<(&str, BTreeMap<Name, usize>)> = Vec::new();
+    for day in 1..=days {
+        let known = until(disks, day);
+        let verdicts = accusations::judge(&known);
+        let named = |place: usize| -> Name {
+            (known.disks[place].host.clone(), known.disks[place].device.clone())
+        };
+        let ours = verdicts.accused.iter().filter_map(|one| match &one.whom {
+            Subject::Disk(place) => Some(named(*place)),
+            _ => None,
+        });
+        let mut ways = vec![("`iowhy-fleet why`", ours.collect::<BTreeSet<Name>>())];
+        ways.extend(plain(&known));
+        first.resize(ways.len(), ("", BTreeMap::new()));
+        for ((way, seen), (name, accused)) in first.iter_mut().zip(ways) {
+            *way = name;
+            for disk in accused {
+                let began = truth.since.get(&disk).is_none_or(|since| *since < day as f64 * 24.0);
+                if began {
+                    seen.entry(disk).or_insert(day);
+                }
+            }
+        }
+    }
+    let out = &mut std::io::stdout().lock();
+    let heads: String = (1..=days).map(|day| format!(" {day} |")).collect();
+    writeln!(out, "| way | healthy disks accused |{heads}")?;
+    writeln!(out, "| --- | --: |{}", " --: |".repeat(days))?;
+    let known = |since: f64, after: usize| since / 24.0 + after as f64 <= days as f64;
+    for (way, seen) in &first {
+        let wrong = seen.keys().filter(|disk| !truth.faulty.contains(disk)).count();
+        let of_day = |after: usize| {
+            let watched = truth.since.iter().filter(|(_, since)| known(**since, after));
+            let (mut all, mut found) = (0, 0);
+            for (disk, since) in watched {
+                all += 1;
+                let by = since / 24.0 + after as f64;
+                found += usize::from(seen.get(disk).is_some_and(|day| *day as f64 <= by.ceil()));
+            }
+            format!(" {found} of {all} |")
+        };
+        let cells: String = (1..=days).map(of_day).collect();
+        writeln!(out, "| {way} | {wrong} |{cells}")?;
+    }
+    writeln!(
+        out,
+        "\nFaulty disks found within so many days of the fault's first hour, of those watched for so long."
+    )?;
+    out.flush()?;
+    Ok(Status::Done)
+}
+
 /// Two ways that do not look at load: mean latency of all reads above twice the median of the class
 /// of disks, and above three standard deviations of its model.
 fn plain(disks: &Disks) -> Vec<(&'static str, BTreeSet<Name>)> {
@@ -156,10 +231,13 @@ fn truth(path: &std::path::Path) -> anyhow::Result<Truth> {
     let mut truth = Truth::default();
     for line in text.lines().skip(1) {
         let values: Vec<&str> = line.split(',').collect();
-        let [host, device, model, firmware, what, ..] = values[..] else { continue };
+        let [host, device, model, firmware, what, since, ..] = values[..] else { continue };
         let name = (host.to_string(), device.to_string());
         match what {
-            "faulty" => drop(truth.faulty.insert(name)),
+            "faulty" => {
+                truth.since.insert(name.clone(), since.parse()?);
+                truth.faulty.insert(name);
+            }
             "hot" => drop(truth.hot.insert(name)),
             "firmware" => drop(truth.firmwares.insert((model.to_string(), firmware.to_string()))),
             _ => {}
