@@ -218,7 +218,7 @@ mod tests {
         for (bad, says) in [
             ("retry/one\n    disk rotational\n", "lacks"),
             ("    disk rotational\n", "precedes any name"),
-            ("retry/one\n    fan 3\n", "`fan 3` is no line"),
+            ("retry/one\n    fan 3\n", "`fan 3` is not a line"),
         ] {
             assert!(parse(bad).unwrap_err().contains(says), "{bad}");
         }

@@ -328,6 +328,12 @@ const DIFFER: &[(&str, &str)] = &[
     ("published/P19-14-reclaim-of-a-group-waits-for-writeback", "doubled"),
     // The time of a test's threads comes before the test's name.
     ("cases/test-on-one-cpu", "shuffled"),
+    // What is pending, the array's thread that hangs, and the other two ports are in the other
+    // part; and a result line is of the port whose lines are around it.
+    ("cases/a-lock-held-during-io", "split"),
+    ("cases/tasks-hang-beside-pending-sectors", "split"),
+    ("cases/three-ports-out-of-step", "shuffled"),
+    ("cases/three-ports-out-of-step", "split"),
     // What the kernel does about a command comes before it.
     ("cases/discards-that-time-out", "shuffled"),
     ("cases/a-bridge-refuses-smart", "shuffled"),

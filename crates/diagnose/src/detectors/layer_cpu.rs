@@ -94,9 +94,9 @@ const RUNNABLE: f64 = 3.0;
 /// Its weight.
 const USED_UP: f64 = 0.7;
 
-/// Share of the processors' time in the kernel, and what is left of it, where one report of `top` or
-/// `mpstat` shows what they do; and the share of the intervals of `vmstat` that makes them lasting
-/// (choices).
+/// Share of the processors' time in the kernel, and what is left of it, where one report of `top`
+/// or `mpstat` shows what they do; and the share of the intervals of `vmstat` that makes them
+/// lasting (choices).
 const IN_KERNEL: f64 = 0.5;
 const LEFT_AT_ONCE: f64 = 0.15;
 const LASTS: f64 = 0.3;

@@ -10,18 +10,17 @@
 //! Memory statistics of the kernel: `/proc/pressure/memory`, `si` and `so` of `vmstat`, `kswapd` in
 //! `top`, the kernel's log with call traces of hung tasks, or stacks (`/proc/PID/stack`).
 //!
-//! ## Rule
-//! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out on
-//! average, or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
+//! ## Rule Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out
+//! on average, or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
 //! during memory reclaim (one alone stays a suspicion), or processes that were ended because memory
 //! ran out, or stacks of more than two tasks that free memory themselves. Or the CPUs idle for I/O
 //! half of the time and less than a tenth of memory is available while 10 % of the swap is in use
 //! (`top`, `free`), or there is no swap and four times as much is read as written; or twice as much
-//! is swapped out as is free or cache, and a quarter of what is read comes from swap (`vmstat`); ten
-//! tasks in uninterruptible sleep stand for the idle CPUs. Or 100,000 pages a second are scanned and
-//! 100 page faults a second read from disk (`sar -B`). If
-//! disks were measured they must have lost time, and none of them be slow by itself. With I/O
-//! pressure, it explains no more of the waits than the ratio of memory pressure to I/O pressure.
+//! is swapped out as is free or cache, and a quarter of what is read comes from swap (`vmstat`);
+//! ten tasks in uninterruptible sleep stand for the idle CPUs. Or 100,000 pages a second are
+//! scanned and 100 page faults a second read from disk (`sar -B`). If disks were measured they must
+//! have lost time, and none of them be slow by itself. With I/O pressure, it explains no more of
+//! the waits than the ratio of memory pressure to I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.
@@ -243,8 +242,8 @@ fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
     Some(finding)
 }
 
-/// Pages scanned per second, and page faults per second that read from a disk, from which on what is
-/// evicted is read again (choices: 400 MB/s of scanning; a fault each ten milliseconds).
+/// Pages scanned per second, and page faults per second that read from a disk, from which on what
+/// is evicted is read again (choices: 400 MB/s of scanning; a fault each ten milliseconds).
 const SCANNED: f64 = 100_000.0;
 const FAULTS: f64 = 100.0;
 /// What the two together are worth.

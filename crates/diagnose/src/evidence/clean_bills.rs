@@ -174,8 +174,8 @@ fn accuses(known: &Finding) -> bool {
     !known.verdict.accuses_nobody() && !own_queue && known.confidence() > SUSPECTED
 }
 
-/// Screens of `top`: iowait up to which no processor waits, idle time that would show it, and what a
-/// moment is worth (choices).
+/// Screens of `top`: iowait up to which no processor waits, idle time that would show it, and what
+/// a moment is worth (choices).
 const NO_WAIT: f64 = 0.01;
 const IDLE: f64 = 0.3;
 const ONE_MOMENT: f64 = 0.62;

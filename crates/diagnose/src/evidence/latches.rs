@@ -56,8 +56,8 @@ fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Findin
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["the holder of the lock waits for a disk: `iowhy waits`"]);
     finding.next_step = lines(&[
-        "which thread holds it (`a writer (thread id ...) has reserved it`), and what does its \
-         statement do? `SHOW PROCESSLIST`, `performance_schema.threads`",
+        "which thread holds it (the report says who has reserved it), and what does its statement \
+         do: SHOW PROCESSLIST",
         "large transactions, and queries of the lock tables while they run, are frequent reasons",
     ]);
     Some(finding)

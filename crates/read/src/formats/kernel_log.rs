@@ -1039,7 +1039,8 @@ impl KernelLog {
             return;
         };
         let kind = known;
-        if message.starts_with("res ") && port.is_none() {
+        // Which command timed out is in the lines before; a drive's own error needs none.
+        if message.starts_with("res ") && port.is_none() && kind != MessageKind::Timeout {
             self.unported = Some((kind, Said { message: reset_message, place }));
             return;
         }
