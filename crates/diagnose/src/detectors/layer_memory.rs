@@ -10,8 +10,9 @@
 //! Memory statistics of the kernel: `/proc/pressure/memory`, `si` and `so` of `vmstat`, `kswapd` in
 //! `top`, the kernel's log with call traces of hung tasks, or stacks (`/proc/PID/stack`).
 //!
-//! ## Rule Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out
-//! on average, or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
+//! ## Rule
+//! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out on
+//! average, or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
 //! during memory reclaim (one alone stays a suspicion), or processes that were ended because memory
 //! ran out, or stacks of more than two tasks that free memory themselves. Or the CPUs idle for I/O
 //! half of the time and less than a tenth of memory is available while 10 % of the swap is in use
