@@ -334,7 +334,7 @@ fn what_was_read_and_the_footers_must_agree() {
 fn what_cannot_be_answered_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().to_str().unwrap();
-    assert!(bad(&["why", empty]).contains("holds no tables"));
+    assert!(bad(&["why", empty]).contains("contains no tables"));
     assert!(bad(&["sql", "nonsense", empty]).contains("there is no query `nonsense`"));
     let few = made(&folder.path().join("few"), &["--disks", "3", "--days", "1", "--span", "3600"]);
     let text = good(&["why", &few]);

@@ -89,7 +89,7 @@ fn what_an_object_store_lacks_is_said() {
     let reported = bad(&["sql", "heatmap", &there], &bucket);
     assert!(reported.contains("host=h00000/date=2026-11-16/made.parquet"), "{reported}");
     let reported = bad(&["why", &format!("{there}/nothing")], &bucket);
-    assert!(reported.contains("holds no tables"), "{reported}");
+    assert!(reported.contains("contains no tables"), "{reported}");
     let reported = bad(&["why", "s3://no-such-bucket/all"], &bucket);
     assert!(
         reported.contains("s3://no-such-bucket/all") && reported.contains("AWS_ACCESS_KEY_ID"),

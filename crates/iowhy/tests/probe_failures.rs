@@ -97,7 +97,7 @@ fn an_error_in_the_middle_keeps_what_was_measured_before() {
     // The surface scan goes on behind a place that cannot be read, and names it.
     let (_, out, _) = finish(probe(&["surface", &device.device, "--size", "64k"]).spawn().unwrap());
     assert!(out.contains("64 KiB at byte 4194304: Input/output error"), "{out}");
-    assert!(out.contains("at least 16 places were unreadable"), "{out}");
+    assert!(out.contains("at least 16 offsets were unreadable"), "{out}");
 }
 
 /// A shell script on a faulty disk, whose device is `{dev}`; what it printed.
