@@ -113,6 +113,7 @@ fn path_by_log_and_by_a_counter_that_grows() {
     let path = of(&findings, "device.path")[0];
     // Emask 0x10 and the two marks of corruption; what the kernel does about it is no error.
     near(cited(path, "link errors"), 2.0, 0.0);
+    near(cited(path, "link resets"), 2.0, 0.0);
     assert!(path.sentence.contains("not the disk itself"), "{}", path.sentence);
     assert!(path.next_step.iter().all(|step| !step.contains("replace the disk")), "{path:#?}");
 

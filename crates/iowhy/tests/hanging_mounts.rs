@@ -72,7 +72,13 @@ fn a_mount_that_hangs_is_named_and_a_busy_one_or_an_idle_one_is_not() {
     printed(record);
     let why = Command::new(env!("CARGO_BIN_EXE_iowhy")).args(["why", "--json", capture]).output();
     let kept = String::from_utf8(why.expect("iowhy").stdout).expect("text");
+    let screen = Command::new(env!("CARGO_BIN_EXE_iowhy")).args(["why", capture]).output();
+    let screen = String::from_utf8(screen.expect("iowhy").stdout).expect("text");
     std::fs::remove_file(capture).expect("the capture");
+    assert!(screen.contains("layer.remote"), "{screen}");
+    if screen.lines().next().is_some_and(|headline| headline.contains("layer.remote")) {
+        assert!(screen.contains("BEHIND THE HOST IS TO BLAME"), "{screen}");
+    }
     for report in [&live, &kept] {
         // What another test does to a disk meanwhile may be worse, and is on the screen then.
         let found = remote(report);

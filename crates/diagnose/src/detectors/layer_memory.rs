@@ -14,14 +14,15 @@
 //! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out on
 //! average, or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
 //! during memory reclaim (one alone stays a suspicion), or processes that were ended because memory
-//! ran out, or stacks of more than two tasks that free memory themselves. Or the CPUs idle for I/O
-//! half of the time and less than a tenth of memory is available while 10 % of the swap is in use
-//! (`top`, `free`), or there is no swap and four times as much is read as written; or twice as much
-//! is swapped out as is free or cache, and a quarter of what is read comes from swap (`vmstat`);
-//! ten tasks in uninterruptible sleep stand for the idle CPUs. Or 100,000 pages a second are
-//! scanned and 100 page faults a second read from disk (`sar -B`). If disks were measured they must
-//! have lost time, and none of them be slow by itself. With I/O pressure, it explains no more of
-//! the waits than the ratio of memory pressure to I/O pressure.
+//! ran out, or allocations that XFS tried a hundred times in vain (one message alone stays a
+//! suspicion), or stacks of more than two tasks that free memory themselves. Or the CPUs idle for
+//! I/O half of the time and less than a tenth of memory is available while 10 % of the swap is in
+//! use (`top`, `free`), or there is no swap and four times as much is read as written; or twice as
+//! much is swapped out as is free or cache, and a quarter of what is read comes from swap
+//! (`vmstat`); ten tasks in uninterruptible sleep stand for the idle CPUs. Or 100,000 pages a
+//! second are scanned and 100 page faults a second read from disk (`sar -B`). If disks were
+//! measured they must have lost time, and none of them be slow by itself. With I/O pressure, it
+//! explains no more of the waits than the ratio of memory pressure to I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.
@@ -113,15 +114,17 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         },
     ];
     let mut findings = shortage::findings(analysis, DETECTOR.verdict, &symptoms);
+    let is_retry =
+        |finding: &Finding| finding.evidence.first().is_some_and(|first| first.quantity == RETRIED);
     for finding in &mut findings {
-        let Some(first) = finding.evidence.first() else { continue };
-        if first.quantity == RETRIED {
+        if is_retry(finding) {
             finding.sentence =
                 "the kernel repeatedly finds no contiguous free memory: memory is short or \
                  fragmented, and programs wait for that, not for a disk"
                     .to_string();
             continue;
         }
+        let Some(first) = finding.evidence.first() else { continue };
         finding.sentence = format!(
             "memory is short ({}: {}): the machine swaps or rereads evicted pages, and programs \
              wait for that",
@@ -135,6 +138,16 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     }
     for finding in &mut findings {
         finding.explained_share = finding.explained_share.min(share_of_io_waits(analysis, finding));
+        if is_retry(finding) {
+            finding.refuted_by =
+                lines(&["`cat /proc/buddyinfo`: many free blocks in the columns on the right"]);
+            finding.next_step = lines(&[
+                "`cat /proc/buddyinfo`: the largest free blocks of each zone are in the last column",
+                "`echo 1 > /proc/sys/vm/compact_memory`: does the message stop? Then more \
+                 `vm.min_free_kbytes`, or a newer kernel, which asks for smaller pieces",
+            ]);
+            continue;
+        }
         finding.refuted_by = lines(&["`vmstat 1 10`: `si` and `so` stay at 0"]);
         finding.next_step = lines(&[
             "`vmstat 1 10` and `ps -eo pid,rss,comm --sort -rss | head`: which processes use the \

@@ -15,7 +15,8 @@
 //! An array reports that it recovers, resynchronises, checks, scrubs or reshapes. If disks were
 //! measured they must have lost time. Linux software RAID maintains 1,000 KiB/s for a rebuild
 //! (`speed_limit_min`): a slower one is not a cause, but waits for a slow member itself; nor is one
-//! that is at the same block in two reports, or whose report is impossible. If this work is most of
+//! that is at the same block in two reports, or whose report is impossible. One whose own thread
+//! hangs in the kernel's log is suspected only. If this work is most of
 //! what the members read and write, it is what keeps them busy.
 //!
 //! ## Wrong if

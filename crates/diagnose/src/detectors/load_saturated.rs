@@ -23,7 +23,8 @@
 //! more wait. With histograms of known duration, rate times latency must exceed five in flight;
 //! without it, all requests must wait, and the queue is only suspected. Another disk with similar
 //! waits under a similar load adds to it. Elasticity of throughput above 0.5 contradicts it.
-//! Suspected: most of the time is spent waiting for a free request (btt), or no request of a
+//! Suspected: most of the time is spent waiting for a free request, or in the scheduler for a
+//! device that has several at once (btt), or no request of a
 //! histogram is fast. Without a timed request: programs that account for a third of what is moved
 //! wait for I/O 80 % of their time (`iotop`); below 30 MB/s this is suspected only.
 //! Or `vmstat` shows 10 MB/s and more in five intervals and in 70 % of all, in each of which tasks

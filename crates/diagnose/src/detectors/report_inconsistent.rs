@@ -128,7 +128,6 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings.extend(means_apart(analysis));
     findings.extend(runs::cached(analysis, DETECTOR.verdict));
     findings.extend(page_cache::measured(analysis, DETECTOR.verdict));
-    findings.extend(page_cache::read_again(analysis, DETECTOR.verdict));
     findings.extend(askers::into_memory(analysis, DETECTOR.verdict));
     findings.extend(arrays::absurd(analysis, DETECTOR.verdict));
     findings.extend(unusable(analysis));

@@ -8,7 +8,7 @@ use crate::analysis::Analysis;
 use crate::evidence::builder::{EvidenceBuilder, lines, new_finding, read_off};
 use crate::evidence::candidates;
 use crate::evidence::runs::Run;
-use crate::evidence::throughput;
+use crate::evidence::throughput::{self, VOLUME, WELL_PER_S};
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::spread;
@@ -16,11 +16,6 @@ use crate::phrase;
 
 /// Disks that a hypervisor emulates; NVMe may be a drive of the host that the guest owns.
 const EMULATED: [&str; 4] = ["hd", "sd", "vd", "xvd"];
-/// Odds of a volume by its name from which on it is one (`vd`: 0.7).
-const VOLUME: f64 = 0.5;
-/// Bytes per second that one stream gets from any disk which is not the trouble (a choice: those of
-/// 2005 give it).
-const WELL_PER_S: f64 = 2e7;
 /// What commands without an answer, and slow streams, of such a disk are worth: its own load and a
 /// limit of the provider look alike.
 const NO_ANSWER: f64 = 0.75;

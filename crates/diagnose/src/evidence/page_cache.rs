@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::typed::PageCache;
-use iowhy_model::{DeviceId, Finding, Layer, Op, Unit, Verdict, key};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Layer, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{computed, lines, new_finding, read_off};
@@ -50,23 +50,25 @@ pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             found.extend(finding.map(|finding| (run.device(), finding)));
         }
     }
+    let is_read = |(run, cached): &(&Run, &Option<PageCache>)| {
+        run.op() == Op::Read && **cached != Some(PageCache::No)
+    };
+    let reads: Vec<&Run> = known().filter(is_read).map(|(run, _)| run).collect();
     let found = found.into_iter().map(|(_, finding)| finding);
-    found.chain(just_written(analysis, verdict)).collect()
+    let found = found.chain(just_written(analysis, verdict));
+    found.chain(read_again(analysis, &reads, verdict)).collect()
 }
 
 /// Reads of one device at very different rates: memory served the fast one.
-pub fn read_again(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let mut all = runs::runs(analysis);
-    all.retain(|run| run.op() == Op::Read && run.await_ms().is_none() && run.throughput() > 0.0);
-    all.retain(|run| of_run(analysis, run) != Some(PageCache::No));
+fn read_again(analysis: &Analysis, reads: &[&Run], verdict: Verdict) -> Vec<Finding> {
     let mut found: Vec<(DeviceId, Finding)> = Vec::new();
-    for slow in &all {
-        let is_same = |other: &&Run| {
+    for slow in reads {
+        let is_same = |other: &&&Run| {
             analysis.input(other.place()) == analysis.input(slow.place())
                 && other.device() == slow.device()
                 && (other.bytes() - slow.bytes()).abs() < 1.0
         };
-        let same = all.iter().filter(is_same);
+        let same = reads.iter().filter(is_same);
         let Some(fast) = same.max_by(|a, b| a.throughput().total_cmp(&b.throughput())) else {
             continue;
         };
@@ -82,24 +84,33 @@ pub fn read_again(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 fn from_memory(analysis: &Analysis, fast: &Run, slow: &Run, verdict: Verdict) -> Finding {
     let mut finding = new_finding(verdict, Some(fast.device()), vec![fast.place()]);
     finding.sentence = format!(
-        "the {} read from {} are the rate of the page cache: the first time, from the disk, the \
-         same read gave {}",
+        "the {} read from {} are the rate of the page cache: from the disk the same read gave {}",
         phrase::rate(fast.throughput()),
         phrase::disk(fast.name()),
         phrase::rate(slow.throughput())
     );
-    let source = analysis.source(fast.place());
-    let rate =
-        |what: &str, run: &Run| read_off(what, run.throughput(), Unit::BytesPerSecond, 1, source);
-    let times = fast.throughput() / slow.throughput();
-    finding.evidence = vec![
-        rate("throughput of the faster read", fast).above(OF_MEMORY),
-        rate("throughput of the slower read", slow),
-        computed("ratio of the two", times, Unit::Ratio, 2, source).above(AGAIN),
-    ];
+    let whats = ["throughput of the faster read", "throughput of the slower read"];
+    finding.evidence = two_rates(analysis, [fast, slow], whats, AGAIN);
+    finding.evidence[0].bound = Some(Bound::Above(OF_MEMORY));
     finding.assume(BESIDE, "the same read is many times faster once its data are in memory");
     finish(&mut finding, "another program kept the disk busy during the slower read");
     finding
+}
+
+/// A rate of memory and one of the disk, each cited from its own run, and how far they are apart.
+fn two_rates(
+    analysis: &Analysis,
+    [fast, slow]: [&Run; 2],
+    whats: [&str; 2],
+    least: f64,
+) -> Vec<Evidence> {
+    let rate = |what: &str, run: &Run| {
+        read_off(what, run.throughput(), Unit::BytesPerSecond, 1, analysis.source(run.place()))
+    };
+    let times = fast.throughput() / slow.throughput();
+    let source = analysis.source(fast.place());
+    let ratio = computed("ratio of the two", times, Unit::Ratio, 2, source).above(least);
+    vec![rate(whats[0], fast), rate(whats[1], slow), ratio]
 }
 
 /// Whether the page cache was used in a run: what stands behind its throughput.
@@ -139,16 +150,8 @@ fn in_memory(analysis: &Analysis, run: &Run, control: &Run, verdict: Verdict) ->
             format!(" ({})", phrase::disk(control.name()))
         }
     );
-    let rate = |what: &str, run: &Run| {
-        read_off(what, run.throughput(), Unit::BytesPerSecond, 1, analysis.source(run.place()))
-    };
-    let times = run.throughput() / control.throughput();
-    finding.evidence = vec![
-        rate("throughput into the page cache", run),
-        rate("throughput with the data on the medium", control),
-        computed("ratio of the two", times, Unit::Ratio, 2, analysis.source(run.place()))
-            .above(APART),
-    ];
+    let whats = ["throughput into the page cache", "throughput with the data on the medium"];
+    finding.evidence = two_rates(analysis, [run, control], whats, APART);
     finding.assume(BESIDE, "the same test with its data flushed is far slower");
     finish(&mut finding, "the second test ran while others used the disk");
     finding

@@ -33,7 +33,7 @@ pub const SLOW_MEMORY: f64 = 1e8;
 /// chance (a choice).
 const FAR: f64 = 10.0;
 /// Odds of a volume by its name from which on its host is looked at first (`vd`: 0.7).
-const VOLUME: f64 = 0.5;
+pub const VOLUME: f64 = 0.5;
 /// What so slow a stream is worth.
 const SLOW: f64 = 0.75;
 
@@ -287,7 +287,7 @@ const BETWEEN: f64 = 2.5;
 const BETWEEN_MEMBERS: f64 = 1.8;
 /// Bytes per second of a disk that is not the problem (a choice: any of 2005
 /// does).
-const WELL_PER_S: f64 = 2e7;
+pub const WELL_PER_S: f64 = 2e7;
 /// Its weight.
 const COSTS: f64 = 0.9;
 
@@ -382,9 +382,6 @@ pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                     continue;
                 };
                 let alone = in_flight <= 1.5 && (bytes >= LARGE || is_benchmark);
-                let file = &analysis.recording.device_of(row.device).name;
-                // What differs for a file of a server is the network or the server.
-                let alone = alone && shares::mount_of(analysis, place, file).is_none();
                 if alone && per_s > 0.0 {
                     let test = (analysis.input(place), row.device, op.name(), bytes as u64);
                     tests.entry(test).or_default().push((per_s, place));
@@ -404,8 +401,10 @@ pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let (worst, place, best) = (*worst, *place, *best);
         let times = best / worst;
         (best >= COMPARED && is_level(low) && is_level(high)).then_some(())?;
-        let mut finding = new_finding(verdict, Some(device), vec![place]);
         let name = &analysis.recording.device_of(device).name;
+        // What differs for a file of a server is the network or the server.
+        shares::mount_of(analysis, place, name).is_none().then_some(())?;
+        let mut finding = new_finding(verdict, Some(device), vec![place]);
         finding.sentence = format!(
             "the same test of {name} ({op}) reached {} once and {} another time: the disk and its \
              link can reach the higher rate, so the difference is above them (kernel, driver, \

@@ -22,7 +22,8 @@
 //! `remote` (an NFS or SMB server, an iSCSI session or a DRBD peer that did not respond). Facts
 //! `kernel.log.KIND.count` count all messages of a kind, and `kernel.log.lines` the lines read, so
 //! that a log without messages is known, too; `kernel.log.end` is the time of the last of them.
-//! `tasks.out_of_memory` counts processes that the kernel ended because memory ran out.
+//! `tasks.out_of_memory` counts processes that the kernel ended because memory ran out, and
+//! `tasks.retry_memory` XFS's messages about memory that it asked for a hundred times.
 //!
 //! ## How to capture
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
@@ -480,12 +481,10 @@ struct KernelLog {
     waits: BTreeMap<&'static str, (u64, String)>,
     /// Tasks that hung while memory was freed.
     hung_in_reclaim: u64,
-    /// Allocations that a file system tried again and again, and where the first is.
-    retried: u64,
-    first_retried: String,
-    /// Processes that were killed because memory ran out, and the place of the first.
-    out_of_memory: u64,
-    first_ended: String,
+    /// Allocations that a file system tried again and again.
+    retried: Counted,
+    /// Processes that were killed because memory ran out.
+    out_of_memory: Counted,
     /// The form of the log.
     form: Form,
     /// The last record of /dev/kmsg, until the fields after it are read.
@@ -521,6 +520,30 @@ struct BtrfsCounts {
 struct Said {
     message: Message,
     place: String,
+}
+
+/// How many messages of a kind there are, and the place of the first.
+#[derive(Default)]
+struct Counted {
+    n: u64,
+    first: String,
+}
+
+impl Counted {
+    fn add(&mut self, place: &str) {
+        if self.n == 0 {
+            self.first = place.to_string();
+        }
+        self.n += 1;
+    }
+
+    /// States their number, if there are any.
+    fn state(&mut self, key: typed::Key<u64>, sink: &mut dyn Sink) {
+        let Counted { n, first } = std::mem::take(self);
+        if n > 0 {
+            sink.add_fact_at(None, key, n, &first);
+        }
+    }
 }
 
 /// XFS's message about an allocation that failed a hundred times.
@@ -780,16 +803,8 @@ impl KernelLog {
         if hung > 0 {
             sink.add_fact_at(None, typed::TASKS_HUNG_IN_RECLAIM, hung, &place);
         }
-        let retried = std::mem::take(&mut self.retried);
-        if retried > 0 {
-            let first = std::mem::take(&mut self.first_retried);
-            sink.add_fact_at(None, typed::TASKS_RETRY_MEMORY, retried, &first);
-        }
-        let ended = std::mem::take(&mut self.out_of_memory);
-        if ended > 0 {
-            let first = std::mem::take(&mut self.first_ended);
-            sink.add_fact_at(None, typed::TASKS_OUT_OF_MEMORY, ended, &first);
-        }
+        self.retried.state(typed::TASKS_RETRY_MEMORY, sink);
+        self.out_of_memory.state(typed::TASKS_OUT_OF_MEMORY, sink);
         self.log_events.close(self.lines, std::mem::take(&mut self.end), sink);
     }
 
@@ -913,16 +928,10 @@ impl KernelLog {
         }
         // fs/xfs/kmem.c: after a hundred tries.
         if message.starts_with("XFS: ") && message.contains(RETRIES) {
-            if self.retried == 0 {
-                self.first_retried.clone_from(&place);
-            }
-            self.retried += 1;
+            self.retried.add(&place);
         }
         if ends_a_process(message) {
-            if self.out_of_memory == 0 {
-                self.first_ended.clone_from(&place);
-            }
-            self.out_of_memory += 1;
+            self.out_of_memory.add(&place);
         }
         let reset = Message::new(stamp, message);
         let at = reset.at_s;
@@ -1015,8 +1024,8 @@ impl KernelLog {
         if let Some(port) = named.filter(|name| name.starts_with("ata") && wakes()) {
             self.woken.insert(port.to_string());
         }
-        let port = Some(self.port.clone());
-        let port = port.filter(|port| message.starts_with("res ") && !port.is_empty());
+        let is_result = message.starts_with("res ");
+        let port = (is_result && !self.port.is_empty()).then(|| self.port.clone());
         let whose = self.whose(message, named.or(port.as_deref()));
         let reset_message = reset;
         let of_host = names::host(message).and_then(|host| self.commands.of_host(host));
@@ -1040,7 +1049,7 @@ impl KernelLog {
         };
         let kind = known;
         // Which command timed out is in the lines before; a drive's own error needs none.
-        if message.starts_with("res ") && port.is_none() && kind != MessageKind::Timeout {
+        if is_result && port.is_none() && kind != MessageKind::Timeout {
             self.unported = Some((kind, Said { message: reset_message, place }));
             return;
         }
