@@ -146,8 +146,6 @@ fn incidents_of_sick_disks_are_found_and_asked_for_later() {
         .unwrap_or_else(|error| unreachable!("{error}: {why}"));
     // Which disease it is takes a longer watch than these seconds on a busy machine: the live
     // scenarios ask for that. Here it must be one of a disk's.
-    // The second disk has the name of the first, which was gone when it came: both are in one
-    // incident.
     let of_a_disk = |finding: &serde_json::Value| {
         let verdict = finding["verdict"].as_str();
         verdict.is_some_and(|verdict| verdict.starts_with("device."))

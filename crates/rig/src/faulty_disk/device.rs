@@ -1,12 +1,13 @@
 //! The supervising side: starts the serving process, creates the loop device, removes both.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::OFlags;
 
@@ -15,7 +16,10 @@ use crate::programs;
 use iowhy_lab::disk::Model;
 
 /// Loop device numbers of rig, far above those that `losetup -f` assigns.
-const NUMBERS: std::ops::Range<u32> = 700..900;
+const NUMBERS: std::ops::Range<u32> = 700..9700;
+/// One number after the other, so that whoever still watches a disk that is gone does not meet
+/// another one of its name: the numbers come round after 15 minutes.
+const EACH_NUMBER: Duration = Duration::from_millis(100);
 /// How long the kernel or the serving process may take for anything.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -113,15 +117,17 @@ impl FaultyDisk {
         std::fs::write(format!("{block}/queue/rotational"), rotates)
     }
 
-    /// Adds a loop device under the first free number of rig.
+    /// Adds a loop device under the number of the moment, or the next free one.
     fn add(&mut self, control: &File) -> io::Result<u32> {
-        let taken = |number: &u32| Path::new(&block_of(*number)).exists();
-        for number in NUMBERS.filter(taken) {
+        for number in present()?.into_iter().filter(|number| NUMBERS.contains(number)) {
             // One that is neither attached nor open was left by a laboratory that was killed
             // together with its serving process; the kernel refuses to remove any other.
             let _ = kernel::remove_loop(control, number);
         }
-        let free = { NUMBERS }.find(|number| !taken(number));
+        let taken = present()?;
+        let first = turn(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+        let numbers = (first..NUMBERS.end).chain(NUMBERS.start..first);
+        let free = { numbers }.find(|number| !taken.contains(number));
         let number =
             free.ok_or_else(|| io::Error::other("all loop device numbers of rig are in use"))?;
         kernel::add_loop(control, number)?;
@@ -199,6 +205,18 @@ fn serving(spec: &Spec) -> io::Result<Child> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn()
 }
 
+/// The number whose turn it is.
+fn turn(since_1970: Duration) -> u32 {
+    let turns = since_1970.as_millis() / EACH_NUMBER.as_millis();
+    NUMBERS.start + (turns % NUMBERS.len() as u128) as u32
+}
+
+/// The numbers of the loop devices that there are.
+fn present() -> io::Result<BTreeSet<u32>> {
+    let names = std::fs::read_dir("/sys/block")?.flatten().map(|entry| entry.file_name());
+    Ok(names.filter_map(|name| name.to_str()?.strip_prefix("loop")?.parse().ok()).collect())
+}
+
 fn path_of(number: u32) -> String {
     format!("/dev/loop{number}")
 }
@@ -233,4 +251,18 @@ pub fn missing() -> Option<String> {
         .into_iter()
         .find(|path| !Path::new(path).exists())
         .map(str::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_comes_again_after_a_quarter_of_an_hour() {
+        let at = |tenths: u64| turn(Duration::from_millis(100 * tenths));
+        assert_eq!(at(0), 700);
+        assert_eq!((at(8999), at(9000)), (9699, 700));
+        let numbers: BTreeSet<u32> = (31_000..40_000).map(at).collect();
+        assert_eq!(numbers.len(), 9000);
+    }
 }

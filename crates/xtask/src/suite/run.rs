@@ -10,7 +10,7 @@ use std::process::{self, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use super::{Program, build};
+use super::{Program, TestCount, build};
 
 /// Programs at a time that load or watch devices. With more of them a watch gets no CPU.
 const WATCHING: usize = 3;
@@ -132,7 +132,9 @@ impl Took {
     }
 }
 
-/// Runs all of them; each returns its output, and whether it succeeded.
+/// Runs all of them; each returns its output, and whether it succeeded. A program that watches or
+/// waits and fails beside the others runs once more, alone; if it passes then, its first failure is
+/// printed.
 ///
 /// # Errors
 /// If one cannot be started.
@@ -160,7 +162,13 @@ pub fn all(programs: &[Program], long: bool) -> io::Result<Vec<(Program, String,
         joined.collect::<io::Result<Vec<()>>>()
     });
     results?;
-    let ended = ended.into_inner().unwrap_or_else(|broken| broken.into_inner());
+    let mut ended = ended.into_inner().unwrap_or_else(|broken| broken.into_inner());
+    for first in &mut ended {
+        if !first.good && Kind::of(&first.program) != Kind::Computes {
+            let again = one(first.program.clone(), &place.0, long)?;
+            first.is_followed_by(again)?;
+        }
+    }
     if !long {
         took.0.extend(ended.iter().map(|one| (one.program.title(), one.seconds)));
         fs::write(Took::file(), took.text())?;
@@ -174,6 +182,23 @@ struct Ended {
     text: String,
     good: bool,
     seconds: f64,
+}
+
+impl Ended {
+    /// What counts is the second run; the first is told if the second passed.
+    fn is_followed_by(&mut self, again: Ended) -> io::Result<()> {
+        if again.good {
+            let mut failure = TestCount::of(&self.text).failures;
+            if failure.is_empty() {
+                failure.clone_from(&self.text);
+            }
+            let title = self.program.title();
+            let failure: String = failure.lines().map(|line| format!("    {line}\n")).collect();
+            write!(io::stdout(), "---- {title} passed alone, after it had failed:\n{failure}")?;
+        }
+        *self = again;
+        Ok(())
+    }
 }
 
 /// Runs a program under `bash`, which shows the CPU time that it took with all it started: seconds
@@ -300,6 +325,16 @@ mod tests {
             untidy.text
         );
         assert!(!run("failing", "exit 101").good);
+        // What fails once and passes then has passed; what fails twice has failed.
+        let once = own.0.join("once");
+        let more = format!("[ -e {0} ] && exit 0; touch {0}; exit 101", once.display());
+        let runs = |more: &str| {
+            let mut first = run("unsteady", more);
+            assert!(!first.good);
+            first.is_followed_by(run("unsteady", more)).unwrap();
+            first.good
+        };
+        assert!(runs(&more) && !runs("exit 101"));
         assert_eq!(fs::read_dir(own.0.join("each")).unwrap().count(), 0);
         let place = own.0.clone();
         drop(own);
