@@ -28,7 +28,8 @@
 //! - SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187
 //!   increased between two records;
 //! - locations that a scan (badblocks, ddrescue) could not read;
-//! - a pre-fail attribute that is FAILING_NOW, or a hundred grown defects (suspected only);
+//! - a pre-fail attribute that is FAILING_NOW, or a hundred grown defects (suspected only, unless
+//!   its array counts failed reads);
 //! - one 1-MiB range that was slow, more than ten medians, at each of two or more separate accesses
 //!   (Fisher's exact test, p below 0.01 over all ranges). This alone stays a suspicion.
 //!
@@ -213,9 +214,13 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         from_smart(analysis, candidate, &mut builder),
         from_members(analysis, candidate, &mut builder),
     ];
+    let mut proven = proven;
     let errors = proven.iter().any(|nats| *nats > 0.0);
     let own_word = from_own_word(analysis, candidate, &mut builder);
     let own_word = own_word.max(from_hardware(analysis, candidate, &mut builder));
+    if own_word > 0.0 && proven[3] <= 0.0 {
+        proven[3] = reads_of_a_failing_drive(analysis, candidate, &mut builder);
+    }
     let given_up = match errors || own_word > 0.0 {
         true => 0.0,
         false => from_its_controller(analysis, candidate, &mut builder),
@@ -597,6 +602,22 @@ fn from_members(
         most = most.max(FAILED_TWICE);
     }
     most
+}
+
+/// Failed reads that an array counted beside failed writes or checksums: of a drive that itself
+/// reports that it is failing, they are its own.
+fn reads_of_a_failing_drive(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let reads = candidate.about().number(key::MEMBER_ERRORS.of("read"));
+    let Some((reads, reading)) = reads.filter(|(n, _)| *n >= MANY_FAILED) else { return 0.0 };
+    let above = Some(Bound::Above(MANY_FAILED));
+    let what = "failed reads counted by its array";
+    builder.fact(analysis, &reading, what, (reads, Unit::Count), above);
+    builder.words.push(phrase::count(reads, "read(s) failed in its array"));
+    FAILED
 }
 
 /// What the drive reports about its own state, without a specific error.

@@ -66,7 +66,35 @@ pub(super) fn of(recording: &Recording, disks: &[String]) -> BTreeMap<String, St
             aliases.insert(id.clone(), of);
         }
     }
+    // Whoever shows a pool with one faulty member and the SMART of one failing drive asked that
+    // drive because of the pool.
+    let failed = |id: &&String| {
+        let counts = |fact: &&Fact| {
+            fact.key.is_under("member") && fact.value.number().is_some_and(|n| n > 0.0)
+        };
+        is_id(id)
+            && !aliases.contains_key(*id)
+            && facts().filter(counts).any(|fact| fact.device.is_some_and(|of| name(of) == **id))
+    };
+    let fails = |disk: &&&String| {
+        facts().any(|fact| {
+            is_of_a_failing_drive(fact) && fact.device.map(name).as_ref() == Some(**disk)
+        })
+    };
+    let failed: Vec<&String> = disks.iter().filter(failed).collect();
+    let failing: Vec<&&String> = real.iter().filter(fails).collect();
+    if let ([member], [disk]) = (failed.as_slice(), failing.as_slice())
+        && model(disk).is_none_or(|model| member.contains(&model.replace(' ', "_")))
+    {
+        aliases.insert((*member).clone(), (**disk).clone());
+    }
     aliases
+}
+
+/// Whether a drive says so of itself: its health check, or an attribute below its threshold.
+fn is_of_a_failing_drive(fact: &Fact) -> bool {
+    key::SMART_PREFAIL_NOW == fact.key
+        || key::SMART_PASSED == fact.key && fact.value.number() == Some(0.0)
 }
 
 /// `ata-EXAMPLE_HD4000_EXA0001-part1` without its bus and its partition.
