@@ -183,6 +183,11 @@ const GIVEN_UP: &str = "the controller did not recover from its reset: the drive
 /// Why a disk that went offline is not proof against its path.
 const FAILS_ITS_TEST: &str =
     "the drive cannot read its own surface in a self-test, which no path takes part in";
+/// Tasks that hang this long after the path recovered, s, began to wait after that: the kernel looks
+/// every two minutes for those that wait as long (kernel/hung_task.c).
+const LONG_AFTER_S: f64 = 300.0;
+const HANGS_GO_ON: &str =
+    "tasks hang minutes after the path had recovered: something else holds them";
 /// Lines older than this, relative to the log's last line, say little about the present, s.
 const STALE_S: f64 = 86_400.0;
 const STALE: f64 = -2.0;
@@ -511,6 +516,7 @@ fn finding(
     let unknown = by_log_alone && transport::is_unknown(about, &candidate.disk, &reading);
     finding.doubt_if(unknown, transport::UNKNOWN, SHAPE_ALONE);
     finding.doubt_if(by_log_alone && controllers::is_given_up(&reading), GIVEN_UP, SHAPE_ALONE);
+    finding.doubt_if(by_log_alone && hangs_go_on(analysis, &reading), HANGS_GO_ON, SHAPE_ALONE);
     let tested = about.number(key::SMART_SELF_TEST_ERRORS).is_some_and(|(n, _)| n > 0.0);
     let only_gone = reading.iter().all(|line| line.kind == MessageKind::Offline);
     finding.doubt_if(by_log_alone && only_gone && tested, FAILS_ITS_TEST, SHAPE_ALONE);
@@ -785,6 +791,7 @@ fn unnamed_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec<
         let port = &analysis.recording.device_of(device).name;
         let mut finding = accusation(device, builder.listings.clone(), &builder);
         finding.doubt_if(controllers::is_given_up(&reading), GIVEN_UP, SHAPE_ALONE);
+        finding.doubt_if(hangs_go_on(analysis, &reading), HANGS_GO_ON, SHAPE_ALONE);
         let way = Way::of(port, &reading, None);
         finding.blame = (!shows_the_way(&reading)).then_some(Blame::DiskOrPath);
         let is_open = finding.confidence() < STANDS;
@@ -806,6 +813,19 @@ fn unnamed_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec<
         Some(finding)
     });
     found.collect()
+}
+
+/// Whether tasks still hang long after the last of these lines: the path had recovered by then, and
+/// whatever holds them is something else.
+fn hangs_go_on(analysis: &Analysis, reading: &[&LogLine]) -> bool {
+    let ended_s = reading
+        .iter()
+        .map(|line| line.message.at_s)
+        .try_fold(f64::MIN, |last, at_s| at_s.map(|at_s| last.max(at_s)));
+    let Some(ended_s) = ended_s.filter(|_| !reading.is_empty()) else { return false };
+    let hung = analysis.facts.log().filter(|line| line.kind == MessageKind::HungTask);
+    let mut hung_s = hung.filter_map(|line| line.message.at_s);
+    hung_s.any(|at_s| at_s > ended_s + LONG_AFTER_S)
 }
 
 /// Whether these lines are about the path itself: a link, a port, an interrupt, a transfer. A disk

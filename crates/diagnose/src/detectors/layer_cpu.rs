@@ -147,7 +147,8 @@ fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
     let by_rows = [always, while_moving].into_iter().find_map(|(counted, least, of)| {
         let (n, reading) = number(counted).filter(|(n, _)| *n >= least)?;
         let mean = |column| number(of.of(column)).map(|(value, _)| value);
-        let left = mean("id")? + mean("wa")?;
+        // Old kernels have no `wa`: their `id` contains it.
+        let left = mean("id")? + mean("wa").unwrap_or(0.0);
         let waits = mean("r")? >= RUNNABLE && analysis.input(reading.listing) == input;
         (waits && left <= LEFT).then_some((
             of == key::VMSTAT_MOVING,

@@ -11,8 +11,8 @@
 //! `top`, the kernel's log with call traces of hung tasks, or stacks (`/proc/PID/stack`).
 //!
 //! ## Rule
-//! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out on
-//! average, or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
+//! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out or 2 MB/s
+//! in on average, or allocations took ten seconds (the kernel's log), or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
 //! during memory reclaim (one alone stays a suspicion), or processes that were ended because memory
 //! ran out, or allocations that XFS tried a hundred times in vain (one message alone stays a
 //! suspicion), or stacks of more than two tasks that free memory themselves. Or the CPUs idle for
@@ -59,11 +59,15 @@ pub const DETECTOR: Detector = Detector {
 /// (choices).
 const PRESSURE: f64 = 0.1;
 const SWAPPED: f64 = 1e6;
+/// Programs that wake up after a pause read theirs in once (a choice).
+const SWAPPED_IN: f64 = 2e6;
 /// CPU share of kswapd: it sleeps if memory is free (mm/vmscan.c, kswapd_try_to_sleep).
 const RECLAIM: f64 = 0.5;
 /// Tasks that hung while memory was freed: what they wait for is a disk in the end, so one alone is
 /// a suspicion (a choice).
 const HUNG: f64 = 0.75;
+/// Allocations that take ten seconds: they wait for nothing else, so one is enough (a choice).
+const STALLED: f64 = 0.3;
 /// Processes that the kernel ended: one shows that memory ran out, not how long it was short (a
 /// choice).
 const ENDED: f64 = 0.6;
@@ -86,6 +90,18 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             quantity: "swapped out (so)",
             above: SWAPPED,
             unit: Unit::BytesPerSecond,
+        },
+        Symptom {
+            key: key::VMSTAT_MEAN.of("si"),
+            quantity: "swapped in (si)",
+            above: SWAPPED_IN,
+            unit: Unit::BytesPerSecond,
+        },
+        Symptom {
+            key: key::TASKS_STALLED_FOR_MEMORY,
+            quantity: "allocations that took ten seconds and more",
+            above: STALLED,
+            unit: Unit::Count,
         },
         Symptom {
             key: key::TASKS_KSWAPD,

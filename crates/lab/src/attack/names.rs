@@ -158,6 +158,7 @@ fn faults(text: &str) -> Vec<String> {
             || *key == key::DEVICE_PORT
             || *key == key::TASKS_HUNG_IN_RECLAIM
             || *key == key::TASKS_RETRY_MEMORY
+            || *key == key::TASKS_STALLED_FOR_MEMORY
     };
     facts
         .filter(|fact| fault(&fact.key))

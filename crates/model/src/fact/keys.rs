@@ -312,6 +312,8 @@ keys {
                                                      ran out";
     TASKS_RETRY_MEMORY "tasks.retry_memory" Count "allocations that a file system tried a hundred \
                                                    times";
+    TASKS_STALLED_FOR_MEMORY "tasks.stalled_for_memory" Count "allocations that took ten seconds and \
+                                                               more";
     TRACE_IN_FLIGHT "trace.in_flight" Count "requests in flight at the end of the capture";
     TRACE_IN_FLIGHT_OLDEST "trace.in_flight.oldest" Seconds "age of the oldest of them";
     TRACE_THRESHOLD "trace.threshold" Microseconds "latency threshold for listing an operation";

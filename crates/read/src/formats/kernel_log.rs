@@ -91,7 +91,7 @@ pub const FORMAT: Format = Format::program::<KernelLog>(
         "kern", "[ID ", " iscsid", " state:D", "__CURSOR=", "__REALTIME_TIMESTAMP=", " [s=",
         "_request: ", "print_req_error: ", "error on dev", "error, dev ", "INFO: task ",
         "Aborting journal", "EXT4-fs ", "XFS (", "md/raid", "scsi", "aacraid", "usb", "xhci",
-        "mmcblk", "mpt2sas", "mpt3sas", "mptbase", "megaraid", "mr_sas", "ahcich", "nvme",
+        "CIFS", "mmcblk", "mpt2sas", "mpt3sas", "mptbase", "megaraid", "mr_sas", "ahcich", "nvme",
         "ata\\d", "connection\\d", "sd ", "sense key", "DMA ", "dma_", "dma timeout ",
         "drive not ready for command", "irq timeout: ", "lost interrupt", "_intr: ",
         "status timeout: ", "timeout waiting for DMA", "^address", "^bracket", "^comma", ",-;",
@@ -307,7 +307,8 @@ fn server(message: &str) -> Option<&str> {
     // These do not name the server.
     let rest_of_cifs = message.strip_prefix("CIFS").map(|rest| rest.trim_start_matches(':'));
     let rest_of_cifs = rest_of_cifs.and_then(|rest| rest.strip_prefix(" VFS: "));
-    if rest_of_cifs.is_some_and(|rest_of_cifs| rest_of_cifs.starts_with("Error connecting")) {
+    let nameless = ["Error connecting", "No response ", "server not responding"];
+    if rest_of_cifs.is_some_and(|rest| nameless.iter().any(|begin| rest.starts_with(begin))) {
         return message.get(.."CIFS".len());
     }
     if message.starts_with("iscsi: ") {
@@ -483,6 +484,8 @@ struct KernelLog {
     hung_in_reclaim: u64,
     /// Allocations that a file system tried again and again.
     retried: Counted,
+    /// Allocations that took more than ten seconds.
+    stalled: Counted,
     /// Processes that were killed because memory ran out.
     out_of_memory: Counted,
     /// The form of the log.
@@ -548,6 +551,16 @@ impl Counted {
 
 /// XFS's message about an allocation that failed a hundred times.
 const RETRIES: &str = " possible memory allocation deadlock ";
+
+/// `cc1: page allocation stalls for 10646ms, order:0, ...` (mm/page_alloc.c): ten seconds and more,
+/// by the name of the program, which has 15 bytes at most.
+fn is_stalled_allocation(message: &str) -> bool {
+    let Some((program, rest)) = message.split_once(": ") else { return false };
+    let stall =
+        rest.strip_prefix("page allocation stalls for ").and_then(|ms| ms.split_once("ms,"));
+    program.len() <= 15
+        && stall.is_some_and(|(ms, rest)| integer(ms).is_some() && rest.starts_with(" order:"))
+}
 
 /// Whether two times are of one second, or one of them is not known.
 fn within_a_second(one: Option<f64>, other: Option<f64>) -> bool {
@@ -804,6 +817,7 @@ impl KernelLog {
             sink.add_fact_at(None, typed::TASKS_HUNG_IN_RECLAIM, hung, &place);
         }
         self.retried.state(typed::TASKS_RETRY_MEMORY, sink);
+        self.stalled.state(typed::TASKS_STALLED_FOR_MEMORY, sink);
         self.out_of_memory.state(typed::TASKS_OUT_OF_MEMORY, sink);
         self.log_events.close(self.lines, std::mem::take(&mut self.end), sink);
     }
@@ -929,6 +943,9 @@ impl KernelLog {
         // fs/xfs/kmem.c: after a hundred tries.
         if message.starts_with("XFS: ") && message.contains(RETRIES) {
             self.retried.add(&place);
+        }
+        if is_stalled_allocation(message) {
+            self.stalled.add(&place);
         }
         if ends_a_process(message) {
             self.out_of_memory.add(&place);

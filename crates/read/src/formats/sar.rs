@@ -96,12 +96,18 @@ fn stamp<'a, 'b>(words: &'a [&'b str]) -> Option<(Stamp, &'a [&'b str])> {
         None => (None, first),
     };
     let half = before.or_else(|| half_of(words.get(1)?));
-    let used = 1 + usize::from(half.is_some());
+    let mut used = 1 + usize::from(half.is_some());
+    // India's and other locales print the zone after it.
+    used += usize::from(half.is_some() && words.get(used).is_some_and(|word| ZONES.contains(word)));
     let clock = clock.replace(['时', '時', '시', '分', '분'], ":").replace(['秒', '초'], "");
     let text = half.map_or_else(|| clock.clone(), |half| format!("{clock} {half}"));
     let moment = WallTime::read(&text).filter(|_| clock.contains(':'))?;
     Some((Stamp::At(moment), &words[used..]))
 }
+
+/// Zones that locales print after the time of day.
+const ZONES: [&str; 12] =
+    ["UTC", "GMT", "IST", "EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT", "PKT"];
 
 /// The half of the day, in the languages that print one.
 fn half_of(word: &str) -> Option<&'static str> {

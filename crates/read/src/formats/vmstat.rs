@@ -14,7 +14,8 @@
 //! `vmstat 1 10` of procps on Linux.
 //!
 //! ## Versions
-//! procps 2 and later; `st` came with 3.2.7, `gu` with 4.0.5. Columns are known by their heading.
+//! procps 2 and later, and the one of Linux 2.4, whose `id` includes waits for I/O; `wa` came with
+//! Linux 2.5, `st` with procps 3.2.7, `gu` with 4.0.5. Columns are known by their heading.
 //! The lists of `-d`, `-D`, `-m` and `-s` are not read. A time of day before each row (Oracle's
 //! OSWatcher and ExaWatcher) is ignored.
 //!
@@ -102,12 +103,18 @@ static LABELS: Labels = Labels {
             "procs -----------memory---------- ---swap-- -----io---- -system-- ----cpu----",
             "--time-- procs -----------memory---------- ---swap-- -----io----",
         ]),
-        begins("^r b swpd {:text}$", |found, report, _| {
+        announces("procs{*}memory{*}swap{*}io{*}system{*}cpu$", |_, _, _| Some(()))
+            .when(is_banner)
+            .like(&["procs                      memory    swap          io     system     cpu"]),
+        begins("^r b {swpd|w swpd} {:text}$", |found, report, _| {
             report.heading = columns(found)?;
             Some(())
         })
         .when(|found| columns(found).is_some())
-        .like(&["r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st"]),
+        .like(&[
+            "r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st",
+            "r  b  w   swpd   free   buff  cache  si  so    bi    bo   in    cs  us  sy  id",
+        ]),
         perhaps("^{row:text}$", row).like(&[
             "1  0      0 7542104  84172 524088    0    0    12     5   44   90  1  0 98 1",
         ]),
@@ -167,14 +174,17 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     }
     let kinds = ["b", "wa", "us", "sy", "bi", "bo"];
     let [b, wa, us, sy, bi, bo] = kinds.map(|name| report.heading.number(name, &words));
-    if let (Some(b), Some(wa), Some(us), Some(sy), Some(bi), Some(bo)) = (b, wa, us, sy, bi, bo)
+    // Old kernels count a wait for I/O as idle time.
+    let waits = wa.or_else(|| report.heading.number("id", &words));
+    if let (Some(b), Some(waits), Some(us), Some(sy), Some(bi), Some(bo)) =
+        (b, waits, us, sy, bi, bo)
         && !is_first
     {
         let kinds = [
             ("full.", us + sy >= FULL),
-            ("waiting.", b >= 1.0 && wa >= WAITS),
-            ("stuck.", b >= 1.0 && wa >= IN_VAIN && bi + bo <= NOTHING),
-            ("quiet.", wa < IN_VAIN && bi + bo <= HARDLY),
+            ("waiting.", b >= 1.0 && waits >= WAITS),
+            ("stuck.", b >= 1.0 && waits >= IN_VAIN && bi + bo <= NOTHING),
+            ("quiet.", wa.is_some() && waits < IN_VAIN && bi + bo <= HARDLY),
         ];
         for (kind, _) in kinds.into_iter().filter(|(_, is_so)| *is_so) {
             for (column, fact) in KINDS.into_iter().filter(|(_, fact)| fact.starts_with(kind)) {

@@ -243,8 +243,10 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Controller, &[L::MrSas], &["mrsas_tbolt_reset_ppc(): RESET FAILED"]),
     // drivers/mmc/core/block.c: ETIMEDOUT and EILSEQ (a checksum)
     row(K::Timeout, &[L::MmcBlock], &["error -110 "]),
+    row(K::Timeout, &[L::MmcBlock], &["timed out sending "]),
     // drivers/mmc/host/sdhci.c: the host controller waits for its own interrupt.
     row(K::Controller, &[L::MmcHost], &["Timeout waiting for hardware"]),
+    row(K::Controller, &[L::MmcHost], &["Controller never released inhibit bit(s)"]),
     // drivers/mmc/core/core.c: the queue of commands lost one, and begins anew.
     row(K::Controller, &[L::MmcHost], &["running CQE recovery"]),
     row(K::Link, &[L::MmcBlock], &["error -84 "]),
@@ -255,6 +257,9 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Remote, &[L::Other], &["CIFS VFS: Server ", " has not responded in "]),
     row(K::Remote, &[L::Other], &["CIFS: VFS: Error connecting to socket"]),
     row(K::Remote, &[L::Other], &["CIFS VFS: Error connecting to socket"]),
+    row(K::Remote, &[L::Other], &["CIFS VFS: No response for cmd "]),
+    row(K::Remote, &[L::Other], &["CIFS VFS: No response to cmd "]),
+    row(K::Remote, &[L::Other], &["CIFS VFS: server not responding"]),
     row(K::Remote, &[L::Iscsi], &["ping timeout of "]),
     row(K::Remote, &[L::Iscsi], &["detected conn error"]),
     row(K::Remote, &[L::Iscsi], &["session recovery timed out after "]),

@@ -362,12 +362,13 @@ fn without_caller(message: &str) -> &str {
 
 /// Whether a line without any time begins as messages of the block layer and its drivers do.
 pub(super) fn is_bare(line: &str) -> bool {
-    const BEGIN: [&str; 25] = [
+    const BEGIN: [&str; 27] = [
         "blk_update_request: ", "end_request: ", "print_req_error: ", "Buffer I/O error on dev",
         "3w-9xxx: scsi", "aacraid: ", "usb-storage ", "xhci", "critical medium error, dev ",
         "critical target error, dev ", "I/O error, dev ", "INFO: task ", "mmcblk", "mpt2sas_cm",
         "mpt3sas_cm", "usb ", "megaraid_sas ", "WARNING: mr_sas", "mptbase: ioc", "mptscsih: ioc",
         "md/raid", "EXT4-fs ", "XFS (", "Aborting journal on device ", "nfs: server ",
+        "CIFS VFS: ", "CIFS: VFS: ",
     ];
     // None of them begins so, but times and documents do.
     if line.starts_with(['[', '{', '<', '"']) {
