@@ -22,6 +22,7 @@ pub mod freezes;
 pub mod fullness;
 pub mod fuse_mounts;
 pub mod guests;
+pub mod held_inside;
 pub mod host_load;
 pub mod latches;
 pub mod medium_readings;

@@ -164,6 +164,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             false => format!("; {tasks} blocked for minutes in the same log"),
         };
         let bus = Bus::of(&name, &given_up);
+        let optical = given_up.iter().all(|line| line.message.is_of_a_packet_device());
         let idle_tags: Vec<&LogLine> =
             logged.iter().filter(|line| line.message.names_an_idle_tag()).copied().collect();
         builder.log_lines(analysis, "invalid tags reported by the drive", &idle_tags, None);
@@ -183,6 +184,11 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             None if !idle_tags.is_empty() => format!(
                 "{name} reported a tag that was not in use, and {n} failed in the kernel's log: \
                  command queueing (NCQ) of this drive and this controller is incompatible{behind}"
+            ),
+            None if optical => format!(
+                "the optical drive (or tape) behind {name} stopped responding: {n} to it failed or timed \
+                 out in the kernel's log; a disk on the same channel waits until the port was reset, \
+                 and is not faulty itself{behind}"
             ),
             // The drive answered each of them, with an error.
             None if given_up.iter().all(|line| line.kind == MessageKind::Command) => format!(
@@ -215,6 +221,14 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             let first = "disable command queueing: `echo 1 > /sys/block/DISK/device/queue_depth`, \
                          or `libata.force=noncq`; do the errors stop?";
             finding.next_step.insert(0, first.to_string());
+        }
+        if optical {
+            finding.next_step = lines(&[
+                "unplug the optical drive, or leave a disc in it: do the errors stop?",
+                "a channel of its own for the disk; stop polling it (`udisks`, \
+                 `/sys/block/sr0/events_poll_msecs`)",
+                "another cable for that drive; its firmware",
+            ]);
         }
         if guest.is_some() {
             finding.refuted_by = lines(&[

@@ -33,7 +33,8 @@
 //! 1.8 times from an array. Or the thread that commits the transactions of btrfs, ZFS or XFS waits
 //! for I/O 60 % of its time (`iotop`). Or two reports show the background work of an array at the
 //! same block. Or a thread of InnoDB waited ten seconds for a lock inside the server, which had no
-//! read, write or flush pending. Suspected: the same test of one disk differs by two to six times.
+//! read, write or flush pending. Or an array or volume is busy all the time and completes nothing,
+//! while no disk of the listing has anything to do. Suspected: the same test of one disk differs by two to six times.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.
@@ -58,6 +59,7 @@ use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::committers;
 use crate::evidence::confidence;
 use crate::evidence::fullness;
+use crate::evidence::held_inside;
 use crate::evidence::latches;
 use crate::evidence::round_trips;
 use crate::evidence::throughput;
@@ -163,7 +165,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let stuck = arrays::standing_still(analysis, DETECTOR.verdict);
     let unlike = throughput::unlike_itself(analysis, DETECTOR.verdict);
     let latches = latches::waits(analysis, DETECTOR.verdict);
-    let more = commits.into_iter().chain(stuck).chain(unlike).chain(latches);
+    let inside = held_inside::findings(analysis, DETECTOR.verdict);
+    let more = commits.into_iter().chain(stuck).chain(unlike).chain(latches).chain(inside);
     above.chain(held_back).chain(volumes).chain(more).collect()
 }
 

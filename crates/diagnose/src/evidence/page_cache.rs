@@ -59,6 +59,10 @@ pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.chain(read_again(analysis, &reads, verdict)).collect()
 }
 
+/// Bytes of a second read as a multiple of the first's up to which they are the same data (a choice:
+/// rates and times are printed to three digits).
+const MORE: f64 = 1.1;
+
 /// Reads of one device at very different rates: memory served the fast one.
 fn read_again(analysis: &Analysis, reads: &[&Run], verdict: Verdict) -> Vec<Finding> {
     let mut found: Vec<(DeviceId, Finding)> = Vec::new();
@@ -67,6 +71,8 @@ fn read_again(analysis: &Analysis, reads: &[&Run], verdict: Verdict) -> Vec<Find
             analysis.input(other.place()) == analysis.input(slow.place())
                 && other.device() == slow.device()
                 && (other.bytes() - slow.bytes()).abs() < 1.0
+                // What nobody had read was not in memory.
+                && other.moved() <= MORE * slow.moved()
         };
         let same = reads.iter().filter(is_same);
         let Some(fast) = same.max_by(|a, b| a.throughput().total_cmp(&b.throughput())) else {

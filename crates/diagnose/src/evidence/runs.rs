@@ -179,6 +179,11 @@ pub fn runs(analysis: &Analysis) -> Vec<Run> {
 }
 
 impl Run {
+    /// Bytes in all; 0 if its length is not known.
+    pub fn moved(&self) -> f64 {
+        self.bytes_per_s * self.seconds
+    }
+
     /// Bytes per second.
     pub fn throughput(&self) -> f64 {
         self.bytes_per_s

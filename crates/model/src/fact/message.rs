@@ -183,6 +183,11 @@ impl Message {
         is_result && reported.contains("Emask ")
     }
 
+    /// Whether the command went to an optical drive or a tape: ATA's PACKET, `cmd a0/00:...` (ATA8-ACS).
+    pub fn is_of_a_packet_device(&self) -> bool {
+        self.text.contains("cmd a0/") || self.text.contains("failed command: PACKET")
+    }
+
     /// Whether an ATA port logs it: `ata3.00: `.
     pub fn is_of_ata(&self) -> bool {
         let port = self.text.strip_prefix("ata");
