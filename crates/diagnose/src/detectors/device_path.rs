@@ -183,8 +183,8 @@ const GIVEN_UP: &str = "the controller did not recover from its reset: the drive
 /// Why a disk that went offline is not proof against its path.
 const FAILS_ITS_TEST: &str =
     "the drive cannot read its own surface in a self-test, which no path takes part in";
-/// Tasks that hang this long after the path recovered, s, began to wait after that: the kernel looks
-/// every two minutes for those that wait as long (kernel/hung_task.c).
+/// Tasks that hang this long after the path recovered, s, began to wait after that: the kernel
+/// looks every two minutes for those that wait as long (kernel/hung_task.c).
 const LONG_AFTER_S: f64 = 300.0;
 const HANGS_GO_ON: &str =
     "tasks hang minutes after the path had recovered: something else holds them";

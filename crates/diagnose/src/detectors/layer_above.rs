@@ -34,7 +34,8 @@
 //! for I/O 60 % of its time (`iotop`). Or two reports show the background work of an array at the
 //! same block. Or a thread of InnoDB waited ten seconds for a lock inside the server, which had no
 //! read, write or flush pending. Or an array or volume is busy all the time and completes nothing,
-//! while no disk of the listing has anything to do. Suspected: the same test of one disk differs by two to six times.
+//! while no disk of the listing has anything to do. Suspected: the same test of one disk differs by
+//! two to six times.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.

@@ -11,18 +11,19 @@
 //! `top`, the kernel's log with call traces of hung tasks, or stacks (`/proc/PID/stack`).
 //!
 //! ## Rule
-//! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out or 2 MB/s
-//! in on average, or allocations took ten seconds (the kernel's log), or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
-//! during memory reclaim (one alone stays a suspicion), or processes that were ended because memory
-//! ran out, or allocations that XFS tried a hundred times in vain (one message alone stays a
-//! suspicion), or stacks of more than two tasks that free memory themselves. Or the CPUs idle for
-//! I/O half of the time and less than a tenth of memory is available while 10 % of the swap is in
-//! use (`top`, `free`), or there is no swap and four times as much is read as written; or twice as
-//! much is swapped out as is free or cache, and a quarter of what is read comes from swap
-//! (`vmstat`); ten tasks in uninterruptible sleep stand for the idle CPUs. Or 100,000 pages a
-//! second are scanned and 100 page faults a second read from disk (`sar -B`). If disks were
-//! measured they must have lost time, and none of them be slow by itself. With I/O pressure, it
-//! explains no more of the waits than the ratio of memory pressure to I/O pressure.
+//! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out or 2
+//! MB/s in on average, or allocations took ten seconds (the kernel's log), or `kswapd` uses more
+//! than half of a CPU, or the kernel's log shows tasks that hung during memory reclaim (one alone
+//! stays a suspicion), or processes that were ended because memory ran out, or allocations that XFS
+//! tried a hundred times in vain (one message alone stays a suspicion), or stacks of more than two
+//! tasks that free memory themselves. Or the CPUs idle for I/O half of the time and less than a
+//! tenth of memory is available while 10 % of the swap is in use (`top`, `free`), or there is no
+//! swap and four times as much is read as written; or twice as much is swapped out as is free or
+//! cache, and a quarter of what is read comes from swap (`vmstat`); ten tasks in uninterruptible
+//! sleep stand for the idle CPUs. Or 100,000 pages a second are scanned and 100 page faults a
+//! second read from disk (`sar -B`). If disks were measured they must have lost time, and none of
+//! them be slow by itself. With I/O pressure, it explains no more of the waits than the ratio of
+//! memory pressure to I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.

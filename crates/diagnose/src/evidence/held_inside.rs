@@ -14,8 +14,8 @@ use crate::phrase;
 /// tools print two decimals, and an interval is never exactly its length).
 const ALL_THE_TIME: f64 = 0.99;
 const NEVER: f64 = 0.005;
-/// What one such device in one report is worth, and several of either (choices: some kernels count a
-/// request that they forgot).
+/// What one such device in one report is worth, and several of either (choices: some kernels count
+/// a request that they forgot).
 const ONCE: f64 = 0.8;
 const AGAIN: f64 = 0.92;
 
@@ -47,7 +47,8 @@ fn finding(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Findin
     };
     let holding: Vec<_> = stacked.into_iter().filter(|(_, rows)| holds(rows)).collect();
     // Volumes lie on arrays.
-    let lowest = holding.iter().min_by_key(|(device, _)| !name(device).starts_with("md"))?;
+    let lowest =
+        holding.iter().min_by_key(|(device, _)| disk_names::kind(&name(device)) != "md")?;
     let names: Vec<String> = holding.iter().map(|(device, _)| name(device)).collect();
     let reports = lowest.1.len() as u64;
     let mut finding = new_finding(verdict, Some(*lowest.0), vec![place]);

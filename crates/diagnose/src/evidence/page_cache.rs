@@ -59,8 +59,8 @@ pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.chain(read_again(analysis, &reads, verdict)).collect()
 }
 
-/// Bytes of a second read as a multiple of the first's up to which they are the same data (a choice:
-/// rates and times are printed to three digits).
+/// Bytes of a second read as a multiple of the first's up to which they are the same data (a
+/// choice: rates and times are printed to three digits).
 const MORE: f64 = 1.1;
 
 /// Reads of one device at very different rates: memory served the fast one.

@@ -183,7 +183,8 @@ impl Message {
         is_result && reported.contains("Emask ")
     }
 
-    /// Whether the command went to an optical drive or a tape: ATA's PACKET, `cmd a0/00:...` (ATA8-ACS).
+    /// Whether the command went to an optical drive or a tape: ATA's PACKET, `cmd a0/00:...`
+    /// (ATA8-ACS).
     pub fn is_of_a_packet_device(&self) -> bool {
         self.text.contains("cmd a0/") || self.text.contains("failed command: PACKET")
     }
