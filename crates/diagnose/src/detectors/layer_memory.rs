@@ -20,7 +20,7 @@
 //! tenth of memory is available while 10 % of the swap is in use (`top`, `free`), or there is no
 //! swap and four times as much is read as written; or twice as much is swapped out as is free or
 //! cache, and a quarter of what is read comes from swap (`vmstat`); ten tasks in uninterruptible
-//! sleep stand for the idle CPUs. Or 100,000 pages a second are scanned and 100 page faults a
+//! sleep stand for the idle CPUs. Or 100,000 pages a second are scanned, or 10,000 freed, and 100 page faults a
 //! second read from disk (`sar -B`). If disks were measured they must have lost time, and none of
 //! them be slow by itself. With I/O pressure, it explains no more of the waits than the ratio of
 //! memory pressure to I/O pressure.
@@ -277,7 +277,9 @@ fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
 /// is evicted is read again (choices: 400 MB/s of scanning; a fault each ten milliseconds).
 const SCANNED: f64 = 100_000.0;
 const FAULTS: f64 = 100.0;
-/// What the two together are worth.
+/// Pages freed per second that show the same where few had to be scanned (a choice: 40 MB/s).
+const FREED: f64 = 10_000.0;
+/// What pages that are scanned are worth, beside such faults.
 const READ_AGAIN: f64 = 0.9;
 
 /// The cache is evicted at a high rate, and programs fault their own pages in again (`sar -B`).
@@ -288,23 +290,27 @@ fn read_again(analysis: &Analysis, input: &str) -> Option<Finding> {
             .machine_number(key::PAGING.of(of))
             .filter(|(_, reading)| analysis.input(reading.listing) == input)
     };
-    let scanned = number("scanned.mean").filter(|(per_s, _)| *per_s >= SCANNED)?;
     let faults = number("majflt.mean").filter(|(per_s, _)| *per_s >= FAULTS)?;
-    let mut finding = new_finding(DETECTOR.verdict, None, vec![scanned.1.listing]);
+    let above = |of, least| number(of).filter(|(per_s, _)| *per_s >= least);
+    let (pages, what, least, worth) = match above("scanned.mean", SCANNED) {
+        Some(pages) => (pages, "scanned for free memory", SCANNED, READ_AGAIN),
+        None => (above("freed.mean", FREED)?, "freed", FREED, THRASHES),
+    };
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![pages.1.listing]);
     finding.sentence = format!(
-        "pages are evicted and read again: {} pages a second are scanned, and programs read {} of \
+        "pages are evicted and read again: {} pages a second are {what}, and programs read {} of \
          theirs a second back from disk; disks are busy with that, and faster ones would not end it",
-        phrase::thousands(scanned.0.round()),
+        phrase::thousands(pages.0.round()),
         phrase::thousands(faults.0.round())
     );
     let line = |(value, reading): (f64, FactReading), what: &str, above: f64| {
         cited(analysis.recording, &reading, what, (value, Unit::Count)).held(Bound::Above(above))
     };
     finding.evidence = vec![
-        line(scanned, "pages scanned for free memory, per second", SCANNED),
+        line(pages, &format!("pages {what}, per second"), least),
         line(faults, "page faults that read from a disk (majflt), per second", FAULTS),
     ];
-    finding.assume(READ_AGAIN, "pages are scanned at a high rate while programs fault theirs in");
+    finding.assume(worth, "memory is reclaimed at a high rate while programs fault theirs in");
     (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
     Some(finding)
 }

@@ -34,6 +34,9 @@ const NOTABLE_PER_S: f64 = 1e6;
 /// what a copy of 4 MB/s through a full page cache scans; a fault is one read of a disk).
 const SCANNED_PER_S: f64 = 100.0;
 const FAULTS_PER_S: f64 = 10.0;
+/// Memory swapped out per second from which on it is reported (a choice: what was not used for long
+/// goes page by page).
+const SWAPPED_OUT_PER_S: f64 = 1e5;
 /// Gaps in a file from which on they are reported: a second of seeks of 10 ms (a choice).
 const SCATTERED: f64 = 100.0;
 /// Suspicions below this are noise.
@@ -111,24 +114,21 @@ fn of_machine() -> Vec<NotableNumber> {
             0.0,
             "memory is short: programs wait while they free it, and the I/O may be evicted pages",
             above,
-        )
-        .measured_in(Unit::PerSecond),
+        ),
         known(
             key::PAGING.of("scanned.mean"),
             "pages scanned for free memory (pgscank, pgscand), per second",
             SCANNED_PER_S,
             "the page cache is full: pages are evicted for new ones, and may be read again",
             None,
-        )
-        .measured_in(Unit::PerSecond),
+        ),
         known(
             key::PAGING.of("majflt.mean"),
-            "page faults that read from a disk (majflt), per second",
+            "major page faults (majflt), per second",
             FAULTS_PER_S,
             "programs or files are read in page by page: they started, or were evicted before",
             None,
-        )
-        .measured_in(Unit::PerSecond),
+        ),
         share(
             key::CLUSTER_DEGRADED,
             "degraded objects of the cluster",
@@ -189,7 +189,7 @@ fn of_machine() -> Vec<NotableNumber> {
         known(
             key::VMSTAT_MEAN.of("so"),
             "memory that was swapped out, per second",
-            0.0,
+            SWAPPED_OUT_PER_S,
             "memory is short: the I/O may be swapping",
             Some(Verdict::LayerMemory),
         )
@@ -788,7 +788,14 @@ fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f6
             let mean = analysis.facts.about(Some(input), "").machine_number(moved);
             mean.is_some_and(|(per_s, _)| per_s > 0.0)
         });
+    let of_machine = |key| analysis.facts.about(Some(input), "").machine_number(key);
+    let faults = one.key == key::PAGING.of("majflt.mean");
+    let none_read = of_machine(key::PAGING.of("in.mean")).is_some_and(|(kib, _)| kib <= 0.0);
     let meaning = match one.would_mean {
+        _ if faults && none_read => {
+            "and none of them read anything (pgpgin is 0): the pages were never written, or are in \
+             memory already; no disk takes part"
+        }
         _ if iowait && !worked => {
             "tasks wait for I/O that no listed disk performs: it is on another disk or a server, \
              or they are idle io_uring waits, which Linux 6.1.39 to 6.14 counts as I/O"

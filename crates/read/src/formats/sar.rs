@@ -248,7 +248,8 @@ fn machine_columns(rest: &[&str]) -> Option<MachineTable> {
 }
 
 /// What is kept of `sar -B`, and the columns that add up to it.
-const PAGING: [(&str, &[&str]); 4] = [
+const PAGING: [(&str, &[&str]); 5] = [
+    ("in", &["pgpgin/s"]),
     ("majflt", &["majflt/s"]),
     ("scanned", &["pgscank/s", "pgscand/s"]),
     ("direct", &["pgscand/s"]),
