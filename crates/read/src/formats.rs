@@ -94,6 +94,7 @@ mod multipath;
 mod mysql_log;
 mod netapp;
 mod netapp_sysstat;
+mod nfs_mountstats;
 mod nfsiostat;
 mod nfsstat;
 mod nmon;
@@ -255,6 +256,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     mysql_log::FORMAT,
     netapp::FORMAT,
     netapp_sysstat::FORMAT,
+    nfs_mountstats::FORMAT,
     nfsiostat::FORMAT,
     nfsstat::FORMAT,
     nmon::FORMAT,

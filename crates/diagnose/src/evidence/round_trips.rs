@@ -1,9 +1,13 @@
 //! Mounts of a file server as the client counts them: what was not answered, and how long answers
 //! took. A row without a length counts as a second.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use iowhy_model::{DeviceId, Evidence, Finding, Interval, Layer, Medium, Op, Unit, Verdict, key};
+use iowhy_model::{
+    DeviceId, Evidence, FactKey, Finding, Interval, KeyFamily, Layer, Listing, Medium, Op, Rates,
+    Unit, Verdict, key,
+};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
@@ -23,6 +27,9 @@ const FEWEST: f64 = 20.0;
 /// Wait in the client as a multiple of the round trip from which on the client is the cause (a
 /// choice).
 const QUEUE_TIMES: f64 = 3.0;
+/// Mean wait in the client, ms, from which on it is worth a word (a choice: a random read of a
+/// spinning disk), and a suspicion up to the mean of a slow server.
+const QUEUED_MS: f64 = 10.0;
 /// Their weight.
 const UNANSWERED: f64 = 0.92;
 const LONG: f64 = 0.90;
@@ -89,6 +96,49 @@ pub fn stable_writes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
+/// Mounts whose reads are answered late, and whose calls that move no data are not: reading or the
+/// transfer takes that long.
+pub fn slow_reads(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut found: Vec<Finding> = Vec::new();
+    for mount in mounts(analysis, false).into_iter().chain(mounts(analysis, true)) {
+        let known = |of: &Finding| of.subject.device == Some(mount.device);
+        let (Some(read), Some(other)) = (mount.timed(Some(Op::Read)), mount.timed(Some(Op::Other)))
+        else {
+            continue;
+        };
+        let ((n, ms, queue_ms), (_, others_ms, _)) = (read, other);
+        let late = ms >= SLOW_MS && ms >= TIMES_READS * others_ms && queue_ms < ms;
+        if !late || found.iter().any(known) {
+            continue;
+        }
+        let mut finding = new_finding(verdict, Some(mount.device), vec![mount.place]);
+        finding.sentence = format!(
+            "the file server of {} answers calls without data in {} and reads in {}: the client \
+             sends both at once, so the server's disk takes that long, or the transfer (the rate \
+             of the network)",
+            mount.name(),
+            phrase::ms(others_ms),
+            phrase::ms(ms)
+        );
+        let source = mount.analysis.source(mount.place);
+        finding.evidence = vec![
+            computed("mean round trip of a read", ms, Unit::Ms, n, source)
+                .above(SLOW_MS.max(TIMES_READS * others_ms)),
+            computed("mean round trip of a call without data", others_ms, Unit::Ms, n, source),
+            computed("mean time of a read in the client's queue", queue_ms, Unit::Ms, n, source),
+        ];
+        finding.assume(STABLE, "calls without data of the same mount are answered at once");
+        finding.explained_share = 1.0;
+        shares::advise(&mut finding);
+        if mount.since_mount {
+            let since = "means since the mount: `nfsiostat 5 3` shows quick reads now";
+            finding.refuted_by.push(since.to_string());
+        }
+        found.push(finding);
+    }
+    found
+}
+
 /// Mounts whose requests wait in the client before they are sent.
 pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let all = mounts(analysis, false);
@@ -100,12 +150,15 @@ pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 fn mounts<'s, 'a>(analysis: &'s Analysis<'a>, since_mount: bool) -> Vec<Mount<'s, 'a>> {
-    let mut mounts: BTreeMap<(usize, DeviceId), Vec<&Interval>> = BTreeMap::new();
+    let mut mounts: BTreeMap<(usize, DeviceId), Vec<Cow<Interval>>> = BTreeMap::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
         let above =
             |row: &&Interval| row.layer == Layer::Application && row.since_boot == since_mount;
         for row in listing.intervals.iter().filter(above) {
-            mounts.entry((place, row.device)).or_default().push(row);
+            mounts.entry((place, row.device)).or_default().push(Cow::Borrowed(row));
+        }
+        for row in counted(listing).into_iter().filter(|_| since_mount) {
+            mounts.entry((place, row.device)).or_default().push(Cow::Owned(row));
         }
     }
     mounts.retain(|(_, device), _| analysis.medium(*device) == Some(Medium::Network));
@@ -115,12 +168,40 @@ fn mounts<'s, 'a>(analysis: &'s Analysis<'a>, since_mount: bool) -> Vec<Mount<'s
         .collect()
 }
 
+/// Operations of which only their number and their means are known (`mountstats`): as rows of the
+/// time since the mount, with as many calls.
+fn counted(listing: &Listing) -> Vec<Interval> {
+    let ops = [Op::Read, Op::Write, Op::Flush, Op::Other];
+    let names = ["read", "write", "commit", "other"];
+    let facts = |key: FactKey| {
+        listing
+            .facts
+            .iter()
+            .filter(move |fact| fact.key == key)
+            .filter_map(|fact| Some((fact.device?, fact.value.number()?)))
+    };
+    let rows = ops.into_iter().zip(names).flat_map(|(op, name)| {
+        let of = |family: KeyFamily, device| {
+            facts(family.of(name)).find(|(known, _)| *known == device).map(|(_, value)| value)
+        };
+        facts(key::RPC_OP_CALLS.of(name)).filter_map(move |(device, calls)| {
+            let mut row = Interval::new(device, Layer::Application);
+            let (queue, trip) = (of(key::RPC_OP_QUEUE, device)?, of(key::RPC_OP_TRIP, device)?);
+            (row.wait_ns, row.device_ns) = (Some(queue * 1e9), Some(trip * 1e9));
+            row.rates = vec![(op, Rates { ios_per_s: calls, ..Rates::default() })];
+            row.since_boot = true;
+            Some(row)
+        })
+    });
+    rows.collect()
+}
+
 /// A mount of one listing.
 struct Mount<'s, 'a> {
     analysis: &'s Analysis<'a>,
     place: usize,
     device: DeviceId,
-    rows: Vec<&'a Interval>,
+    rows: Vec<Cow<'a, Interval>>,
     since_mount: bool,
 }
 
@@ -163,7 +244,7 @@ impl Mount<'_, '_> {
     /// the reply, and ms in the client before.
     fn timed(&self, of: Option<Op>) -> Option<(u64, f64, f64)> {
         let (mut count, mut known, mut trips, mut queues) = (0.0, true, 0.0, 0.0);
-        let is_of = |row: &&&Interval| {
+        let is_of = |row: &&Cow<Interval>| {
             of.is_none_or(|op| matches!(row.rates.as_slice(), [(only, _)] if *only == op))
         };
         for row in self.rows.iter().filter(is_of) {
@@ -208,7 +289,7 @@ impl Mount<'_, '_> {
         let ways = [None, Some(Op::Write), Some(Op::Read)].into_iter();
         let mut held = ways.filter_map(|of| Some((of, self.timed(of)?)));
         let (of, (count, trip, queue)) =
-            held.find(|(_, (_, trip, queue))| *queue > SLOW_MS && *queue >= QUEUE_TIMES * trip)?;
+            held.find(|(_, (_, trip, queue))| *queue > QUEUED_MS && *queue >= QUEUE_TIMES * trip)?;
         let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
         finding.sentence = format!(
             "{} to the file server of {} wait {} in this machine before they are sent, and \
@@ -222,13 +303,15 @@ impl Mount<'_, '_> {
         let source = self.analysis.source(self.place);
         let mean = |what: &str, ms: f64| computed(what, ms, Unit::Ms, count, source);
         finding.evidence = vec![
-            mean("mean time in the client's queue", queue).above(SLOW_MS),
+            mean("mean time in the client's queue", queue).above(QUEUED_MS),
             mean("mean round trip", trip).below(queue / QUEUE_TIMES),
         ];
         finding.evidence.extend(self.repeated());
         finding.assume(QUEUED, "the queue of a file server's client is measured by it");
         let long_ago = "a mean since the mount: one outage long ago would have the same effect";
         finding.doubt_if(self.since_mount, long_ago, SHAPE_ALONE);
+        let burst = "a burst of writes waits for its turn in any client";
+        finding.doubt_if(queue <= SLOW_MS, burst, SHAPE_ALONE);
         finding.explained_share = queue / (queue + trip);
         finding.refuted_by =
             lines(&["one outage of the server long ago explains such a mean since the mount: \
@@ -331,7 +414,7 @@ mod tests {
             let rows = (0..9).map(|_| (10.0, trip_ms, queue_ms, 4));
             with(rows, queued, Verdict::LayerAbove).len()
         };
-        assert_eq!([held(1.0, 4000.0), held(1.0, 50.0), held(200.0, 400.0)], [1, 0, 0]);
+        assert_eq!([held(1.0, 4000.0), held(1.0, 5.0), held(200.0, 400.0)], [1, 0, 0]);
         assert!(mount((0..9).map(|_| (10.0, 1.0, 4))).is_empty());
     }
 }

@@ -358,6 +358,9 @@ families {
     MEMBER_ERRORS "member.errors.*" Count "errors of a member counted by an array or controller";
     MEMBER_EVENTS "member.events.*" Count "events of one class reported by a pool for a member";
     PAGING "paging.*" PerSecond "rate of a kind of paging, mean or maximum";
+    RPC_OP_CALLS "rpc.op.calls.*" Count "calls of one operation of a file server's client";
+    RPC_OP_QUEUE "rpc.op.queue.*" Nanoseconds "mean time of an operation in the client's queue";
+    RPC_OP_TRIP "rpc.op.trip.*" Nanoseconds "mean time of an operation from sending to the reply";
     PCI_ERRORS "pci.errors.*" Flag "whether such errors of a PCI function occurred";
     PHY "phy.*" Count "counter of a SAS phy";
     POD "pod.*" Text "namespace and name of a pod";
