@@ -287,9 +287,10 @@ impl Mount<'_, '_> {
     /// Answers came soon after requests were sent, which waited long for that.
     fn queued(&self, verdict: Verdict) -> Option<Finding> {
         let ways = [None, Some(Op::Write), Some(Op::Read)].into_iter();
-        let mut held = ways.filter_map(|of| Some((of, self.timed(of)?)));
-        let (of, (count, trip, queue)) =
-            held.find(|(_, (_, trip, queue))| *queue > QUEUED_MS && *queue >= QUEUE_TIMES * trip)?;
+        let held = ways.filter_map(|of| Some((of, self.timed(of)?)));
+        let held =
+            held.filter(|(_, (_, trip, queue))| *queue > QUEUED_MS && *queue >= QUEUE_TIMES * trip);
+        let (of, (count, trip, queue)) = held.max_by(|(_, a), (_, b)| a.2.total_cmp(&b.2))?;
         let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
         finding.sentence = format!(
             "{} to the file server of {} wait {} in this machine before they are sent, and \
