@@ -46,7 +46,11 @@ pub fn write(
         _ => "bad",
     };
     writeln!(out, "<div class=\"verdict {kind}\">\n<h1>{}</h1>", text(&headline))?;
-    writeln!(out, "<p>{}</p>\n</div>", text(&words::compared(disks, verdicts)))?;
+    writeln!(out, "<p>{}</p>", text(&words::compared(disks, verdicts)))?;
+    if let Some(averaged) = words::averaged(disks) {
+        writeln!(out, "<p>{}</p>", text(&averaged))?;
+    }
+    writeln!(out, "</div>")?;
     let excess = expected(disks).excesses(disks);
     maps(disks, verdicts, &excess, out)?;
     accusations(disks, verdicts, out)?;

@@ -6,6 +6,7 @@
 //! begins. `node_time_seconds` is the time of a copy, as is a time after the values. Two copies
 //! with times give rates, waits, queue and busy share of each device, as `iostat -x` would print
 //! them. If a file contains pages of several hosts, the label `instance` precedes the device.
+//! `node_disk_info` has the model of a disk (`device.model`) and its firmware (`device.firmware`).
 //!
 //! ## How to capture
 //! `curl -s localhost:9100/metrics`, twice, some seconds apart, into one file; support bundles; the
@@ -24,6 +25,8 @@
 //! ## Not in this output
 //! The latency distribution, the split into queue and device time, the processes, and events within
 //! an interval.
+
+use std::collections::BTreeSet;
 
 use crate::counters::copies::{Clock, Copies};
 use crate::counters::diskstats::{Counters, Counts};
@@ -132,9 +135,13 @@ impl<'a> Sample<'a> {
         let (field, unit) = self.metric()?;
         let count = (self.value * unit).round();
         let count = (0.0..MOST).contains(&count).then_some(count as u64)?;
+        Some((self.device()?, field, count))
+    }
+
+    fn device(&self) -> Option<String> {
         let device = self.line.label("device").filter(|device| !device.is_empty())?;
         let host = self.line.label("instance").map_or(String::new(), |host| format!("{host}:"));
-        Some((host + device, field, count))
+        Some(host + device)
     }
 }
 
@@ -163,6 +170,11 @@ struct Device {
     busy_ms: Option<u64>,
     weighted_ms: Option<u64>,
 }
+
+/// Labels of `node_disk_info`, and what they are.
+const INFO: &str = "node_disk_info";
+static LABELS: [(&str, typed::Key<String>); 2] =
+    [("model", typed::DEVICE_MODEL), ("revision", typed::DEVICE_FIRMWARE)];
 
 impl Device {
     fn take(&mut self, field: Field, count: u64) {
@@ -203,6 +215,9 @@ struct NodeExporter {
     current: Vec<Device>,
     at: Option<f64>,
     boot: Option<f64>,
+    /// What disks are, in the order of their names, and those that did something.
+    known: BTreeSet<(String, usize, String)>,
+    used: BTreeSet<String>,
 }
 
 impl NodeExporter {
@@ -221,6 +236,7 @@ impl NodeExporter {
         }
         for device in std::mem::take(&mut self.current) {
             if let Some(counters) = device.counters().filter(Counters::is_used) {
+                self.used.insert(counters.name.clone());
                 self.copies.take(counters, None, sink);
             }
         }
@@ -249,6 +265,15 @@ impl Reader for NodeExporter {
             "node_time_seconds" | "node_time" => self.at = Some(sample.value),
             _ => {}
         }
+        if sample.line.name == INFO {
+            let labels = LABELS.iter().enumerate();
+            let known = labels.filter_map(|(place, (label, _))| {
+                let value = sample.line.label(label).filter(|value| !value.is_empty())?;
+                Some((sample.device()?, place, value.to_string()))
+            });
+            self.known.extend(known);
+            return Step::Consumed;
+        }
         let Some((name, field, count)) = sample.counts() else {
             return match sample.metric().is_some() {
                 true => Step::skipped("no count of a device"),
@@ -275,5 +300,14 @@ impl Reader for NodeExporter {
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.turn(true, sink);
         self.copies.finish(sink);
+        for (device, place, value) in std::mem::take(&mut self.known) {
+            if !self.used.contains(&device) {
+                continue;
+            }
+            let id = sink.device(&device);
+            if let Some((_, key)) = LABELS.get(place) {
+                sink.add_fact(id, key.clone(), value);
+            }
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! The list of all metrics, for serving, pushing, and docs/MANUAL.md.
 
+use std::collections::VecDeque;
+
 use iowhy_model::Histogram;
 
-use super::{Counters, Figures, Own};
+use super::{Counters, Figures, Limit, Own};
 
 /// A metric.
 pub struct Metric {
@@ -181,6 +183,21 @@ pub const METRICS: &[Metric] = &[
         |figures| {
             let all = figures.in_flight.iter();
             all.map(|(device, n)| (vec![device.clone()], Value::Number(*n as f64))).collect()
+        },
+    ),
+    each(
+        "iowhy_headroom",
+        Kind::Gauge,
+        &["device", "limit"],
+        "Share of a `--limit` that was left in the busiest second of the last minute.",
+        |figures| {
+            let least = |(limit, left): &'_ (Limit, _)| {
+                let left: &VecDeque<f64> = left;
+                let least = left.iter().copied().reduce(f64::min)?;
+                let labels = vec![limit.device.clone(), limit.word().to_string()];
+                Some((labels, Value::Number(least)))
+            };
+            figures.limits.iter().filter_map(least).collect()
         },
     ),
     each(
