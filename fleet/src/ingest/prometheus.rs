@@ -256,7 +256,7 @@ mod tests {
         let written = |pages: &Pages| {
             let mut out = Vec::new();
             pages.write(&mut out)?;
-            Ok(String::from_utf8(out)?)
+            Ok::<_, anyhow::Error>(String::from_utf8(out)?)
         };
         dump.hosts.iter().map(|(host, pages)| Ok((host.clone(), written(pages)?))).collect()
     }

@@ -336,7 +336,8 @@ mod tests {
                 model: HOSTILE.to_string(),
                 firmware: HOSTILE.to_string(),
                 labels: [(HOSTILE.to_string(), HOSTILE.to_string())].into(),
-                hours: [(0..48).map(hour).collect(), vec![None; 48]],
+                hours: [(0..48).map(hour).collect(), vec![None; 48], vec![None; 48]],
+                is_averaged: false,
             }
         };
         Disks { disks: (0..12).map(disk).collect(), first_s: 1_794_787_200, hours: 48 }

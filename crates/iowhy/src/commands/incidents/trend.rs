@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use iowhy_diagnose::measures::rank_test::upper_tail;
 use iowhy_model::{
     DeviceId, Distribution, Edges, Event, Fact, Histogram, Interval, Layer, Op, Sink, Stage, Tally,
 };
@@ -22,6 +23,8 @@ const FEWEST: u64 = 1000;
 /// is rarer than 5 % (five: 2 of 120 orders).
 const DAYS: usize = 5;
 const RARE: f64 = 0.05;
+/// Up to so many days all their orders are counted.
+const COUNTED: usize = 40;
 /// The width of a bucket: an eighth.
 const LEAST: f64 = 0.125;
 
@@ -181,6 +184,9 @@ fn quantile(of: &Histogram, q: f64) -> Option<f64> {
 /// How probable it is that so many more of `n` days in random order rise than fall, or fall than
 /// rise: of all orders, those with that many pairs the wrong way round.
 fn by_chance(n: usize, order: u64) -> f64 {
+    if n > COUNTED {
+        return normal(n, order);
+    }
     // Shares of orders by how many pairs are the wrong way round, one more day each time.
     let mut shares = vec![1.0];
     for day in 1..n {
@@ -196,6 +202,15 @@ fn by_chance(n: usize, order: u64) -> f64 {
     let tail = (pairs - order.min(pairs)) / 2;
     let of_tail: f64 = shares.iter().take(tail as usize + 1).sum();
     (2.0 * of_tail).min(1.0)
+}
+
+/// The same for many days, by the normal distribution (Kendall, 1975).
+fn normal(n: usize, order: u64) -> f64 {
+    let n = n as f64;
+    let variance = n * (n - 1.0) * (2.0 * n + 5.0) / 18.0;
+    // Orders differ by two, so that half of that belongs to each.
+    let z = (order as f64 - 1.0).max(0.0) / variance.sqrt();
+    (2.0 * upper_tail(z)).min(1.0)
 }
 
 fn date(day: i64) -> String {
@@ -221,14 +236,19 @@ pub fn write(trends: &[Trend], style: &Style, out: &mut dyn Write) -> io::Result
             Drift::TooFew(days) => (format!("needs {DAYS} days, has {days}"), false),
             Drift::Steady => ("steady".to_string(), false),
             Drift::By(factor, p) if factor > 1.0 => {
-                (format!("{factor:.2}x slower, p {p:.3}"), true)
+                (format!("{factor:.2}x slower, {}", shown(p)), true)
             }
-            Drift::By(factor, p) => (format!("{:.2}x faster, p {p:.3}", 1.0 / factor), false),
+            Drift::By(factor, p) => (format!("{:.2}x faster, {}", 1.0 / factor, shown(p)), false),
         };
         let (device, op) = (trend.device.clone(), trend.op.name());
         TrendRow { device, op, days: trend.days.len(), ends: trend.ends(), drift, is_worse }
     };
     table(&trends.iter().map(row).collect::<Vec<_>>(), style, out)
+}
+
+/// A probability; below a thousandth no digits are shown of it.
+fn shown(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".to_string() } else { format!("p = {p:.3}") }
 }
 
 #[cfg(test)]
@@ -255,6 +275,14 @@ mod tests {
         assert!((by_chance(5, 8) - 10.0 / 120.0).abs() < 1e-12);
         assert!((by_chance(5, 0) - 1.0).abs() < 1e-12);
         assert!(by_chance(4, 6) > RARE);
+        // More days are not counted out; where the two ways meet they agree.
+        for (order, about) in [(0, 1.0), (200, 0.1), (400, 0.001)] {
+            let (exact, normal) = (by_chance(COUNTED, order), normal(COUNTED, order));
+            assert!((exact - normal).abs() <= 0.02 * exact + 1e-5, "{order}: {exact} {normal}");
+            assert!(exact <= 1.0 && (exact / about).ln().abs() < 3.0, "{order}: {exact}");
+        }
+        assert!(by_chance(3650, 3_000_000) < 1e-9 && by_chance(3650, 1000) > 0.5);
+        assert_eq!([0.0004, 0.0167].map(shown), ["p < 0.001", "p = 0.017"]);
     }
 
     #[test]

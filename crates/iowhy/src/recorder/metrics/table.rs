@@ -379,6 +379,8 @@ mod tests {
         figures.latencies.insert((device(), Op::Read, Stage::Total), latencies);
         figures.counters.insert((device(), Op::Read), Counters::default());
         figures.in_flight.insert(device(), 0);
+        let limit = Limit { device: device(), of_bytes: false, per_s: 1.0 };
+        figures.limits.push((limit, [0.5].into()));
         figures.verdicts.insert(device(), Standing::default());
         figures.incidents.insert("none".to_string(), 1);
         figures.known.insert(device());
