@@ -391,6 +391,110 @@ fn two_fail_slow_drives_of_a_real_cluster_are_accused_and_nobody_else() {
     assert_eq!(answer["by_averages"], 0);
 }
 
+/// `iowhy` itself: the one that `IOWHY` names, else the one of the same folder of objects.
+fn core() -> Option<String> {
+    let own = Path::new(env!("CARGO_BIN_EXE_iowhy-fleet"));
+    let beside = || Some(own.parent()?.join("../../debug/iowhy"));
+    let program = std::env::var_os("IOWHY").map(PathBuf::from).or_else(beside)?;
+    if !program.is_file() {
+        println!("skipped: needs iowhy in {}; build it, or name it: IOWHY=FILE", program.display());
+        return None;
+    }
+    Some(program.to_str()?.to_string())
+}
+
+/// The hours of the same cluster as node_exporter's counters, as Prometheus dumps them.
+fn dumped(cells: &Path) -> String {
+    let sql =
+        "SELECT host, device, CAST(time AS BIGINT) / 1000000, sum(count), sum(sum), sum(bytes)
+               FROM cells GROUP BY host, device, time ORDER BY host, device, time";
+    let rows = good(&["sql", sql, cells.to_str().unwrap(), "--csv", "--limit", "0"]);
+    // A disk that never did anything is no disk.
+    let mut counters: BTreeMap<(&str, &str), [i64; 3]> = BTreeMap::new();
+    let mut dump = String::new();
+    for row in rows.lines().skip(1) {
+        let [host, device, numbers @ ..] = &row.split(',').collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
+        let numbers: Vec<i64> = numbers.iter().map(|number| number.parse().unwrap()).collect();
+        let mut sample = |name: &str, more: &str, value: f64, at_s: i64| {
+            dump += &format!(
+                "{{__name__=\"node_disk_{name}\",device=\"{device}\"{more},instance=\"{host}:9100\"}} {value} {at_s}000\n"
+            );
+        };
+        let (at_s, of_hour) = (numbers[0], &numbers[1..]);
+        let sums = counters.entry((host, device)).or_insert_with(|| {
+            sample("info", ",model=\"cluster_A\"", 1.0, at_s);
+            [1000; 3]
+        });
+        for at_s in [at_s, at_s + 3600] {
+            sample("reads_completed_total", "", 0.0, at_s);
+            sample("writes_completed_total", "", sums[0] as f64, at_s);
+            sample("write_time_seconds_total", "", sums[1] as f64 / 1e9, at_s);
+            sample("written_bytes_total", "", sums[2] as f64, at_s);
+            if at_s == numbers[0] {
+                sums.iter_mut().zip(of_hour).for_each(|(sum, number)| *sum += number);
+            }
+        }
+    }
+    dump
+}
+
+#[test]
+fn the_same_drives_are_accused_by_what_prometheus_kept() {
+    let cells = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/fleet-a/cells");
+    let Some(iowhy) = core().filter(|_| cells.is_dir()) else {
+        println!("skipped: needs ../shared/fleet-a and iowhy");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::write(at("dump"), dumped(&cells)).unwrap();
+    let printed = good(&["ingest", &at("out"), &at("dump"), "--iowhy", &iowhy]);
+    assert!(printed.starts_with("30 hosts, 30 inputs in `"), "{printed}");
+    let answer: Value = serde_json::from_str(&good(&["why", &at("out"), "--json"])).unwrap();
+    let accused = answer["accused"].as_array().unwrap();
+    let mut names: Vec<&str> = accused.iter().map(|one| one["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["host_22:disk11", "host_25:disk8"]);
+    assert_eq!((&answer["by_averages"], &answer["judged"]), (&json!(360), &json!(360)));
+}
+
+/// Real output of sar, iostat and `pcp iostat`, as hosts kept it.
+#[test]
+fn text_of_other_tools_is_ingested() {
+    let Some(iowhy) = core() else { return };
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/read/samples");
+    let folder = tempfile::tempdir().unwrap();
+    let hosts = folder.path().join("hosts");
+    for (host, sample) in [
+        ("a", "sar/sysstat-12.6.1--real-d.txt"),
+        ("b", "iostat/sysstat-12.6.1--real-xt.txt"),
+        ("c", "pcp_iostat/pcp-6--times.txt"),
+    ] {
+        std::fs::create_dir_all(hosts.join(host)).unwrap();
+        std::fs::copy(samples.join(sample), hosts.join(host).join("kept")).unwrap();
+    }
+    // Without a folder it is of the host that it names.
+    std::fs::copy(samples.join("sar/sysstat-10--daily-file-am-pm.txt"), hosts.join("sa14"))
+        .unwrap();
+    let out = folder.path().join("out").to_str().unwrap().to_string();
+    let printed = run(&["ingest", &out, hosts.to_str().unwrap(), "--iowhy", &iowhy]);
+    let text = String::from_utf8_lossy(&printed.stdout);
+    assert!(text.starts_with("4 hosts, 4 inputs in `"), "{printed:?}");
+    let sql =
+        "SELECT host, min(origin), count(DISTINCT device) FROM cells GROUP BY host ORDER BY host";
+    let rows = good(&["sql", sql, &out, "--csv"]);
+    assert_eq!(
+        rows.lines().skip(1).collect::<Vec<_>>().join(" "),
+        "a,average,4 b,average,4 c,average,2 db1,average,2",
+        "{rows}"
+    );
+    let text = good(&["why", &out]);
+    assert!(text.starts_with("NOTHING TO COMPARE"), "{text}");
+    assert!(text.contains("or known in fewer than two hours of three"), "{text}");
+}
+
 /// Tables of averages as `iowhy export --averages` writes them: two days of hosts with eight disks
 /// each, one of which needs twice its time on the second day.
 fn averages(folder: &Path, hosts: usize) {

@@ -290,7 +290,7 @@ fn left_out(
     }
     writeln!(
         out,
-        "<li>{}, of models with fewer than {PEERS} of them, or at loads that no others had.</li>",
+        "<li>{}, of models with fewer than {PEERS} of them, at loads that no others had, or known in fewer than two hours of three.</li>",
         words::many(verdicts.alone, "disk")
     )?;
     for (model, n) in models.iter().filter(|(_, n)| **n < PEERS).take(LISTED) {

@@ -60,7 +60,7 @@ pub fn write(
     if verdicts.alone > 0 {
         writeln!(
             out,
-            "\nnot compared: {}, of models with fewer than {PEERS} of them, or at loads that no others had",
+            "\nnot compared: {}, of models with fewer than {PEERS} of them, at loads that no others had, or known in fewer than two hours of three",
             many(verdicts.alone, "disk")
         )?;
     }
