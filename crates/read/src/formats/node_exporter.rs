@@ -2,8 +2,8 @@
 //!
 //! ## Reads
 //! `node_disk_reads_completed_total{device="sda"} 3.2e+06` and related names. A page is one copy of
-//! the counters of `/proc/diskstats`; where a value of a device appears again, the next copy
-//! begins. `node_time_seconds` is the time of a copy, as is a time after the values. Two copies
+//! the counters of `/proc/diskstats`; where a value of a device appears again, or a later time of
+//! the same host, the next copy begins. `node_time_seconds` is the time of a copy, as is a time after the values. Two copies
 //! with times give rates, waits, queue and busy share of each device, as `iostat -x` would print
 //! them. If a file contains pages of several hosts, the label `instance` precedes the device.
 //! `node_disk_info` has the model of a disk (`device.model`) and its firmware (`device.firmware`).
@@ -215,6 +215,8 @@ struct NodeExporter {
     current: Vec<Device>,
     at: Option<f64>,
     boot: Option<f64>,
+    /// The host of the last value that had a time, and that time.
+    timed: Option<(String, f64)>,
     /// What disks are, in the order of their names, and those that did something.
     known: BTreeSet<(String, usize, String)>,
     used: BTreeSet<String>,
@@ -287,6 +289,13 @@ impl Reader for NodeExporter {
         let known = |device: &Device| device.name == name;
         if self.current.iter().any(|device| known(device) && device.seen.contains(&field)) {
             self.turn(false, sink);
+        }
+        if let Some(at) = sample.at {
+            let host = sample.line.label("instance").unwrap_or_default().to_string();
+            if self.timed.as_ref().is_some_and(|(of, before)| *of == host && *before < at) {
+                self.turn(false, sink);
+            }
+            self.timed = Some((host, at));
         }
         self.at = sample.at.or(self.at);
         let place = self.current.iter().position(known).unwrap_or_else(|| {
