@@ -23,11 +23,11 @@
 //!
 //! ## Caveats
 //! A row is the mean over the interval that ends at its time; the first header's time is where it
-//! began, on the banner's date. The word for `Average:` and the half of the day may be in any language. Times run past
-//! midnight. Without `-p` devices are numbers: `dev8-16` is named `sdb`, and `dev253-0`, of no
-//! fixed meaning, `253:0`. A restart of the machine begins a new interval. Rows `Average:` repeat
-//! the others and are used only if there are no others. `await` contains the time in the host's
-//! queue. `%util` is not a measure of saturation. Old `avgrq-sz` counts sectors.
+//! began, on the banner's date. The word for `Average:` and the half of the day may be in any
+//! language. Times run past midnight. Without `-p` devices are numbers: `dev8-16` is named `sdb`,
+//! and `dev253-0`, of no fixed meaning, `253:0`. A restart of the machine begins a new interval.
+//! Rows `Average:` repeat the others and are used only if there are no others. `await` contains the
+//! time in the host's queue. `%util` is not a measure of saturation. Old `avgrq-sz` counts sectors.
 //!
 //! ## Not in this output
 //! Reads and writes separately: bytes are printed by direction, but requests and waits only
