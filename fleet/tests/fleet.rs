@@ -1,6 +1,12 @@
 //! The finished program on small generated fleets.
 
-#![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+#![allow(
+    missing_docs,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
