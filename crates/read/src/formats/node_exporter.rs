@@ -3,10 +3,11 @@
 //! ## Reads
 //! `node_disk_reads_completed_total{device="sda"} 3.2e+06` and related names. A page is one copy of
 //! the counters of `/proc/diskstats`; where a value of a device appears again, or a later time of
-//! the same host, the next copy begins. `node_time_seconds` is the time of a copy, as is a time after the values. Two copies
-//! with times give rates, waits, queue and busy share of each device, as `iostat -x` would print
-//! them. If a file contains pages of several hosts, the label `instance` precedes the device.
-//! `node_disk_info` has the model of a disk (`device.model`) and its firmware (`device.firmware`).
+//! the same host, the next copy begins. `node_time_seconds` is the time of a copy, as is a time
+//! after the values. Two copies with times give rates, waits, queue and busy share of each device,
+//! as `iostat -x` would print them. If a file contains pages of several hosts, the label `instance`
+//! precedes the device. `node_disk_info` has the model of a disk (`device.model`) and its firmware
+//! (`device.firmware`).
 //!
 //! ## How to capture
 //! `curl -s localhost:9100/metrics`, twice, some seconds apart, into one file; support bundles; the
