@@ -7,6 +7,8 @@ use std::process::ExitCode;
 pub enum Status {
     /// 0.
     Done,
+    /// 1: done, but for what could not be read.
+    Incomplete,
     /// 2: no result.
     Failed,
 }
@@ -15,6 +17,7 @@ impl From<Status> for ExitCode {
     fn from(status: Status) -> ExitCode {
         match status {
             Status::Done => ExitCode::SUCCESS,
+            Status::Incomplete => ExitCode::from(1),
             Status::Failed => ExitCode::from(2),
         }
     }

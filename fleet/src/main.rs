@@ -3,14 +3,16 @@
 //! `iowhy export --parquet DIR` writes what a host keeps; this program reads the files of all
 //! hosts.
 //!
-//! [`make`] generates a fleet, [`sql`] asks questions, [`why`] accuses, [`report`] shows that.
-//! [`engine`] is the SQL engine within, [`spark`] one that is there already, [`place`] where the
-//! files are, [`tables`] the columns, [`answers`] what contains a result against the files.
+//! [`ingest`] takes what other tools kept, [`make`] generates a fleet, [`sql`] asks questions,
+//! [`why`] accuses, [`report`] shows that. [`engine`] is the SQL engine within, [`spark`] one that
+//! is there already, [`place`] where the files are, [`tables`] the columns, [`answers`] what
+//! contains a result against the files.
 
 mod answers;
 mod columns;
 mod command;
 mod engine;
+mod ingest;
 mod make;
 mod place;
 mod print;
@@ -47,6 +49,8 @@ enum Commands {
     Report(report::Report),
     /// Runs a query: a named one, a file, or a statement
     Sql(sql::Sql),
+    /// Makes the tables out of averages: text of sar, iostat and PCP, dumps of Prometheus
+    Ingest(ingest::Ingest),
     /// Generates a fleet of any size, with faulty disks among them
     Make(make::Make),
     /// Compares the findings of `why` with the truth of a generated fleet
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         Commands::Why(why) => run(why.run()),
         Commands::Report(report) => run(report.run()),
         Commands::Sql(sql) => run(sql.run()),
+        Commands::Ingest(ingest) => ingest.run(),
         Commands::Make(make) => make.run(),
         Commands::Score(score) => run(score.run()),
     };

@@ -1,6 +1,12 @@
 //! The finished program on small generated fleets.
 
-#![allow(missing_docs, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+#![allow(
+    missing_docs,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -191,6 +197,18 @@ fn sick_disks_are_accused_and_hot_ones_are_not() {
     assert!(text.contains("\n  risk        ") && text.contains("hours lost on "), "{text}");
     let score = good(&["score", &folder]);
     assert!(score.contains("`iowhy-fleet why`"), "{score}");
+    // What was known on the last day is what is known now, and no disk is found the later it gets.
+    let early = good(&["score", &folder, "--early"]);
+    let row = early.lines().find(|line| line.starts_with("| `iowhy-fleet why`")).expect(&early);
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    let shares: Vec<(usize, usize)> = cells[3..6]
+        .iter()
+        .map(|cell| cell.split_once(" of ").unwrap())
+        .map(|(found, all)| (found.parse().unwrap(), all.parse().unwrap()))
+        .collect();
+    assert!(shares.iter().all(|(found, all)| found <= all), "{early}");
+    assert!(shares[0].1 >= shares[2].1 && shares[0].1 >= 4, "{early}");
+    assert!(cells[2].parse::<usize>().unwrap() >= accused.len() - right, "{early}");
 }
 
 #[test]
@@ -360,4 +378,215 @@ fn what_cannot_be_answered_is_said() {
     std::fs::write(Path::new(&made).join(&name), &bytes[..bytes.len() / 2]).unwrap();
     let reported = bad(&["sql", "models", &made]);
     assert!(reported.contains("failed") || reported.contains(".parquet"), "{reported}");
+}
+
+/// The cluster whose two fail-slow drives are known (`../shared/fleet-a/README.md`).
+#[test]
+fn two_fail_slow_drives_of_a_real_cluster_are_accused_and_nobody_else() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/fleet-a/cells");
+    if !folder.is_dir() {
+        println!("skipped: needs ../shared/fleet-a");
+        return;
+    }
+    let text = good(&["why", folder.to_str().unwrap(), "--json"]);
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    let accused = answer["accused"].as_array().unwrap();
+    let mut names: Vec<&str> = accused.iter().map(|one| one["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["host_22:disk11", "host_25:disk8"]);
+    assert_eq!(answer["by_averages"], 0);
+}
+
+/// `iowhy` itself: the one that `IOWHY` names, else the one of the same folder of objects.
+fn core() -> Option<String> {
+    let own = Path::new(env!("CARGO_BIN_EXE_iowhy-fleet"));
+    let beside = || Some(own.parent()?.join("../../debug/iowhy"));
+    let program = std::env::var_os("IOWHY").map(PathBuf::from).or_else(beside)?;
+    if !program.is_file() {
+        println!("skipped: needs iowhy in {}; build it, or name it: IOWHY=FILE", program.display());
+        return None;
+    }
+    Some(program.to_str()?.to_string())
+}
+
+/// The hours of the same cluster as node_exporter's counters, as Prometheus dumps them.
+fn dumped(cells: &Path) -> String {
+    let sql =
+        "SELECT host, device, CAST(time AS BIGINT) / 1000000, sum(count), sum(sum), sum(bytes)
+               FROM cells GROUP BY host, device, time ORDER BY host, device, time";
+    let rows = good(&["sql", sql, cells.to_str().unwrap(), "--csv", "--limit", "0"]);
+    // A disk that never did anything is no disk.
+    let mut counters: BTreeMap<(&str, &str), [i64; 3]> = BTreeMap::new();
+    let mut dump = String::new();
+    for row in rows.lines().skip(1) {
+        let [host, device, numbers @ ..] = &row.split(',').collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
+        let numbers: Vec<i64> = numbers.iter().map(|number| number.parse().unwrap()).collect();
+        let mut sample = |name: &str, more: &str, value: f64, at_s: i64| {
+            dump += &format!(
+                "{{__name__=\"node_disk_{name}\",device=\"{device}\"{more},instance=\"{host}:9100\"}} {value} {at_s}000\n"
+            );
+        };
+        let (at_s, of_hour) = (numbers[0], &numbers[1..]);
+        let sums = counters.entry((host, device)).or_insert_with(|| {
+            sample("info", ",model=\"cluster_A\"", 1.0, at_s);
+            [1000; 3]
+        });
+        for at_s in [at_s, at_s + 3600] {
+            sample("reads_completed_total", "", 0.0, at_s);
+            sample("writes_completed_total", "", sums[0] as f64, at_s);
+            sample("write_time_seconds_total", "", sums[1] as f64 / 1e9, at_s);
+            sample("written_bytes_total", "", sums[2] as f64, at_s);
+            if at_s == numbers[0] {
+                sums.iter_mut().zip(of_hour).for_each(|(sum, number)| *sum += number);
+            }
+        }
+    }
+    dump
+}
+
+#[test]
+fn the_same_drives_are_accused_by_what_prometheus_kept() {
+    let cells = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/fleet-a/cells");
+    let Some(iowhy) = core().filter(|_| cells.is_dir()) else {
+        println!("skipped: needs ../shared/fleet-a and iowhy");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::write(at("dump"), dumped(&cells)).unwrap();
+    let printed = good(&["ingest", &at("out"), &at("dump"), "--iowhy", &iowhy]);
+    assert!(printed.starts_with("30 hosts, 30 inputs in `"), "{printed}");
+    let answer: Value = serde_json::from_str(&good(&["why", &at("out"), "--json"])).unwrap();
+    let accused = answer["accused"].as_array().unwrap();
+    let mut names: Vec<&str> = accused.iter().map(|one| one["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["host_22:disk11", "host_25:disk8"]);
+    assert_eq!((&answer["by_averages"], &answer["judged"]), (&json!(360), &json!(360)));
+}
+
+/// Real output of sar, iostat and `pcp iostat`, as hosts kept it.
+#[test]
+fn text_of_other_tools_is_ingested() {
+    let Some(iowhy) = core() else { return };
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/read/samples");
+    let folder = tempfile::tempdir().unwrap();
+    let hosts = folder.path().join("hosts");
+    for (host, sample) in [
+        ("a", "sar/sysstat-12.6.1--real-d.txt"),
+        ("b", "iostat/sysstat-12.6.1--real-xt.txt"),
+        ("c", "pcp_iostat/pcp-6--times.txt"),
+    ] {
+        std::fs::create_dir_all(hosts.join(host)).unwrap();
+        std::fs::copy(samples.join(sample), hosts.join(host).join("kept")).unwrap();
+    }
+    // Without a folder it is of the host that it names.
+    std::fs::copy(samples.join("sar/sysstat-10--daily-file-am-pm.txt"), hosts.join("sa14"))
+        .unwrap();
+    let out = folder.path().join("out").to_str().unwrap().to_string();
+    let printed = run(&["ingest", &out, hosts.to_str().unwrap(), "--iowhy", &iowhy]);
+    let text = String::from_utf8_lossy(&printed.stdout);
+    assert!(text.starts_with("4 hosts, 4 inputs in `"), "{printed:?}");
+    let sql = "SELECT host, min(origin), count(DISTINCT device), sum(count) FROM cells
+               GROUP BY host ORDER BY host";
+    let rows = good(&["sql", sql, &out, "--csv"]);
+    // The disks that did something in an interval with a time, and their requests.
+    assert_eq!(
+        rows.lines().skip(1).collect::<Vec<_>>(),
+        ["a,average,3,3264", "b,average,2,1061", "c,average,1,361", "db1,average,3,528942"]
+    );
+    let text = good(&["why", &out]);
+    assert!(text.starts_with("NOTHING TO COMPARE"), "{text}");
+    assert!(text.contains("or known in fewer than two hours of three"), "{text}");
+}
+
+/// Tables of averages as `iowhy export --averages` writes them: two days of hosts with eight disks
+/// each, one of which needs twice its time on the second day.
+fn averages(folder: &Path, hosts: usize) {
+    use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Source, Time};
+    use iowhy_show::tables::{About, Table, TableOptions, TableSink, write_buckets};
+    const DAY: i64 = 20_000 * 86_400;
+    for host in 0..hosts {
+        let name = format!("web-{host}");
+        let open = |table: Table, date: &str, _: &About| {
+            let part = format!("{}/host={name}/date={date}", table.name());
+            std::fs::create_dir_all(folder.join(&part))?;
+            let file = std::fs::File::create(folder.join(part).join("a.parquet"))?;
+            Ok(Box::new(file) as Box<dyn std::io::Write>)
+        };
+        let began_ns = Some(DAY * 1_000_000_000);
+        let options = TableOptions { cells: true, averages: true, began_ns, ..Default::default() };
+        let mut sink = TableSink::new(options, Box::new(&open));
+        sink.begin(Source::new("iostat", "made", Level::A));
+        let disks: Vec<_> = (0..8).map(|disk| sink.device(&format!("sd{disk}"))).collect();
+        for minute in 0..2 * 24 * 6 {
+            for (disk, id) in disks.iter().enumerate() {
+                let load = 100.0 + 40.0 * ((minute * 7 + disk * 5 + host * 3) % 10) as f64;
+                let is_slow = (host, disk) == (3, 5) && minute >= 24 * 6;
+                let noise = 1.0 + 0.01 * ((minute * 13 + disk * 17 + host * 29) % 11) as f64;
+                let ms = noise * (2.0 + load / 400.0) * if is_slow { 2.0 } else { 1.0 };
+                let mut one = Interval::new(*id, Layer::Block);
+                one.start = Some(Time::from_ns(minute as i64 * 600 * 1_000_000_000));
+                one.length = Some(Nanos(600 * 1_000_000_000));
+                let await_ns = Some(ms * 1e6);
+                one.rates =
+                    vec![(Op::Read, Rates { ios_per_s: load, await_ns, ..Rates::default() })];
+                sink.interval(one);
+            }
+        }
+        sink.end();
+        let (_, statements) = sink.settle().unwrap();
+        statements.finish().unwrap();
+    }
+    std::fs::create_dir_all(folder.join("buckets")).unwrap();
+    let mut file = std::fs::File::create(folder.join("buckets/buckets.parquet")).unwrap();
+    write_buckets(&mut file).unwrap();
+}
+
+#[test]
+fn averages_are_judged_and_what_they_lack_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    averages(folder.path(), 6);
+    let name = folder.path().to_str().unwrap();
+    let answer: Value = serde_json::from_str(&good(&["why", name, "--json"])).unwrap();
+    let accused = answer["accused"].as_array().unwrap();
+    assert_eq!(accused.len(), 1, "{answer}");
+    assert_eq!((&accused[0]["name"], &answer["by_averages"]), (&json!("web-3:sd5"), &json!(48)));
+    assert!(accused[0]["command"].as_str().unwrap().contains("--for 60s"), "{answer}");
+    let text = good(&["why", name]);
+    assert!(
+        text.contains("by averages: 48 disks: await, with the time in the host's queue"),
+        "{text}"
+    );
+}
+
+/// What is given to `iowhy export`, by a program that writes it down instead.
+#[test]
+fn each_host_is_exported_by_a_process_of_its_own() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let program = "#!/bin/sh\necho \"$5\" >> LOG\nfor last; do :; done\nhead -2 \"$last\" >> LOG\necho \"${5#*=}, 2026\"\n";
+    std::fs::write(at("iowhy"), program.replace("LOG", at("log").to_str().unwrap())).unwrap();
+    std::fs::set_permissions(at("iowhy"), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::create_dir_all(at("in/web-1/day")).unwrap();
+    std::fs::write(at("in/web-1/day/sar01"), "one\n").unwrap();
+    std::fs::write(at("in/web-2.txt.gz"), "two\n").unwrap();
+    let dump = "{__name__=\"node_disk_reads_completed_total\",device=\"sda\",instance=\"web-3:9100\"} 7 1660000000000\n";
+    std::fs::write(at("dump"), dump).unwrap();
+    let text = |path: PathBuf| path.to_str().unwrap().to_string();
+    let (program, out) = (text(at("iowhy")), text(at("out")));
+    let (first, second) = (text(at("in")), text(at("dump")));
+    let printed = good(&["ingest", &out, &first, &second, "--iowhy", &program]);
+    assert!(printed.starts_with("3 hosts, 3 inputs in `"), "{printed}");
+    assert_eq!(
+        std::fs::read_to_string(at("log")).unwrap(),
+        "--host=web-1\none\n--or-host=web-2\ntwo\n--host=web-3\n\
+         node_disk_reads_completed_total{device=\"sda\"} 7 1660000000000\n"
+    );
+    assert!(
+        bad(&["ingest", &out, &first, "--iowhy", "/nowhere"]).contains("name it: `--iowhy FILE`")
+    );
+    assert!(bad(&["ingest", &out, "/nowhere"]).contains("cannot read `/nowhere`"));
 }

@@ -14,6 +14,7 @@ mod beside;
 mod claims;
 mod emitted;
 mod faults;
+mod fleet_a;
 mod kernel_lines;
 mod limits_layers;
 mod lists;

@@ -221,6 +221,47 @@ fn what_is_not_known_is_asked_for() {
 }
 
 #[test]
+fn averages_become_cells_if_asked_for() {
+    let folder = Folder::new("averages");
+    let page = |at_s: i64, reads: f64, ms: f64| {
+        format!(
+            "node_disk_info{{device=\"sda\",model=\"WDC WD40\",revision=\"1\"}} 1 {at_s}000\n\
+             node_disk_reads_completed_total{{device=\"sda\"}} {reads} {at_s}000\n\
+             node_disk_writes_completed_total{{device=\"sda\"}} 5 {at_s}000\n\
+             node_disk_read_time_seconds_total{{device=\"sda\"}} {} {at_s}000\n",
+            ms / 1e3
+        )
+    };
+    let pages = page(WALL_S, 1000.0, 0.0) + &page(WALL_S + 60, 1600.0, 3000.0);
+    let input = folder.file("pages.txt");
+    std::fs::write(&input, pages + &page(WALL_S + 120, 1600.0, 3000.0)).unwrap();
+    let export = |name: &str, more: &[&str]| {
+        let out = folder.file(name);
+        let done = iowhy(&[&["export", "--parquet", &out, &input][..], more].concat());
+        (String::from_utf8_lossy(&done.stdout).into_owned(), reported(&done), out)
+    };
+    let (text, said, out) = export("averages", &["--averages", "--or-host", "web-9"]);
+    // 600 reads in a minute, the next of which had none.
+    assert!(text.starts_with("web-9, 2026-11-22: 600 I/Os in 1 cell, "), "{text}{said}");
+    let names = files(Path::new(&out));
+    let held = |table: &str, text: &[u8]| {
+        let of = names.iter().filter(|(name, _)| name.starts_with(table));
+        of.into_iter().any(|(_, bytes)| bytes.windows(text.len()).any(|part| part == text))
+    };
+    assert!(held("cells", b"average") && held("facts", b"WDC WD40"));
+    let (text, ..) = export("without", &["--host", "web-9"]);
+    assert!(text.contains(": 0 I/Os in 0 cells"), "{text}");
+    // What the input names goes first.
+    let sar = "Linux 6.1.0 (db-1) \t11/22/2026 \t_x86_64_\t(4 CPU)\n\n\
+               20:00:00          DEV       tps     rkB/s     wkB/s   areq-sz    aqu-sz     await     %util\n\
+               20:00:10          sda    100.00    400.00      0.00      4.00      0.20      2.00     20.00\n\
+               20:00:20          sda    100.00    400.00      0.00      4.00      0.20      2.00     20.00\n";
+    std::fs::write(&input, sar).unwrap();
+    let (text, said, _) = export("sar", &["--averages", "--or-host", "web-9"]);
+    assert!(text.starts_with("db-1, 2026-11-22: ") && !text.contains(" 0 I/Os"), "{text}{said}");
+}
+
+#[test]
 fn no_host_no_link_and_no_input_leads_out_of_the_folder() {
     let folder = Folder::new("hostile");
     let (input, out) = (folder.file("io.iowhy"), folder.file("in/fleet"));

@@ -106,6 +106,56 @@ pub fn seconds(from_s: i64, count: i64) -> Vec<u8> {
     writer.out().clone()
 }
 
+/// A minute of reads of a disk each day, each day slower; writes stay as they are.
+fn drifting(name: &str, days: i64) -> Planted {
+    let folder = std::env::temp_dir().join(format!("iowhy-trend-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let mut store = Store::record(&folder).unwrap();
+    for day in 0..days {
+        let from_s = 1_795_000_000 + day * 86_400;
+        let mut writer = Writer::new(Vec::new(), 0);
+        let source = Source::new("block-trace", "live", Level::B);
+        writer.begin(Source { sampling: Sampling::Traced, ..source });
+        let zero = FactValue::Duration(Nanos(from_s * SECOND));
+        writer.fact(Fact::new(None, key::CLOCK_OFFSET, zero, "made"));
+        let sdb = writer.device("sdb");
+        for (op, ns) in [(Op::Read, 400_000 + 80_000 * day as u64), (Op::Write, 900_000)] {
+            let mut histogram = Histogram::empty(Edges::standard());
+            (0..1200).for_each(|_| histogram.record(ns));
+            let mut one = Distribution::new(sdb, Layer::Block, Stage::Device, histogram);
+            (one.op, one.start, one.length) =
+                (Some(op), Some(Time::from_ns(0)), Some(Nanos(60 * SECOND)));
+            writer.distribution(one);
+        }
+        writer.finish().unwrap();
+        store.segment(from_s, 0).unwrap().append(writer.out()).unwrap();
+    }
+    Planted { folder, _store: store }
+}
+
+#[test]
+fn what_becomes_slower_day_by_day_is_a_trend() {
+    let text = drifting("text", 7).said(&["incidents", "--trend"]);
+    let line = |op: &str| text.lines().find(|line| line.contains(op)).expect(&text).to_string();
+    assert!(
+        line(" read ").contains("x slower, p < 0.001") && line(" read ").contains("  1200  "),
+        "{text}"
+    );
+    assert!(line(" write ").contains("steady"), "{text}");
+    let planted = drifting("json", 7);
+    let whole: Value =
+        serde_json::from_str(&planted.said(&["incidents", "--trend", "--json"])).unwrap();
+    assert_eq!(whole["schema"], "iowhy.trend/1");
+    let read = &whole["trends"][0];
+    assert_eq!((&read["op"], &read["drift"]), (&json!("read"), &json!("slower")));
+    assert!(read["times"].as_f64().is_some_and(|times| (2.0..2.4).contains(&times)), "{read}");
+    assert_eq!(read["days"].as_array().unwrap().len(), 7);
+    let few = planted.said(&["incidents", "--trend", "--since", "2026-11-21", "--device=/dev/sdb"]);
+    assert!(few.contains("needs 5 days"), "{few}");
+    let other = planted.said(&["incidents", "--trend", "--device", "sdc"]);
+    assert!(other.starts_with("No I/O with a time on the device"), "{other}");
+}
+
 #[test]
 fn a_window_has_a_timeline_of_its_incidents() {
     let planted = Planted::new("timeline");

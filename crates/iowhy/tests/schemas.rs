@@ -186,6 +186,11 @@ const WITHIN: &[(&str, &str)] = &[
          unfinished:integer earlier:integer sum_ns:integer max_ns:integer ended:[$wait_end]",
     ),
     (
+        "device_trend",
+        "device:string op:string drift:string times:number|null chance:number|null days:[$trend_day]",
+    ),
+    ("trend_day", "day:string ios:integer p50_ns:number|null p99_ns:number|null"),
+    (
         "wait_end",
         "by:string comm:string|null device:string|null operation:string|null count:integer sum_ns:integer late_ns:integer \
          d2c_count:integer d2c_sum_ns:integer d2c_max_ns:integer",
@@ -193,8 +198,10 @@ const WITHIN: &[(&str, &str)] = &[
 ];
 
 /// Schemas of lists of other objects.
-const LISTS: &[(&str, &str, &str)] =
-    &[("incidents", "iowhy.incidents/1", "incidents:[$incident] unread:integer")];
+const LISTS: &[(&str, &str, &str)] = &[
+    ("incidents", "iowhy.incidents/1", "incidents:[$incident] unread:integer"),
+    ("trend", "iowhy.trend/1", "trends:[$device_trend]"),
+];
 
 fn tree() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -358,11 +358,25 @@ fn what_is_served_is_the_table_of_metrics() {
     let folder = Folder::new("metrics");
     let store = folder.0.join("store");
     let disk = Loop::beside_others(64);
+    // Of 500 I/Os and 2 MB a second.
+    let limits = [format!("{}=2000", disk.name), format!("/dev/{}=8M/s", disk.name)];
     let more = ["--device", &disk.name, "--listen", "127.0.0.1:0"];
+    let more = [&more[..], &["--limit", &limits[0], "--limit", &limits[1]]].concat();
     let (recorder, message) = recorder(iowhy(), &store, &more);
     let port = message.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
     let port: u16 = port.and_then(|(port, _)| port.parse().ok()).expect("its port");
-    disk.fio(&["--rw=randread", "--time_based", "--runtime=3", "--rate_iops=500"]);
+    disk.fio(&["--rw=randread", "--bs=4k", "--time_based", "--runtime=3", "--rate_iops=500"]);
+    let left = |limit: &str| {
+        let begin = format!("iowhy_headroom{{device=\"{}\",limit=\"{limit}\"}} ", disk.name);
+        let text = get(port, "/metrics")?;
+        let value = text.lines().find_map(|line| line.strip_prefix(&begin))?;
+        value.parse::<f64>().ok().filter(|left| *left < 1.0)
+    };
+    // A read of 4 KiB is a 2,000th of one limit and a 2,048th of the other.
+    let ios = until(30, "its busiest second", || left("ios"));
+    let bytes = until(30, "its busiest second", || left("bytes"));
+    assert!((0.2..0.9).contains(&ios), "{ios}");
+    assert!((bytes - (1.0 - (1.0 - ios) * 2000.0 / 2048.0)).abs() < 0.01, "{ios} {bytes}");
     mark(&store, "its incident");
     let incidents = "\niowhy_incidents_total{";
     let text = until(90, "the incident is judged", || {

@@ -117,8 +117,14 @@ fn trace(sink: &mut dyn Sink) {
     sink.end();
 }
 
-const ALL: TableOptions =
-    TableOptions { minutes: false, began_ns: None, judged: false, cells: true, events: true };
+const ALL: TableOptions = TableOptions {
+    minutes: false,
+    began_ns: None,
+    judged: false,
+    cells: true,
+    events: true,
+    averages: false,
+};
 
 #[test]
 fn cells_hold_every_io_once_as_the_histograms_do() {

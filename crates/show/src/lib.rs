@@ -26,6 +26,7 @@ mod scale;
 mod sources;
 pub mod tables;
 pub mod top;
+pub mod trend;
 mod view;
 pub mod views;
 mod words;

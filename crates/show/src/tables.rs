@@ -35,6 +35,8 @@ const HISTOGRAMS_KEPT_BACK: usize = 1 << 13;
 const MARKED: u32 = 16;
 /// What has a date and does not reach back before it has no time zone of its own either.
 const DAY_NS: i64 = 86_400_000_000_000;
+/// Longer averages are of no hour; clocks of samples an hour apart differ by seconds.
+const HOUR_NS: i64 = 3_660_000_000_000;
 
 /// The rows of an input.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,6 +51,8 @@ pub struct TableOptions {
     pub cells: bool,
     /// Whether single I/Os are written.
     pub events: bool,
+    /// Whether averages over intervals become cells of one bucket, as [`cells`] says.
+    pub averages: bool,
 }
 
 /// What could not become rows, in I/Os.
@@ -62,6 +66,8 @@ pub struct Unwritten {
     pub undated: u64,
     /// Before 1970, after 9999, or beyond this many days in one input.
     pub out_of_range: u64,
+    /// Averages over more than an hour: nothing shows in which hour they were.
+    pub too_long: u64,
 }
 
 /// Gathers rows; what is known of devices and sources, and facts, stays in a recording.
@@ -91,6 +97,18 @@ struct ListingClock {
 enum Record {
     Event(Event),
     Histogram(Box<Distribution>),
+    Average(Box<Interval>),
+}
+
+impl Record {
+    /// I/Os of it.
+    fn ios(&self) -> u64 {
+        match self {
+            Record::Event(_) => 1,
+            Record::Histogram(one) => one.histogram.count(),
+            Record::Average(one) => cells::ios_of(one),
+        }
+    }
 }
 
 /// The result.
@@ -173,8 +191,8 @@ impl<'a> TableSink<'a> {
     fn take(&mut self, listing: usize, sampling: iowhy_model::Sampling, record: Record) {
         let Some(zero) = self.zero(listing) else {
             self.kept_back.push((listing, sampling, record));
-            let histograms = matches!(self.kept_back.last(), Some((_, _, Record::Histogram(_))));
-            let most = if histograms { HISTOGRAMS_KEPT_BACK } else { EVENTS_KEPT_BACK };
+            let events = matches!(self.kept_back.last(), Some((_, _, Record::Event(_))));
+            let most = if events { EVENTS_KEPT_BACK } else { HISTOGRAMS_KEPT_BACK };
             if self.kept_back.len() >= most {
                 self.draw_clocks();
                 self.drain();
@@ -184,6 +202,7 @@ impl<'a> TableSink<'a> {
         match record {
             Record::Event(event) => self.place_event(zero, sampling, event),
             Record::Histogram(one) => self.place_histogram(zero, sampling, &one),
+            Record::Average(one) => self.place_average(zero, &one),
         }
     }
 
@@ -223,6 +242,24 @@ impl<'a> TableSink<'a> {
         self.flush_cells(false);
     }
 
+    fn place_average(&mut self, zero: i64, one: &Interval) {
+        let (Some(start), Some(length)) = (one.start, one.length.filter(|one| one.ns() > 0)) else {
+            self.unwritten.untimed += cells::ios_of(one);
+            return;
+        };
+        if length.ns() > HOUR_NS {
+            self.unwritten.too_long += cells::ios_of(one);
+            return;
+        }
+        let at_ns = start.ns().saturating_add(zero);
+        if !self.files.holds(at_ns) {
+            self.unwritten.out_of_range += cells::ios_of(one);
+            return;
+        }
+        self.cells.average(one, at_ns, length);
+        self.flush_cells(false);
+    }
+
     /// Takes over what the listings say of their clocks; without that, they began when the user
     /// says.
     fn draw_clocks(&mut self) {
@@ -243,10 +280,7 @@ impl<'a> TableSink<'a> {
                 self.take(listing, sampling, record);
                 continue;
             }
-            self.unwritten.undated += match record {
-                Record::Event(_) => 1,
-                Record::Histogram(one) => one.histogram.count(),
-            };
+            self.unwritten.undated += record.ios();
         }
     }
 
@@ -328,6 +362,14 @@ impl Sink for TableSink<'_> {
         let start = interval.start.map_or(0, Time::ns);
         self.mark(interval.device, [start, interval.ios_per_s() as i64, 0]);
         self.seen(interval.start);
+        let is_average = interval.layer == Layer::Block
+            && !interval.since_boot
+            && interval.fault().is_none()
+            && interval.ios_per_s() > 0.0;
+        if self.options.averages && is_average {
+            let sampling = self.source().sampling;
+            self.take(self.listing, sampling, Record::Average(Box::new(interval.clone())));
+        }
         match self.options.judged {
             true => self.inner.interval(interval),
             false => self.source().records += 1,

@@ -7,6 +7,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use xtask::shipped::Program::{Fleet, Iowhy};
 use xtask::suite::Suite;
 use xtask::{results, shipped};
 
@@ -25,11 +26,15 @@ fn main() -> ExitCode {
         }
         ["new", member, name] => xtask::new::new(&xtask::root(), member, name)
             .and_then(|files| print(&(files.join("\n") + "\n"))),
-        ["licences", target] => shipped::licences(target).and_then(|text| print(&text)),
-        ["sbom", target] => shipped::sbom(target).and_then(|text| print(&text)),
+        ["licences", target] => shipped::licences(Iowhy, target).and_then(|text| print(&text)),
+        ["licences", "fleet", target] => {
+            shipped::licences(Fleet, target).and_then(|text| print(&text))
+        }
+        ["sbom", target] => shipped::sbom(Iowhy, target).and_then(|text| print(&text)),
+        ["sbom", "fleet", target] => shipped::sbom(Fleet, target).and_then(|text| print(&text)),
         _ => Err(io::Error::other(
             "usage: xtask test [--long] [CRATE or TEST PROGRAM...]; xtask results PAGE...; \
-             xtask new collector|command|detector|format|kind|view NAME; xtask licences TARGET; xtask sbom TARGET",
+             xtask new collector|command|detector|format|kind|view NAME; xtask licences [fleet] TARGET; xtask sbom [fleet] TARGET",
         )),
     };
     outcome.unwrap_or_else(|error| {

@@ -1,4 +1,4 @@
-//! What the released binary is made of, from `cargo metadata`: its licences as a text and as an
+//! What a released binary is made of, from `cargo metadata`: its licences as a text and as an
 //! SBOM (CycloneDX 1.5, <https://cyclonedx.org/docs/1.5/json/>).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,6 +8,31 @@ use std::process::Command;
 use std::{fs, io};
 
 use serde_json::{Value, json};
+
+/// A binary that is released.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Program {
+    /// `iowhy`.
+    Iowhy,
+    /// `iowhy-fleet`, of a workspace of its own.
+    Fleet,
+}
+
+impl Program {
+    fn name(self) -> &'static str {
+        match self {
+            Program::Iowhy => "iowhy",
+            Program::Fleet => "iowhy-fleet",
+        }
+    }
+
+    fn workspace(self) -> PathBuf {
+        match self {
+            Program::Iowhy => crate::root(),
+            Program::Fleet => crate::root().join("fleet"),
+        }
+    }
+}
 
 /// A package that is linked into the binary.
 struct Package {
@@ -27,11 +52,12 @@ struct Package {
 ///
 /// # Errors
 /// If cargo does not answer, or a package has neither a licence text nor an expression.
-pub fn licences(target: &str) -> io::Result<String> {
-    let packages = packages(target)?;
-    let mut text = String::from(
-        "iowhy is licensed under Apache-2.0. The binary also holds these packages, each under \
-         its own licence.\n",
+pub fn licences(program: Program, target: &str) -> io::Result<String> {
+    let packages = packages(program, target)?;
+    let mut text = format!(
+        "{} is licensed under Apache-2.0. The binary also holds these packages, each under its \
+         own licence.\n",
+        program.name()
     );
     // Many packages carry the same text word by word: it is printed once, with their names.
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -58,14 +84,14 @@ pub fn licences(target: &str) -> io::Result<String> {
 ///
 /// # Errors
 /// If cargo does not answer or `Cargo.lock` cannot be read.
-pub fn sbom(target: &str) -> io::Result<String> {
-    let packages = packages(target)?;
-    let checksums = checksums(&fs::read_to_string(crate::root().join("Cargo.lock"))?);
+pub fn sbom(program: Program, target: &str) -> io::Result<String> {
+    let packages = packages(program, target)?;
+    let checksums = checksums(&fs::read_to_string(program.workspace().join("Cargo.lock"))?);
     let purl = |package: &Package| format!("pkg:cargo/{}@{}", package.name, package.version);
     let purls: BTreeMap<&str, String> =
         packages.iter().map(|package| (package.id.as_str(), purl(package))).collect();
     let component = |package: &Package| {
-        let kind = if package.name == "iowhy" { "application" } else { "library" };
+        let kind = if package.name == program.name() { "application" } else { "library" };
         let mut component = json!({
             "type": kind,
             "bom-ref": purl(package),
@@ -82,8 +108,8 @@ pub fn sbom(target: &str) -> io::Result<String> {
         }
         component
     };
-    let (program, libraries): (Vec<_>, Vec<_>) =
-        packages.iter().partition(|package| package.name == "iowhy");
+    let (top, libraries): (Vec<_>, Vec<_>) =
+        packages.iter().partition(|package| package.name == program.name());
     let dependencies: Vec<Value> = packages
         .iter()
         .map(|package| {
@@ -96,19 +122,19 @@ pub fn sbom(target: &str) -> io::Result<String> {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
-        "metadata": { "component": program.first().map(|package| component(package)) },
+        "metadata": { "component": top.first().map(|package| component(package)) },
         "components": libraries.into_iter().map(component).collect::<Vec<_>>(),
         "dependencies": dependencies,
     });
     Ok(format!("{bom:#}\n"))
 }
 
-/// The packages linked into `iowhy` for a target, sorted by name and version. Build scripts and
+/// The packages linked into a program for a target, sorted by name and version. Build scripts and
 /// macros run at build time and are not in the binary.
-fn packages(target: &str) -> io::Result<Vec<Package>> {
+fn packages(program: Program, target: &str) -> io::Result<Vec<Package>> {
     let output = Command::new("cargo")
         .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", target])
-        .current_dir(crate::root())
+        .current_dir(program.workspace())
         .output()?;
     if !output.status.success() {
         return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
@@ -130,7 +156,7 @@ fn packages(target: &str) -> io::Result<Vec<Package>> {
             list(&package["targets"]).iter().any(|target| target["kind"][0] == "proc-macro")
         })
     };
-    let top = by_id.iter().find(|(_, package)| package["name"] == "iowhy");
+    let top = by_id.iter().find(|(_, package)| package["name"] == program.name());
     let mut open: Vec<String> = top.map(|(id, _)| id.clone()).into_iter().collect();
     let mut seen = BTreeSet::new();
     let mut packages = Vec::new();
@@ -197,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_sbom_names_what_is_linked_with_its_checksum() {
-        let bom: Value = serde_json::from_str(&sbom(TARGET).unwrap()).unwrap();
+        let bom: Value = serde_json::from_str(&sbom(Program::Iowhy, TARGET).unwrap()).unwrap();
         assert_eq!(bom["metadata"]["component"]["name"], "iowhy");
         let components = bom["components"].as_array().unwrap();
         let of = |name: &str| components.iter().find(|one| one["name"] == name);
@@ -217,8 +243,17 @@ mod tests {
 
     #[test]
     fn every_linked_package_has_a_licence_and_most_its_text() {
-        let text = licences(TARGET).unwrap();
+        let text = licences(Program::Iowhy, TARGET).unwrap();
         assert!(text.contains("\n  clap ") && text.contains("Apache License"), "{text}");
         assert!(!text.contains("  iowhy-read"), "own packages are under iowhy's licence");
+    }
+
+    #[test]
+    fn the_fleet_has_a_list_of_its_own() {
+        let bom: Value = serde_json::from_str(&sbom(Program::Fleet, TARGET).unwrap()).unwrap();
+        assert_eq!(bom["metadata"]["component"]["name"], "iowhy-fleet");
+        let engine = |one: &&Value| one["name"] == "datafusion" && !one["hashes"].is_null();
+        assert!(bom["components"].as_array().unwrap().iter().find(engine).is_some());
+        assert!(licences(Program::Fleet, TARGET).unwrap().contains("\n  datafusion "));
     }
 }

@@ -46,7 +46,11 @@ pub fn write(
         _ => "bad",
     };
     writeln!(out, "<div class=\"verdict {kind}\">\n<h1>{}</h1>", text(&headline))?;
-    writeln!(out, "<p>{}</p>\n</div>", text(&words::compared(disks, verdicts)))?;
+    writeln!(out, "<p>{}</p>", text(&words::compared(disks, verdicts)))?;
+    if let Some(averaged) = words::averaged(disks) {
+        writeln!(out, "<p>{}</p>", text(&averaged))?;
+    }
+    writeln!(out, "</div>")?;
     let excess = expected(disks).excesses(disks);
     maps(disks, verdicts, &excess, out)?;
     accusations(disks, verdicts, out)?;
@@ -286,7 +290,7 @@ fn left_out(
     }
     writeln!(
         out,
-        "<li>{}, of models with fewer than {PEERS} of them, or at loads that no others had.</li>",
+        "<li>{}, of models with fewer than {PEERS} of them, at loads that no others had, or known in fewer than two hours of three.</li>",
         words::many(verdicts.alone, "disk")
     )?;
     for (model, n) in models.iter().filter(|(_, n)| **n < PEERS).take(LISTED) {
@@ -332,7 +336,8 @@ mod tests {
                 model: HOSTILE.to_string(),
                 firmware: HOSTILE.to_string(),
                 labels: [(HOSTILE.to_string(), HOSTILE.to_string())].into(),
-                hours: [(0..48).map(hour).collect(), vec![None; 48]],
+                hours: [(0..48).map(hour).collect(), vec![None; 48], vec![None; 48]],
+                is_averaged: false,
             }
         };
         Disks { disks: (0..12).map(disk).collect(), first_s: 1_794_787_200, hours: 48 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::hours::{Disk, Disks};
+use super::hours::{Disk, Disks, OPS};
 
 /// Loads that differ by less than this factor's logarithm are one.
 const STEP: f64 = 0.25;
@@ -128,7 +128,7 @@ fn step(load: f64) -> i64 {
 /// above it they are not. So each disk has a clock, the logarithm of that factor, by which its
 /// loads are higher and its latencies lower.
 pub struct ExpectedLatency<'a> {
-    curves: BTreeMap<&'a str, [Curve; 2]>,
+    curves: BTreeMap<&'a str, [Curve; OPS.len()]>,
     /// By disk.
     clocks: Vec<f64>,
 }
@@ -140,10 +140,9 @@ impl<'a> ExpectedLatency<'a> {
         for (disk, clock) in disks.disks.iter().zip(&clocks) {
             models.entry(&disk.model).or_default().push((disk, *clock));
         }
-        let curves = models.into_iter().map(|(model, disks)| {
-            let of = [Curve::of(&disks, 0), Curve::of(&disks, 1)];
-            (model, of)
-        });
+        let curves = models
+            .into_iter()
+            .map(|(model, disks)| (model, std::array::from_fn(|op| Curve::of(&disks, op))));
         ExpectedLatency { curves: curves.collect(), clocks }
     }
 
@@ -179,7 +178,7 @@ impl<'a> ExpectedLatency<'a> {
         let (disk, clock) = (&disks.disks[place], self.clocks[place]);
         let of = |op: usize| disk.hours[op].get(hours.clone()).unwrap_or_default().iter().flatten();
         let ios = |op: usize| of(op).map(|hour| hour.ios).sum::<i64>();
-        let op = usize::from(ios(1) > ios(0));
+        let op = (0..OPS.len()).rev().max_by_key(|op| ios(*op))?;
         let curve = &self.curves.get(disk.model.as_str())?[op];
         let (mut own, mut peers, mut load, mut all, mut hours) = (0.0, 0.0, 0.0, 0.0, 0.0);
         for hour in of(op) {

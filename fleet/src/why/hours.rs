@@ -1,4 +1,7 @@
 //! Cells become hours: the mean latency and the load of each disk and operation.
+//!
+//! A disk of which there are only averages (`iowhy export --averages`) is judged by await, the time
+//! in the host's queue included, and compared with such disks only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,8 +32,8 @@ pub struct Hour {
     pub bytes: f64,
 }
 
-/// The load of a disk.
-pub const OPS: [&str; 2] = ["read", "write"];
+/// The load of a disk; where only an average of both is known (sar), the last.
+pub const OPS: [&str; 3] = ["read", "write", "I/O"];
 
 /// A disk with its hours.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +49,9 @@ pub struct Disk {
     /// Labels of the host, such as its rack.
     pub labels: BTreeMap<String, String>,
     /// By operation, as in [`OPS`], and hour since the fleet's first.
-    pub hours: [Vec<Option<Hour>>; 2],
+    pub hours: [Vec<Option<Hour>>; 3],
+    /// Whether only averages are known.
+    pub is_averaged: bool,
 }
 
 /// All disks.
@@ -99,8 +104,8 @@ fn hours_of(
     watched: &WatchedHours,
     first: i64,
     hours: usize,
-) -> [Vec<Option<Hour>>; 2] {
-    let mut of = [vec![None; hours], vec![None; hours]];
+) -> [Vec<Option<Hour>>; 3] {
+    let mut of = [vec![None; hours], vec![None; hours], vec![None; hours]];
     // The load of an hour is that of both operations.
     let mut loads: BTreeMap<i64, i64> = BTreeMap::new();
     for row in rows {
@@ -121,7 +126,8 @@ fn hours_of(
 }
 
 /// Which cells are compared.
-const COMPARED: &str = "stage = 'D2C' AND op IN ('read', 'write')";
+const COMPARED: &str = "(stage = 'D2C' AND op IN ('read', 'write')
+    OR origin = 'average' AND stage = 'Q2C' AND (op IS NULL OR op IN ('read', 'write')))";
 
 /// Reads them.
 ///
@@ -132,28 +138,31 @@ pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
     let expected = answers::expected(fleet, Table::Cells, Some(COMPARED)).await?;
     let (mut counted, mut keys) = (0, BTreeSet::new());
     let mut rows: BTreeMap<(String, String), Vec<HourCount>> = BTreeMap::new();
+    let mut averages: BTreeMap<(String, String), Vec<HourCount>> = BTreeMap::new();
     let hosts = hosts(fleet).await?;
     for part in hosts.chunks(HOSTS) {
         let names: Vec<String> =
             part.iter().map(|host| format!("'{}'", host.replace('\'', "''"))).collect();
         let sql = format!(
             "SELECT host, device, op, CAST(date_trunc('hour', time) AS BIGINT), sum(count), sum(sum), sum(bytes),
-               min(CAST(time AS BIGINT)), max(CAST(time AS BIGINT) + CAST(span AS BIGINT) * 1000000), count(*)
+               min(CAST(time AS BIGINT)), max(CAST(time AS BIGINT) + CAST(span AS BIGINT) * 1000000), count(*),
+               CASE WHEN stage = 'Q2C' THEN 1 ELSE 0 END
              FROM cells WHERE {COMPARED} AND host IN ({})
-             GROUP BY host, device, op, date_trunc('hour', time)",
+             GROUP BY host, device, op, date_trunc('hour', time), stage",
             names.join(", ")
         );
         for batch in fleet.query(&sql).await? {
             let (host, device, ops) = (texts(&batch, 0)?, texts(&batch, 1)?, texts(&batch, 2)?);
             let numbers =
-                (3..10).map(|at| whole(&batch, at)).collect::<anyhow::Result<Vec<_>>>()?;
+                (3..11).map(|at| whole(&batch, at)).collect::<anyhow::Result<Vec<_>>>()?;
             for row in 0..batch.num_rows() {
                 let number = |at: usize| match numbers[at].is_null(row) {
                     true => 0,
                     false => numbers[at].value(row),
                 };
                 let key = (text(&host, row).to_string(), text(&device, row).to_string());
-                let op = OPS.iter().position(|op| *op == text(&ops, row)).unwrap_or(0);
+                let op = OPS.iter().position(|op| *op == text(&ops, row)).unwrap_or(2);
+                let is_average = number(7) == 1;
                 let one = HourCount {
                     op,
                     hour: number(0).div_euclid(HOUR_US),
@@ -164,13 +173,14 @@ pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
                 };
                 counted += number(6);
                 anyhow::ensure!(
-                    keys.insert((key.clone(), op, one.hour)),
+                    keys.insert((key.clone(), op, one.hour, is_average)),
                     "an hour of {} {} came twice: no result\n\
                      hint: run it again; if that happens twice, the engine is broken",
                     key.0,
                     key.1
                 );
-                rows.entry(key).or_default().push(one);
+                let of = if is_average { &mut averages } else { &mut rows };
+                of.entry(key).or_default().push(one);
             }
         }
     }
@@ -179,9 +189,16 @@ pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
         "{counted} rows of `cells` were read instead of {expected}: no result\n\
          hint: run it again; if that happens twice, a file is broken"
     );
+    averages.retain(|disk, _| !rows.contains_key(disk));
+    let are_mixed = !rows.is_empty() && !averages.is_empty();
+    let averaged: BTreeSet<_> = averages.keys().cloned().collect();
+    rows.append(&mut averages);
     let all = || rows.values().flatten().map(|row| row.hour);
     let (Some(first), Some(last)) = (all().min(), all().max()) else {
-        anyhow::bail!("there is no I/O with a time on the device (stage D2C) in these folders");
+        anyhow::bail!(
+            "there is no I/O with a time on the device (stage D2C) in these folders\n\
+             hint: for averages (iostat, sar, node_exporter) use `iowhy-fleet ingest`"
+        );
     };
     let hours = usize::try_from(last - first)? + 1;
     let mut watched: BTreeMap<&str, WatchedHours> = BTreeMap::new();
@@ -195,10 +212,16 @@ pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
     let mut disks = Vec::new();
     for ((host, device), of_disk) in &rows {
         let hours = hours_of(of_disk, &watched[host.as_str()], first, hours);
-        disks.push(Disk { host: host.clone(), device: device.clone(), hours, ..Disk::default() });
+        let is_averaged = averaged.contains(&(host.clone(), device.clone()));
+        let (host, device) = (host.clone(), device.clone());
+        disks.push(Disk { host, device, hours, is_averaged, ..Disk::default() });
     }
     let mut disks = Disks { disks, first_s: first * 3600, hours };
     state(fleet, &mut disks).await?;
+    for disk in disks.disks.iter_mut().filter(|disk| are_mixed && disk.is_averaged) {
+        // Times with and without the queue are not compared.
+        disk.model = format!("{} (await)", disk.model).trim_start().to_string();
+    }
     Ok(disks)
 }
 

@@ -29,6 +29,9 @@ pub fn write(
         verdicts.accused.iter().partition(|one| !matches!(one.whom, Subject::Disk(_)));
     writeln!(out, "{}", headline(verdicts))?;
     writeln!(out, "{}", compared(disks, verdicts))?;
+    if let Some(text) = averaged(disks) {
+        writeln!(out, "{text}")?;
+    }
     for one in &of_groups {
         writeln!(out, "\n{}", sentence(disks, one))?;
         writeln!(out, "  because     {}", evidence(one))?;
@@ -57,7 +60,7 @@ pub fn write(
     if verdicts.alone > 0 {
         writeln!(
             out,
-            "\nnot compared: {}, of models with fewer than {PEERS} of them, or at loads that no others had",
+            "\nnot compared: {}, of models with fewer than {PEERS} of them, at loads that no others had, or known in fewer than two hours of three",
             many(verdicts.alone, "disk")
         )?;
     }
@@ -90,6 +93,17 @@ pub fn compared(disks: &Disks, verdicts: &Verdicts) -> String {
         when(disks, 0),
         when(disks, disks.hours)
     )
+}
+
+/// What averages cannot show, if there are such disks.
+pub fn averaged(disks: &Disks) -> Option<String> {
+    let n = disks.disks.iter().filter(|disk| disk.is_averaged).count();
+    (n > 0).then(|| {
+        format!(
+            "by averages: {}: await, with the time in the host's queue; no tail, no single I/Os",
+            many(n, "disk")
+        )
+    })
 }
 
 /// The accused.
@@ -154,6 +168,7 @@ pub fn json(disks: &Disks, verdicts: &Verdicts) -> Value {
         "hosts": hosts(disks),
         "judged": verdicts.judged,
         "not_compared": verdicts.alone,
+        "by_averages": disks.disks.iter().filter(|disk| disk.is_averaged).count(),
         "rate": RATE,
         "accused": verdicts.accused.iter().map(one).collect::<Vec<_>>(),
     })
@@ -304,6 +319,9 @@ pub fn command(disks: &Disks, one: &Accusation) -> Option<String> {
         Subject::Host(_) => String::new(),
         _ => format!(" --device {}", word(&disk.device)),
     };
+    if disk.is_averaged {
+        return Some(format!("on {}: `iowhy why --for 60s{device}`", disk.host));
+    }
     Some(format!(
         "on {}: `iowhy why --since \"{}\" --until \"{}\"{device}`",
         disk.host,
@@ -325,7 +343,8 @@ pub fn word(name: &str) -> String {
 pub fn baselines(disks: &Disks, verdicts: &Verdicts) -> BTreeMap<String, String> {
     let faulty = verdicts.disks();
     let mut known: BTreeMap<(&str, usize), Vec<Hour>> = BTreeMap::new();
-    for (_, disk) in disks.disks.iter().enumerate().filter(|(place, _)| !faulty.contains(place)) {
+    let healthy = |(place, disk): &(usize, &Disk)| !faulty.contains(place) && !disk.is_averaged;
+    for (_, disk) in disks.disks.iter().enumerate().filter(healthy) {
         for (op, hours) in disk.hours.iter().enumerate() {
             // At its least load a disk shows what a request needs.
             let mut own: Vec<_> = hours.iter().flatten().collect();

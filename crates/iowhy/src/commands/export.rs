@@ -77,6 +77,13 @@ struct Export {
     /// Label for the host, such as `rack=r7` (may be given several times)
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
+    /// Host name if the input has none
+    #[arg(long, value_name = "NAME", value_parser = partition::host, conflicts_with = "host")]
+    or_host: Option<String>,
+    /// Also write averages (iostat, sar, node_exporter) as cells, each at its mean: for
+    /// `iowhy-fleet`, no percentiles
+    #[arg(long)]
+    averages: bool,
     /// One cell per minute instead of per second
     #[arg(long)]
     minutes: bool,
@@ -185,6 +192,7 @@ impl Exporter {
             judged: true,
             cells: true,
             events: true,
+            averages: self.asked.averages,
         };
         let unit = Unit { host: given, name: None, options };
         let mut failed = 0;
@@ -244,7 +252,7 @@ impl Exporter {
                     None => {
                         let partition = match &unit.host {
                             Some(partition) => partition.clone(),
-                            None => host_of(about)?,
+                            None => host_of(about, self.asked.or_host.as_deref())?,
                         };
                         let name = match unit.name {
                             Some(name) => name.to_string(),
@@ -306,6 +314,7 @@ impl Exporter {
             ),
             (unwritten.untimed, "without a completion time"),
             (unwritten.undated, "of listings without a date; set it with `--began TIME`"),
+            (unwritten.too_long, "of averages over more than an hour"),
             (
                 unwritten.out_of_range,
                 "dated outside 1970 to 9999, or more than 366 days apart in one input",
@@ -384,26 +393,27 @@ fn judged(recording: &Recording) -> Vec<Finding> {
 }
 
 /// The host that an input names.
-fn host_of(about: &About) -> anyhow::Result<Partition> {
+fn host_of(about: &About, otherwise: Option<&str>) -> anyhow::Result<Partition> {
     let named = about.hosts.iter().filter(|(format, _)| NAME_THE_HOST.contains(&format.as_str()));
     // `web-17, Linux 6.1.0 x86_64, 4 CPU`: the head of a report.
     let name = |text: &'_ str| text.split(',').next().unwrap_or_default().trim().to_string();
     let mut hosts: Vec<String> = named.map(|(_, host)| name(host)).collect();
     hosts.sort_unstable();
     hosts.dedup();
-    match &hosts[..] {
-        [] => Err(HintedError::error(
+    match (&hosts[..], otherwise) {
+        ([], Some(host)) => Ok(Partition::of_host(host)),
+        ([], None) => Err(HintedError::error(
             "the input does not contain a host name",
             "set it: `--host NAME`",
         )),
-        [host] => match partition::host(host) {
+        ([host], _) => match partition::host(host) {
             Ok(host) => Ok(Partition::of_host(&host)),
             Err(why) => Err(HintedError::error(
                 format!("host name in the input: {why}"),
                 "set it: `--host NAME`",
             )),
         },
-        [first, second, ..] => Err(HintedError::error(
+        ([first, second, ..], _) => Err(HintedError::error(
             format!("the input contains several hosts: {first}, {second}"),
             "export one file per host, or set `--host NAME`",
         )),

@@ -11,11 +11,21 @@
 //! was not writable has its own line (trigger `store`); while it lasts, a message is printed to
 //! stderr. The last column is the name of its files in the store's folder `incidents`.
 //!
+//! `--trend` shows what drifted: for each device and operation the median and p99 on the device
+//! (D2C) of the first and the last day. A drift of the median is one that the order of five days
+//! or more does not give by chance (Mann and Kendall, p < 0.05), of at least an eighth; its size
+//! is the median slope between all pairs of days (Theil and Sen). Whether the load changed is in
+//! `I/Os a day`. Days are of UTC, and count with 1,000 I/Os; how many there are follows from
+//! `--keep-for` of `iowhy watch`.
+//!
 //! ## Examples
 //! `iowhy incidents`: all incidents in the store.
 //! `iowhy incidents --since yesterday --until 06:00`: last night.
 //! `iowhy why --at 03:12`: the full verdict of one, from its individual I/Os.
+//! `iowhy incidents --trend`: which disks became slower, day by day.
 //! `iowhy incidents --json`: one object of schema `iowhy.incidents/1`.
+
+mod trend;
 
 use std::io::Write;
 use std::path::Path;
@@ -50,6 +60,9 @@ struct Incidents {
     /// times)
     #[arg(short, long, value_name = "NAME")]
     device: Vec<String>,
+    /// Instead of incidents what drifted: latencies of each device, day by day
+    #[arg(long)]
+    trend: bool,
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
@@ -66,12 +79,16 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     confinement::reading([folder.as_path()], &[])?;
     let store = store_input::open(&folder)?;
     let is_written = Store::is_written(&folder);
-    let mut all = recorded::incidents(&store, span).map_err(|cause| {
+    let cannot = |cause: std::io::Error| {
         HintedError::error(format!("cannot read `{}`: {cause}", folder.display()), "run as root")
-    })?;
+    };
+    if asked.trend {
+        return trend(&asked, &trend::trends(&store, span, &asked.names()).map_err(cannot)?);
+    }
+    let mut all = recorded::incidents(&store, span).map_err(cannot)?;
     let unread = all.iter().filter(|one| one.damaged).count();
-    let wanted =
-        |name: &str| asked.device.iter().any(|asked| asked.trim_start_matches("/dev/") == name);
+    let names = asked.names();
+    let wanted = |name: &str| names.iter().any(|asked| asked == name);
     all.retain(|one| asked.device.is_empty() || devices(&one.json).any(wanted));
     let mut out = sanitised::stdout();
     if asked.json {
@@ -94,6 +111,26 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     out.flush()?;
     Ok(Status::incomplete(unread > 0))
+}
+
+impl Incidents {
+    /// The devices asked for.
+    fn names(&self) -> Vec<String> {
+        self.device.iter().map(|name| name.trim_start_matches("/dev/").to_string()).collect()
+    }
+}
+
+fn trend(asked: &Incidents, trends: &[trend::Trend]) -> anyhow::Result<Status> {
+    let mut out = sanitised::stdout();
+    match asked.json {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(&trend::whole(trends))?)?,
+        false => {
+            let output = Output { width: asked.width, ..Output::default() };
+            trend::write(trends, &output.style(Filter::default()), &mut out)?;
+        }
+    }
+    out.flush()?;
+    Ok(Status::Done)
 }
 
 /// A recorder writes at least once a minute; without a write for this long it cannot write.

@@ -62,6 +62,7 @@ use crate::arguments::{duration, trace_clock, watch_time};
 use crate::command::{Command, Status};
 use crate::device_lookup;
 use crate::messages::{self, HintedError};
+use crate::recorder::metrics::Limit;
 use crate::recorder::settings::Settings;
 use crate::recorder::{announce, daemon, otlp};
 use crate::store_input::FOLDER;
@@ -140,6 +141,10 @@ struct WatchCommand {
     /// kernel keeps in each request: cheaper; exact ones in incidents and one second of thirty)
     #[arg(long, value_name = "CLOCK", default_value = "exact", value_parser = trace_clock)]
     clock: TraceClock,
+    /// What a device may do, for the metric of headroom: `sdb=16000` I/Os a second, `sdb=250M`
+    /// bytes a second (may be given several times)
+    #[arg(long, value_name = "DEVICE=RATE", value_parser = limit)]
+    limit: Vec<Limit>,
     /// Only this device (may be given several times)
     #[arg(short, long, value_name = "NAME")]
     device: Vec<String>,
@@ -199,12 +204,38 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             TraceClock::Kernel => TraceClock::ByTurns,
             clock => clock,
         },
+        limits: limits(asked.limit)?,
         devices,
         length: asked.watch_for,
         json: asked.json,
         clock_shifted_by: asked.clock_shifted_by,
     };
     daemon::run(&settings)
+}
+
+/// Limits by the kernel's names of their devices.
+fn limits(mut asked: Vec<Limit>) -> anyhow::Result<Vec<Limit>> {
+    for limit in &mut asked {
+        let (devices, _) = device_lookup::on_this_machine(std::slice::from_ref(&limit.device))?;
+        if let [device] = &devices[..] {
+            limit.device.clone_from(device);
+        }
+    }
+    Ok(asked)
+}
+
+/// A number is of I/Os, a size with its unit of bytes.
+fn limit(text: &str) -> Result<Limit, String> {
+    let wrong = || format!("`{text}` is no limit: `sdb=16000` (I/Os a second), `sdb=250M` (bytes)");
+    let (device, rate) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let rate = rate.trim_end_matches("/s");
+    let of_bytes = rate.ends_with(|letter: char| letter.is_ascii_alphabetic());
+    let per_s = if of_bytes { iowhy_read::bytes(rate) } else { rate.parse().ok() };
+    let per_s = per_s.filter(|rate: &f64| rate.is_finite() && *rate > 0.0).ok_or_else(wrong)?;
+    if device.is_empty() {
+        return Err(wrong());
+    }
+    Ok(Limit { device: device.to_string(), of_bytes, per_s })
 }
 
 fn collector(text: &str) -> Result<String, String> {
@@ -220,5 +251,20 @@ fn size(text: &str) -> Result<u64, String> {
     match iowhy_read::bytes(text).filter(|bytes| *bytes >= f64::from(1 << 20)) {
         Some(bytes) => Ok(bytes as u64),
         None => Err(format!("`{text}` is not a size of at least 1M, such as `1G`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_of_ios_or_of_bytes() {
+        let of = |text: &str| limit(text).map(|one| (one.device, one.of_bytes, one.per_s));
+        assert_eq!(of("sdb=16000"), Ok(("sdb".to_string(), false, 16_000.0)));
+        assert_eq!(of("/dev/sdb=250M/s"), Ok(("/dev/sdb".to_string(), true, 262_144_000.0)));
+        for wrong in ["sdb", "sdb=", "sdb=0", "=5", "sdb=x", "sdb=-3", "sdb=inf"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The recorder's metrics, served and pushed.
 
+use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,7 +12,7 @@ use super::clock::Clocks;
 use super::incidents::Incidents;
 use super::intake::Second;
 use super::keeping::Kept;
-use super::metrics::{self, Own, SharedMetrics, Terms};
+use super::metrics::{self, Limit, Own, SharedMetrics, Terms};
 use super::otlp::{self, Sender};
 use super::settings::Settings;
 use super::watched::Watched;
@@ -24,6 +25,7 @@ const SHORTEST_TOKEN: usize = 16;
 pub struct Endpoints {
     listener: Option<TcpListener>,
     terms: Terms,
+    limits: Vec<Limit>,
     /// The pusher, its target and interval.
     push: Option<(Sender, String, Duration)>,
 }
@@ -43,7 +45,8 @@ impl Endpoints {
             let sender = otlp::sender(address, settings.otlp_ca.as_deref())?;
             anyhow::Ok((sender, address.clone(), *every))
         });
-        Ok(Endpoints { listener, terms, push: push.transpose()? })
+        let limits = settings.limits.clone();
+        Ok(Endpoints { listener, terms, limits, push: push.transpose()? })
     }
 
     /// Starts the threads that serve and push.
@@ -52,6 +55,8 @@ impl Endpoints {
     /// If none can be started.
     pub fn start(self) -> anyhow::Result<Exposed> {
         let shared = SharedMetrics::default();
+        shared.figures().limits =
+            self.limits.into_iter().map(|limit| (limit, VecDeque::new())).collect();
         if let Some(listener) = self.listener {
             let (at, is_clear) = (listener.local_addr()?, self.terms.tls.is_none());
             metrics::serve(listener, &shared, &self.terms)?;

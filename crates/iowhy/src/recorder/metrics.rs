@@ -7,10 +7,10 @@ mod server;
 mod table;
 mod wire;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use iowhy_model::{Histogram, Op, Stage};
+use iowhy_model::{Histogram, Interval, Op, Stage};
 
 use super::intake::Second;
 use super::verdicts::FindingSummary;
@@ -25,6 +25,9 @@ const OTHER: &str = "other";
 /// How long a withdrawn verdict is reported as 0, ns: a scrape each minute sees it, and an alert
 /// resolves.
 const FALLEN_NS: i64 = 600_000_000_000;
+
+/// Seconds of which the busiest counts for headroom.
+const MINUTE: usize = 60;
 
 /// Maximum devices counted as `other`.
 const MOST_OTHERS: usize = 1 << 14;
@@ -74,6 +77,30 @@ pub struct Own {
     pub seconds: u64,
 }
 
+/// How much a device may do, as the user knows it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Limit {
+    /// The device.
+    pub device: String,
+    /// Of bytes, else of I/Os.
+    pub of_bytes: bool,
+    /// So many a second.
+    pub per_s: f64,
+}
+
+impl Limit {
+    /// Its name in a label.
+    pub fn word(&self) -> &'static str {
+        if self.of_bytes { "bytes" } else { "ios" }
+    }
+
+    /// The share that a second left; 0 if it was used up.
+    fn left(&self, row: &Interval) -> f64 {
+        let used = if self.of_bytes { row.bytes_per_s() } else { row.ios_per_s() };
+        (1.0 - used / self.per_s).clamp(0.0, 1.0)
+    }
+}
+
 /// All metrics since the recorder began.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
@@ -89,6 +116,8 @@ pub struct Figures {
     pub incidents: BTreeMap<String, u64>,
     /// Why the store cannot be written, if it cannot.
     pub trouble: Option<String>,
+    /// Limits, and the share of each that was left in each second of the last minute.
+    pub limits: Vec<(Limit, VecDeque<f64>)>,
     /// Volume and mount point of each device, at the last reading.
     pub names: BTreeMap<String, [String; 2]>,
     /// Devices with their own series.
@@ -148,6 +177,13 @@ impl Figures {
                 None => {
                     self.latencies.insert((device, op, one.stage), one.histogram.clone());
                 }
+            }
+        }
+        for (limit, left) in &mut self.limits {
+            let rows = second.averages.iter().filter(|(device, _)| *device == limit.device);
+            for (_, row) in rows {
+                left.truncate(MINUTE - 1);
+                left.push_front(limit.left(row));
             }
         }
         let mut in_flight: BTreeMap<String, u64> = BTreeMap::new();
@@ -237,6 +273,41 @@ mod tests {
             who: None,
             owner: None,
         }
+    }
+
+    #[test]
+    fn headroom_is_what_the_busiest_second_of_a_minute_left() {
+        let limit = |of_bytes, per_s| Limit { device: "sdb".to_string(), of_bytes, per_s };
+        let mut figures = Figures::default();
+        for limit in [limit(false, 100.0), limit(true, 1e6)] {
+            figures.limits.push((limit, VecDeque::new()));
+        }
+        let rated = |ios_per_s: f64| {
+            let mut second = second(&["sda".to_string(), "sdb".to_string()]);
+            for (_, row) in &mut second.averages {
+                row.rates[0].1 =
+                    Rates { ios_per_s, bytes_per_s: Some(ios_per_s * 4096.0), ..Rates::default() };
+            }
+            second
+        };
+        let metric = table::METRICS.iter().find(|one| one.name == "iowhy_headroom").unwrap();
+        let served = |figures: &Figures| -> Vec<(String, f64)> {
+            let number = |value| if let table::Value::Number(value) = value { value } else { -1.0 };
+            metric.samples(figures).into_iter().map(|(of, at)| (of.join(" "), number(at))).collect()
+        };
+        assert!(served(&figures).is_empty());
+        for ios in [20.0, 75.0, 30.0] {
+            figures.second(&rated(ios));
+        }
+        let bytes = 1.0 - 75.0 * 4096.0 / 1e6;
+        assert_eq!(
+            served(&figures),
+            [("sdb ios".to_string(), 0.25), ("sdb bytes".to_string(), bytes)]
+        );
+        (0..MINUTE).for_each(|_| figures.second(&rated(200.0)));
+        assert_eq!(served(&figures)[0].1, 0.0);
+        (0..MINUTE).for_each(|_| figures.second(&rated(0.0)));
+        assert_eq!(served(&figures)[0].1, 1.0);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::time::Duration;
 use iowhy_live::TraceClock;
 use iowhy_store::Bounds;
 
+use super::metrics::Limit;
+
 /// Settings of the recorder, from the command line.
 pub struct Settings {
     /// Where to record.
@@ -41,6 +43,8 @@ pub struct Settings {
     pub exec: Option<PathBuf>,
     /// Who reads the clock.
     pub clock: TraceClock,
+    /// Limits of devices, for metrics of headroom.
+    pub limits: Vec<Limit>,
     /// Only these devices.
     pub devices: Vec<String>,
     /// How long to record.

@@ -92,7 +92,7 @@ fn sniff(lines: &[&str]) -> Detect {
 }
 
 fn decides(words: &[&str]) -> bool {
-    let words = &words[banner(words).map_or(0, |(_, used)| used)..];
+    let words = &words[banner(words).map_or(0, |(.., used)| used)..];
     match words {
         _ if is_translated(words) => true,
         ["avg-cpu:", rest @ ..] => rest.first().is_none_or(|word| word.starts_with('%')),
@@ -141,8 +141,9 @@ fn is_filler(word: &str) -> bool {
     )
 }
 
-/// `Linux 4.15.0-66-generic (host) 12/16/2020 _x86_64_ (8 CPU)`: who, and how many words it took.
-fn banner(words: &[&str]) -> Option<(String, usize)> {
+/// `Linux 4.15.0-66-generic (host) 12/16/2020 _x86_64_ (8 CPU)`: who, when, and how many words it
+/// took.
+fn banner<'a>(words: &[&'a str]) -> Option<(String, &'a str, usize)> {
     let ["Linux", release, host, date, rest @ ..] = words else { return None };
     let host = host.strip_prefix('(')?.strip_suffix(')')?;
     if !date.contains(|c: char| c.is_ascii_digit()) {
@@ -156,7 +157,8 @@ fn banner(words: &[&str]) -> Option<(String, usize)> {
     };
     let used = 4 + usize::from(machine.is_some()) + 2 * usize::from(processors.is_some());
     let machine = machine.map_or(String::new(), |word| format!(" {}", word.trim_matches('_')));
-    Some((format!("{host}, Linux {release}{machine}{}", processors.unwrap_or_default()), used))
+    let host = format!("{host}, Linux {release}{machine}{}", processors.unwrap_or_default());
+    Some((host, date, used))
 }
 
 /// What the next words are expected to be.
@@ -200,8 +202,8 @@ impl Reader for Iostat {
             return self.lead(|iostat| iostat.reports.command(&command));
         }
         let mut words = words.as_slice();
-        if let Some((host, used)) = banner(words) {
-            let step = self.lead(|iostat| iostat.reports.banner());
+        if let Some((host, date, used)) = banner(words) {
+            let step = self.lead(|iostat| iostat.reports.banner(date));
             if step == Step::End {
                 return step;
             }

@@ -2,10 +2,12 @@
 //!
 //! ## Reads
 //! `node_disk_reads_completed_total{device="sda"} 3.2e+06` and related names. A page is one copy of
-//! the counters of `/proc/diskstats`; where a value of a device appears again, the next copy
-//! begins. `node_time_seconds` is the time of a copy, as is a time after the values. Two copies
-//! with times give rates, waits, queue and busy share of each device, as `iostat -x` would print
-//! them. If a file contains pages of several hosts, the label `instance` precedes the device.
+//! the counters of `/proc/diskstats`; where a value of a device appears again, or a later time of
+//! the same host, the next copy begins. `node_time_seconds` is the time of a copy, as is a time
+//! after the values. Two copies with times give rates, waits, queue and busy share of each device,
+//! as `iostat -x` would print them. If a file contains pages of several hosts, the label `instance`
+//! precedes the device. `node_disk_info` has the model of a disk (`device.model`) and its firmware
+//! (`device.firmware`).
 //!
 //! ## How to capture
 //! `curl -s localhost:9100/metrics`, twice, some seconds apart, into one file; support bundles; the
@@ -24,6 +26,8 @@
 //! ## Not in this output
 //! The latency distribution, the split into queue and device time, the processes, and events within
 //! an interval.
+
+use std::collections::BTreeSet;
 
 use crate::counters::copies::{Clock, Copies};
 use crate::counters::diskstats::{Counters, Counts};
@@ -132,9 +136,13 @@ impl<'a> Sample<'a> {
         let (field, unit) = self.metric()?;
         let count = (self.value * unit).round();
         let count = (0.0..MOST).contains(&count).then_some(count as u64)?;
+        Some((self.device()?, field, count))
+    }
+
+    fn device(&self) -> Option<String> {
         let device = self.line.label("device").filter(|device| !device.is_empty())?;
         let host = self.line.label("instance").map_or(String::new(), |host| format!("{host}:"));
-        Some((host + device, field, count))
+        Some(host + device)
     }
 }
 
@@ -163,6 +171,11 @@ struct Device {
     busy_ms: Option<u64>,
     weighted_ms: Option<u64>,
 }
+
+/// Labels of `node_disk_info`, and what they are.
+const INFO: &str = "node_disk_info";
+static LABELS: [(&str, typed::Key<String>); 2] =
+    [("model", typed::DEVICE_MODEL), ("revision", typed::DEVICE_FIRMWARE)];
 
 impl Device {
     fn take(&mut self, field: Field, count: u64) {
@@ -203,6 +216,11 @@ struct NodeExporter {
     current: Vec<Device>,
     at: Option<f64>,
     boot: Option<f64>,
+    /// The host of the last value that had a time, and that time.
+    timed: Option<(String, f64)>,
+    /// What disks are, in the order of their names, and those that did something.
+    known: BTreeSet<(String, usize, String)>,
+    used: BTreeSet<String>,
 }
 
 impl NodeExporter {
@@ -221,6 +239,7 @@ impl NodeExporter {
         }
         for device in std::mem::take(&mut self.current) {
             if let Some(counters) = device.counters().filter(Counters::is_used) {
+                self.used.insert(counters.name.clone());
                 self.copies.take(counters, None, sink);
             }
         }
@@ -249,6 +268,15 @@ impl Reader for NodeExporter {
             "node_time_seconds" | "node_time" => self.at = Some(sample.value),
             _ => {}
         }
+        if sample.line.name == INFO {
+            let labels = LABELS.iter().enumerate();
+            let known = labels.filter_map(|(place, (label, _))| {
+                let value = sample.line.label(label).filter(|value| !value.is_empty())?;
+                Some((sample.device()?, place, value.to_string()))
+            });
+            self.known.extend(known);
+            return Step::Consumed;
+        }
         let Some((name, field, count)) = sample.counts() else {
             return match sample.metric().is_some() {
                 true => Step::skipped("no count of a device"),
@@ -263,6 +291,13 @@ impl Reader for NodeExporter {
         if self.current.iter().any(|device| known(device) && device.seen.contains(&field)) {
             self.turn(false, sink);
         }
+        if let Some(at) = sample.at {
+            let host = sample.line.label("instance").unwrap_or_default().to_string();
+            if self.timed.as_ref().is_some_and(|(of, before)| *of == host && *before < at) {
+                self.turn(false, sink);
+            }
+            self.timed = Some((host, at));
+        }
         self.at = sample.at.or(self.at);
         let place = self.current.iter().position(known).unwrap_or_else(|| {
             self.current.push(Device { name: name.clone(), ..Device::default() });
@@ -275,5 +310,14 @@ impl Reader for NodeExporter {
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.turn(true, sink);
         self.copies.finish(sink);
+        for (device, place, value) in std::mem::take(&mut self.known) {
+            if !self.used.contains(&device) {
+                continue;
+            }
+            let id = sink.device(&device);
+            if let Some((_, key)) = LABELS.get(place) {
+                sink.add_fact(id, key.clone(), value);
+            }
+        }
     }
 }

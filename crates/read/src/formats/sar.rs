@@ -23,11 +23,11 @@
 //!
 //! ## Caveats
 //! A row is the mean over the interval that ends at its time; the first header's time is where it
-//! began. The word for `Average:` and the half of the day may be in any language. Times run past
-//! midnight. Without `-p` devices are numbers: `dev8-16` is named `sdb`, and `dev253-0`, of no
-//! fixed meaning, `253:0`. A restart of the machine begins a new interval. Rows `Average:` repeat
-//! the others and are used only if there are no others. `await` contains the time in the host's
-//! queue. `%util` is not a measure of saturation. Old `avgrq-sz` counts sectors.
+//! began, on the banner's date. The word for `Average:` and the half of the day may be in any
+//! language. Times run past midnight. Without `-p` devices are numbers: `dev8-16` is named `sdb`,
+//! and `dev253-0`, of no fixed meaning, `253:0`. A restart of the machine begins a new interval.
+//! Rows `Average:` repeat the others and are used only if there are no others. `await` contains the
+//! time in the host's queue. `%util` is not a measure of saturation. Old `avgrq-sz` counts sectors.
 //!
 //! ## Not in this output
 //! Reads and writes separately: bytes are printed by direction, but requests and waits only
@@ -67,12 +67,13 @@ fn sniff(lines: &[&str]) -> Detect {
     if lines.len() < BANNER_LINES { Detect::NeedLine } else { Detect::No }
 }
 
-/// `Linux 6.1.0 (host) 11/21/26 _x86_64_ (2 CPU)`.
-fn banner(line: &str) -> Option<String> {
+/// `Linux 6.1.0 (host) 11/21/26 _x86_64_ (2 CPU)`: who, and on which day.
+fn banner(line: &str) -> Option<(String, &str)> {
     let mut words = line.split_whitespace();
     let (system, release, host) = (words.next()?, words.next()?, words.next()?);
     let host = host.strip_prefix('(')?.strip_suffix(')')?;
-    (system == "Linux" && words.next().is_some()).then(|| format!("{host}, Linux {release}"))
+    let date = words.next().filter(|_| system == "Linux")?;
+    Some((format!("{host}, Linux {release}"), date))
 }
 
 /// The words a line begins with to show when: a time, perhaps with AM or PM, or `Average:`.
@@ -359,14 +360,14 @@ impl Totals {
     }
 
     /// Gives all rows out, as of one device.
-    fn emit(&mut self, sink: &mut dyn Sink) {
+    fn emit(&mut self, date: Option<&str>, sink: &mut dyn Sink) {
         let (mut read, mut written) = (Column::default(), Column::default());
         let mut rows = std::mem::take(&mut self.rows);
         if rows.is_empty() {
             rows.extend(self.average.take());
         }
         if let (Some(began), false) = (self.began, rows.is_empty()) {
-            began.state(0.0, sink);
+            began.on(date).state(0.0, sink);
         }
         for row in rows {
             let mut interval = Interval::new(sink.device("total"), Layer::Block);
@@ -403,6 +404,8 @@ struct Sar {
     moments: Moments,
     averages: Vec<(String, RowBuilder)>,
     emitted: bool,
+    /// The banner's.
+    date: Option<String>,
     /// The columns of a table of processors whose rows follow, and their shares so far.
     shares: Vec<String>,
     processor: Processor,
@@ -434,7 +437,7 @@ impl Reader for Sar {
         if let Some(sadf) = self.sadf.as_mut().filter(|_| line.contains(';')) {
             return sadf.row(line, sink);
         }
-        if let Some(host) = banner(line) {
+        if let Some((host, date)) = banner(line) {
             if self.sadf.is_some()
                 || self.moments.began()
                 || self.totals.began.is_some()
@@ -443,11 +446,13 @@ impl Reader for Sar {
                 return Step::End;
             }
             sink.source().host = Some(host);
+            self.date = Some(date.to_string());
             return Step::Consumed;
         }
         if let Some(header) = Header::of(line) {
             if let (Stamp::At(moment), false) = (header.stamp, self.moments.began()) {
-                self.moments.begin(moment, sink);
+                moment.on(self.date.as_deref()).state(0.0, sink);
+                self.moments.at(moment);
             }
             self.table = Some(header);
             (self.apart, self.of_machine) = (false, None);
@@ -539,7 +544,7 @@ impl Reader for Sar {
             return;
         }
         if self.averages.is_empty() {
-            return self.totals.emit(sink);
+            return self.totals.emit(self.date.as_deref(), sink);
         }
         self.moments = Moments::default();
         for (name, draft) in std::mem::take(&mut self.averages) {

@@ -62,6 +62,13 @@ impl WallTime {
         }
     }
 
+    /// The same time of day on the date of a banner (`11/22/26`), unless it has one of its own.
+    pub(crate) fn on(self, date: Option<&str>) -> WallTime {
+        let day = || WallTime::read(&format!("{} 00:00:00", date?))?.day;
+        let is_bare = self.day.is_none() && self.second < DAY;
+        WallTime { day: if is_bare { day() } else { self.day }, ..self }
+    }
+
     /// Takes the first moment of a listing as the zero of its clock.
     pub(crate) fn begin(first: &mut Option<WallTime>, now: WallTime, sink: &mut dyn Sink) {
         if first.is_none() {
@@ -307,6 +314,12 @@ mod tests {
         assert_eq!(after.since(before), Some(3.0));
         let epoch = WallTime::read("1763711836.25").unwrap();
         assert_eq!(epoch.since(WallTime::read("1763711835").unwrap()), Some(1.25));
+        // A banner has the date.
+        for (date, day) in [("11/22/26", Some(20_779)), ("2026-11-22", Some(20_779)), ("x", None)] {
+            assert_eq!(after.on(Some(date)).day, day, "{date}");
+            assert_eq!(epoch.on(Some(date)), epoch);
+        }
+        assert_eq!(after.on(None), after);
         for line in [
             "", "1", "12", "sda 1 2", "at 10:00:01 it began", "10:00", "1.2.3", "10:00:61",
             "18446744073709551615:00:00",

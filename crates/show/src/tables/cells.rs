@@ -1,11 +1,13 @@
 //! Counts per cell of time, device, operation, stage and bucket: of single I/Os as they come, of
-//! histograms by their filled buckets.
+//! histograms by their filled buckets, of averages in the bucket of their mean: await, which is Q2C
+//! as the kernel counts it.
 
 use std::collections::HashMap;
 use std::io;
 
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Histogram, Op, Recording, Sampling, Stage,
+    DeviceId, Distribution, Edges, Event, Histogram, Interval, Nanos, Op, Rates, Recording,
+    Sampling, Stage,
 };
 
 use super::files::{self, Files, SECOND_NS};
@@ -43,6 +45,7 @@ enum Origin {
     Sampled,
     Reported,
     Estimated,
+    Average,
 }
 
 impl Origin {
@@ -60,6 +63,7 @@ impl Origin {
             Origin::Sampled => Sampling::Sampled.word(),
             Origin::Reported => Sampling::Reported.word(),
             Origin::Estimated => "estimated",
+            Origin::Average => "average",
         }
     }
 }
@@ -133,6 +137,27 @@ impl Cells {
         }
     }
 
+    /// Counts the I/Os of an interval that began then: reads and writes where each has a mean, else
+    /// both together.
+    pub fn average(&mut self, one: &Interval, at_ns: i64, length: Nanos) {
+        let seconds = length.ns() as f64 / SECOND_NS as f64;
+        let time_s = self.begin(at_ns);
+        let length_s = length.ns().saturating_add(SECOND_NS / 2).div_euclid(SECOND_NS);
+        let span_s = length_s.clamp(self.span_s, i64::from(i32::MAX)) as u32;
+        for (op, rates, mean_ns) in means(one) {
+            let count = (rates.ios_per_s * seconds).round() as u64;
+            if count == 0 {
+                continue;
+            }
+            let (device, stage, bucket) =
+                (one.device, Stage::Total, self.edges.index(mean_ns as u64) as u16);
+            let key = Key { device, op, stage, time_s, bucket };
+            let sum_ns = (mean_ns * count as f64).min(i64::MAX as f64) as i64;
+            let bytes = rates.bytes_per_s.map(|bytes| (bytes * seconds).round() as u64);
+            self.add(key, Cell { span_s, count, sum_ns, bytes, origin: Origin::Average });
+        }
+    }
+
     /// I/Os of the stage that counted most of them.
     pub fn ios(&self) -> u64 {
         self.of_stage.iter().copied().max().unwrap_or(0)
@@ -190,6 +215,31 @@ impl Cells {
         }
         Ok(())
     }
+}
+
+/// The I/Os of an average that can be one, of those with a latency.
+pub fn ios_of(one: &Interval) -> u64 {
+    let seconds = one.length.map_or(1.0, |length| length.ns() as f64 / SECOND_NS as f64);
+    let of_each = means(one).into_iter().map(|(_, rates, _)| rates.ios_per_s * seconds);
+    of_each.sum::<f64>().round() as u64
+}
+
+/// What has a mean latency, ns: each operation, or all of them together.
+fn means(one: &Interval) -> Vec<(Option<Op>, Rates, f64)> {
+    let has = |rates: &Rates| rates.ios_per_s > 0.0 && rates.await_ns.is_some_and(|ns| ns > 0.0);
+    let of_each: Vec<_> = one
+        .rates
+        .iter()
+        .filter(|(_, rates)| has(rates))
+        .filter_map(|(op, rates)| Some((Some(*op), *rates, rates.await_ns?)))
+        .collect();
+    if !of_each.is_empty() {
+        return of_each;
+    }
+    let known = one.mean_await_ns().filter(|ns| ns.is_finite() && *ns > 0.0);
+    let bytes_per_s = one.mean_bytes().map(|mean| mean * one.ios_per_s());
+    let all = Rates { ios_per_s: one.ios_per_s(), bytes_per_s, ..Rates::default() };
+    known.into_iter().filter(|_| all.ios_per_s > 0.0).map(|mean| (None, all, mean)).collect()
 }
 
 fn fill(columns: &mut [Column], key: &Key, one: &Cell, device_name: &str) {
@@ -281,6 +331,34 @@ mod tests {
             let (low, high) = (edges.low(bucket.into()), edges.high(bucket.into()));
             assert!(mean >= low as f64 - 1.0 && mean <= high as f64 + 1.0, "{bucket}: {mean}");
         }
+    }
+
+    #[test]
+    fn averages_are_the_mean_of_each_operation_or_of_all() {
+        use iowhy_model::{DeviceId, Layer};
+        let mut one = Interval::new(DeviceId::at(0), Layer::Block);
+        let rates = |ios_per_s, await_ns| Rates {
+            ios_per_s,
+            await_ns,
+            bytes_per_s: Some(ios_per_s * 4096.0),
+            ..Rates::default()
+        };
+        one.rates = vec![(Op::Read, rates(100.0, Some(2e6))), (Op::Write, rates(0.0, None))];
+        one.await_ns = Some(9e6);
+        let mut cells = Cells::new(false);
+        cells.average(&one, 7_000_000_000, Nanos(15 * SECOND_NS));
+        assert_eq!((cells.ios(), cells.cells.len()), (1500, 1));
+        let (key, cell) = cells.cells.iter().next().unwrap();
+        assert_eq!((key.op, key.stage, key.time_s), (Some(Op::Read), Stage::Total, 7));
+        assert_eq!((cell.span_s, cell.sum_ns, cell.bytes), (15, 3_000_000_000, Some(1500 * 4096)));
+        assert_eq!(cell.origin.word(), "average");
+        one.rates.clear();
+        one.mixed = Some(rates(10.0, None));
+        let known = means(&one);
+        assert_eq!(known.len(), 1);
+        assert_eq!((known[0].0, known[0].2), (None, 9e6));
+        one.await_ns = None;
+        assert!(means(&one).is_empty());
     }
 
     #[test]

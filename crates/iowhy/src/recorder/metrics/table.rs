@@ -1,8 +1,10 @@
 //! The list of all metrics, for serving, pushing, and docs/MANUAL.md.
 
+use std::collections::VecDeque;
+
 use iowhy_model::Histogram;
 
-use super::{Counters, Figures, Own};
+use super::{Counters, Figures, Limit, Own};
 
 /// A metric.
 pub struct Metric {
@@ -184,6 +186,21 @@ pub const METRICS: &[Metric] = &[
         },
     ),
     each(
+        "iowhy_headroom",
+        Kind::Gauge,
+        &["device", "limit"],
+        "Share of a `--limit` that was left in the busiest second of the last minute.",
+        |figures| {
+            let least = |(limit, left): &'_ (Limit, _)| {
+                let left: &VecDeque<f64> = left;
+                let least = left.iter().copied().reduce(f64::min)?;
+                let labels = vec![limit.device.clone(), limit.word().to_string()];
+                Some((labels, Value::Number(least)))
+            };
+            figures.limits.iter().filter_map(least).collect()
+        },
+    ),
+    each(
         "iowhy_verdict",
         Kind::Gauge,
         &["device", "verdict"],
@@ -362,6 +379,8 @@ mod tests {
         figures.latencies.insert((device(), Op::Read, Stage::Total), latencies);
         figures.counters.insert((device(), Op::Read), Counters::default());
         figures.in_flight.insert(device(), 0);
+        let limit = Limit { device: device(), of_bytes: false, per_s: 1.0 };
+        figures.limits.push((limit, [0.5].into()));
         figures.verdicts.insert(device(), Standing::default());
         figures.incidents.insert("none".to_string(), 1);
         figures.known.insert(device());

@@ -50,6 +50,8 @@ struct ReportRows {
 struct Run {
     interval: Option<f64>,
     banner: bool,
+    /// The banner's; old versions print the time of day alone.
+    date: Option<String>,
     /// `-y` was given: there is no report since boot.
     omits_first: bool,
     /// Something was cut out before the first table.
@@ -74,8 +76,8 @@ impl Reports {
     }
 
     /// The banner before the first report of a run.
-    pub(super) fn banner(&mut self) {
-        self.run.banner = true;
+    pub(super) fn banner(&mut self, date: &str) {
+        (self.run.banner, self.run.date) = (true, Some(date.to_string()));
     }
 
     /// `[...]`: the author left something out.
@@ -88,7 +90,10 @@ impl Reports {
         self.flush(sink);
         self.run.before = self.run.now;
         self.run.now = Some(moment);
-        WallTime::begin(&mut self.run.first, moment, sink);
+        if self.run.first.is_none() {
+            self.run.first = Some(moment);
+            moment.on(self.run.date.as_deref()).state(0.0, sink);
+        }
     }
 
     /// The time before a row, which begins a report if it is another than that of the row before.
