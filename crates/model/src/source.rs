@@ -134,6 +134,8 @@ pub struct Source {
     pub input: String,
     /// First and last line, from 1, of that section.
     pub lines: Option<(u64, u64)>,
+    /// The line that is being read, from 1; 0 if none is.
+    pub line: u64,
     /// Its level of detail.
     pub level: Level,
     /// How it obtained its numbers.
@@ -177,6 +179,7 @@ impl Source {
             format: format.to_string(),
             input: input.to_string(),
             lines: None,
+            line: 0,
             level,
             sampling: Sampling::Reported,
             resolution: None,

@@ -1,7 +1,8 @@
-//! How a reader adds a fact: its device, a key with the type of its value, and its origin.
+//! How a reader adds a fact: its device, a key with the type of its value, and its origin; and how
+//! it remarks on a listing as a whole.
 
 use iowhy_model::typed::Key;
-use iowhy_model::{DeviceId, Fact, FactKey, FactValue, Sink};
+use iowhy_model::{DeviceId, Fact, FactKey, FactValue, Note, Sink};
 
 /// The subject of a fact.
 pub(crate) trait About {
@@ -40,6 +41,12 @@ pub(crate) trait AddFact {
     /// Their sink.
     fn sink(&mut self) -> &mut (dyn Sink + '_);
 
+    /// The place of the line that is being read: `file:line`.
+    fn here(&mut self) -> String {
+        let source = self.sink().source();
+        format!("{}:{}", source.input, source.line)
+    }
+
     /// Adds a fact with its place: a file and line.
     fn add_fact_at<V: Into<FactValue>>(
         &mut self,
@@ -75,4 +82,9 @@ impl AddFact for dyn Sink + '_ {
     fn sink(&mut self) -> &mut (dyn Sink + '_) {
         self
     }
+}
+
+/// A note about a listing as a whole.
+pub(crate) fn note(reason: &str) -> Note {
+    Note { line: 0, text: String::new(), reason: reason.to_string() }
 }

@@ -52,14 +52,23 @@ pub enum Body {
         /// any digit), or has a shape that is named here, such as `^number` (`index.rs`
         /// lists them); empty: every line is tried.
         needles: &'static [&'static str],
-        /// Whether a listing begins at the first of these lines.
-        sniff: fn(&[&str]) -> Detect,
+        /// Where a listing begins.
+        sniff: Sniff,
         /// A reader for one listing.
         reader: fn() -> Box<dyn Reader>,
         /// Whether a listing that begins after prose continues the previous one. Two screens in one
         /// document are two clocks; records that carry their own clock are not.
         may_resume: bool,
     },
+}
+
+/// How a program recognises where a listing begins.
+#[derive(Clone, Copy)]
+pub enum Sniff {
+    /// Whether it does at this line.
+    Line(fn(&str) -> bool),
+    /// Whether it does at the first of these lines.
+    Lines(fn(&[&str]) -> Detect),
 }
 
 /// The formats of these files: the header of each is its manual, and its name is that of the file.
@@ -110,12 +119,31 @@ impl Format {
         Format { name: "", summary, manual: "", level, body: Body::Labels(of) }
     }
 
-    /// The same of a program; its needles, and whether a listing begins at the first of some lines.
+    /// The same of a program; its needles, and whether a listing begins at a line.
+    pub(crate) const fn by_line<R: Reader + Default + 'static>(
+        summary: &'static str,
+        level: Level,
+        needles: &'static [&'static str],
+        begins: fn(&str) -> bool,
+    ) -> Format {
+        Format::custom::<R>(summary, level, needles, Sniff::Line(begins))
+    }
+
+    /// The same if more than one line may decide.
     pub(crate) const fn program<R: Reader + Default + 'static>(
         summary: &'static str,
         level: Level,
         needles: &'static [&'static str],
         sniff: fn(&[&str]) -> Detect,
+    ) -> Format {
+        Format::custom::<R>(summary, level, needles, Sniff::Lines(sniff))
+    }
+
+    const fn custom<R: Reader + Default + 'static>(
+        summary: &'static str,
+        level: Level,
+        needles: &'static [&'static str],
+        sniff: Sniff,
     ) -> Format {
         let reader: fn() -> Box<dyn Reader> = || Box::new(R::default());
         Format {
@@ -164,7 +192,10 @@ impl Format {
             Body::Log(log) => Ready::known(log).sniff(lines),
             Body::Table(table) => ReadyTable::known(table).sniff(lines),
             Body::Labels(labels) => ReadyLabels::known(labels).sniff(lines),
-            Body::Custom { sniff, .. } => sniff(lines),
+            Body::Custom { sniff: Sniff::Lines(sniff), .. } => sniff(lines),
+            Body::Custom { sniff: Sniff::Line(begins), .. } => {
+                lines.first().is_some_and(|line| begins(line)).into()
+            }
         }
     }
 

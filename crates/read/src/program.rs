@@ -5,7 +5,7 @@ pub(crate) use iowhy_model::{
     Time, typed,
 };
 
-pub(crate) use crate::facts::AddFact;
+pub(crate) use crate::facts::{AddFact, note};
 pub(crate) use crate::{
     Detect, Format, Reader, Step, WallTime, bytes, decimal, device_name, fixed, integer,
 };

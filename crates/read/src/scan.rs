@@ -237,6 +237,7 @@ impl Scanner<'_> {
             Step::Malformed(format!("the line is longer than {LINE_LIMIT} bytes"))
         } else {
             was_reported = reported(sink);
+            sink.source().line = line.number;
             let text = self.lines.text(line);
             let foreign = script_of_digits(&text).map(foreign_digits);
             match open.reader.line(&open.wrapping.off(text), sink) {
@@ -428,7 +429,7 @@ impl Scanner<'_> {
     ) -> std::io::Result<()> {
         let ListingStart { format, wrapping } = begins;
         let mut source = Source::new(format.name, self.input, format.level);
-        source.lines = Some((line.number, line.number));
+        (source.lines, source.line) = (Some((line.number, line.number)), line.number);
         sink.begin(source);
         self.scan.listings += 1;
         sink.lost(BEFORE, std::mem::take(&mut self.broken));
@@ -841,6 +842,7 @@ mod tests {
     use iowhy_model::Level;
 
     use super::*;
+    use crate::format::Sniff;
     use crate::{Body, FORMATS};
 
     thread_local! {
@@ -874,10 +876,10 @@ mod tests {
         level: Level::A,
         body: Body::Custom {
             needles: &[],
-            sniff: |lines| {
+            sniff: Sniff::Line(|line| {
                 ASKED.set(ASKED.get() + 1);
-                Detect::from(lines[0].starts_with('#'))
-            },
+                line.starts_with('#')
+            }),
             reader: || Box::new(Numbers),
             may_resume: false,
         },

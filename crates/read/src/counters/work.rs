@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Distribution, Interval, Layer, Nanos, Op, Rates, Sink, Stage, Time};
 
+use crate::facts::note;
 use crate::fio::latencies::percentile_histogram;
 use crate::fio::lines::Summary;
-use crate::histogram::powers::note;
 
 /// What was done.
 #[derive(Clone, Copy, Default)]

@@ -18,7 +18,8 @@ use super::why::Why;
 use crate::counters::processes::Processes;
 use crate::counters::processor::Processor;
 use crate::counters::stated::{Column, state_disks};
-use crate::drive::health::{Drive, LineNumbers, leading};
+use crate::drive::health::{Drive, leading};
+use crate::facts::AddFact;
 use crate::histogram::buckets::histogram_of;
 use crate::text::columns::Heading;
 use crate::text::wall_time::Moments;
@@ -617,7 +618,6 @@ impl ReadyLabels {
 /// Reads a report by its description.
 pub(crate) struct LabelsReader {
     ready: &'static ReadyLabels,
-    line_numbers: LineNumbers,
     report: Report,
     /// The last matching line, and the patterns that occur once per report.
     last: &'static str,
@@ -627,13 +627,7 @@ pub(crate) struct LabelsReader {
 impl LabelsReader {
     pub(crate) fn of(ready: &'static ReadyLabels) -> LabelsReader {
         let report = Report { unnamed: ready.labels.unnamed, ..Report::default() };
-        LabelsReader {
-            ready,
-            line_numbers: LineNumbers::default(),
-            report,
-            last: "",
-            seen: Vec::new(),
-        }
+        LabelsReader { ready, report, last: "", seen: Vec::new() }
     }
 
     /// Emits everything read about one subject.
@@ -703,16 +697,16 @@ impl Reader for LabelsReader {
             if self.opens(opens, "", sink) {
                 return Step::End;
             }
-            self.report.place = self.line_numbers.next(sink);
+            self.report.place = sink.here();
             self.report.name(&name);
             return Step::Consumed;
         }
-        let mut place = None;
+        let place = sink.here();
         for (line, found) in ready.all(text) {
             if self.opens(line.opens, line.pattern, sink) {
                 return Step::End;
             }
-            self.report.place = place.get_or_insert_with(|| self.line_numbers.next(sink)).clone();
+            self.report.place.clone_from(&place);
             let read = (line.call)(&found, &mut self.report, sink);
             let is_another = read.is_none() && matches!(line.role, Role::Perhaps | Role::Follows);
             let is_more = !is_another && line.opens != Opens::Report && !text.is_empty();
@@ -721,7 +715,7 @@ impl Reader for LabelsReader {
                 return self.step(read);
             }
         }
-        self.report.place = place.unwrap_or_else(|| self.line_numbers.next(sink));
+        self.report.place = place;
         if let Some(step) = self.label(text).filter(|step| *step != Step::NotMine) {
             self.report.begun = true;
             return step;

@@ -10,6 +10,6 @@ pub(crate) use super::labels::{
     one_by_one, perhaps, says,
 };
 pub(crate) use super::pattern::Found;
-pub(crate) use crate::facts::AddFact;
+pub(crate) use crate::facts::{AddFact, note};
 pub(crate) use crate::text::columns::Heading;
 pub(crate) use crate::{Format, Step, WallTime, bytes, decimal, integer};

@@ -142,23 +142,6 @@ pub(crate) fn leading(text: &str) -> Option<u64> {
     value
 }
 
-/// The place of each line of a listing, counted by its reader.
-#[derive(Debug, Default)]
-pub(crate) struct LineNumbers {
-    offered: u64,
-}
-
-impl LineNumbers {
-    /// `input:line` of the line now offered; the first is that of the listing.
-    pub(crate) fn next(&mut self, sink: &mut dyn Sink) -> String {
-        let source = sink.source();
-        let first = source.lines.map_or(0, |(first, _)| first);
-        let place = format!("{}:{}", source.input, first + self.offered);
-        self.offered += 1;
-        place
-    }
-}
-
 /// A fact that waits for its device.
 #[derive(Debug)]
 struct PendingFact {

@@ -4,7 +4,7 @@
 use iowhy_model::typed::{ArrayAction, BitsPerSecond, Celsius, Key, Share, WritePolicy};
 use iowhy_model::{Fact, FactKey, FactValue, Medium, Sink, key, typed};
 
-use crate::drive::health::{LineNumbers, drive_named, leading};
+use crate::drive::health::{drive_named, leading};
 use crate::facts::AddFact;
 use crate::{decimal, integer};
 
@@ -274,7 +274,6 @@ enum Table {
 
 #[derive(Default)]
 pub(crate) struct Controller {
-    line_numbers: LineNumbers,
     /// The number of the controller.
     number: Option<u64>,
     enclosure: Option<String>,
@@ -293,7 +292,7 @@ pub(crate) struct Controller {
 impl Controller {
     /// What follows begins in the next line of the input.
     pub(crate) fn at_next_line(&mut self, sink: &mut dyn Sink) {
-        self.place = self.line_numbers.next(sink);
+        self.place = sink.here();
     }
 
     /// Takes a line of the printed form; false if it shows nothing.

@@ -25,23 +25,17 @@
 use crate::program::*;
 use crate::text::wall_time::Moments;
 
-pub const FORMAT: Format = Format::program::<AsmMetrics>(
+pub const FORMAT: Format = Format::by_line::<AsmMetrics>(
     "asm_metrics.pl: Oracle ASM I/O rates and mean times",
     Level::A,
     &["Collecting ", "INST"],
-    sniff,
+    |line| collecting(line).is_some() || heading(line).is_some(),
 );
 
 /// Values of a row: reads, kB, ms per read, bytes per read, and the same of writes.
 const VALUES: usize = 8;
 /// kB of the script are 1024 bytes.
 const KIB: f64 = 1024.0;
-
-fn sniff(lines: &[&str]) -> Detect {
-    Detect::from(
-        lines.first().is_some_and(|line| collecting(line).is_some() || heading(line).is_some()),
-    )
-}
 
 /// `Collecting 5 sec....`: the interval.
 fn collecting(line: &str) -> Option<u64> {

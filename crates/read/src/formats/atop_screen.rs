@@ -26,7 +26,6 @@
 
 use crate::counters::processor::shares;
 use crate::describe::report::*;
-use crate::histogram::powers::note;
 use crate::text::numbers::{span_s, unit_ns};
 
 pub const FORMAT: Format =

@@ -33,7 +33,6 @@
 mod dictionary;
 
 use crate::histogram::buckets::COUNT_LIMIT;
-use crate::histogram::powers::note;
 use crate::histogram::subject::Subject;
 use crate::histogram_of;
 use crate::program::*;

@@ -37,7 +37,6 @@
 use iowhy_model::{DeviceId, Flags, Inference, Name, Sampling, is_kernel_name};
 
 use crate::BlockSize;
-use crate::histogram::powers::note;
 use crate::listing::another_run;
 use crate::program::*;
 use crate::text::recent::RecentNames;

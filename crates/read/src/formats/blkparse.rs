@@ -35,14 +35,13 @@ use crate::text::repair::has_odd;
 use crate::trace::pairing::{Action, Pairing, Point};
 
 pub const FORMAT: Format =
-    Format::program::<Blkparse>("block layer traces printed by blkparse", Level::D, &[], sniff);
+    Format::by_line::<Blkparse>("block layer traces printed by blkparse", Level::D, &[], begins);
 
 /// Decimals blkparse prints of a second (`%t`, nanoseconds).
 const DECIMALS: usize = 9;
 
-fn sniff(head: &[&str]) -> Detect {
-    let row = head.first().and_then(|line| EventLine::of(line));
-    row.is_some_and(|row| !row.device.is_empty() || row.sectors.is_some()).into()
+fn begins(line: &str) -> bool {
+    EventLine::of(line).is_some_and(|row| !row.device.is_empty() || row.sectors.is_some())
 }
 
 #[derive(Default)]

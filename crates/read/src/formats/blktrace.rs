@@ -40,11 +40,13 @@ use crate::trace::records::{Record, Records};
 use crate::{Binary, Error, Scan};
 
 /// Entry in the list of formats.
-pub const FORMAT: Format = Format::program::<Blktrace>(
+pub const FORMAT: Format = Format::by_line::<Blktrace>(
     "binary traces of the block layer, one file per CPU or merged",
     Level::D,
     &["\u{7}tae", "\u{8}tae", "eat\u{7}", "eat\u{8}"],
-    sniff,
+    |line| {
+        ["\u{7}tae", "\u{8}tae", "eat\u{7}", "eat\u{8}"].iter().any(|magic| line.contains(magic))
+    },
 );
 
 /// Bits of a device number that are the minor (the kernel's own `MINORBITS`).
@@ -67,12 +69,6 @@ const DRIVER: u32 = 1 << 14;
 const FUA: u32 = 1 << 15;
 const ZONES: u32 = 0x3f << 16;
 const ZEROES: u32 = 1 << 22;
-
-/// The magic of both versions in either byte order, as it looks in text.
-fn sniff(head: &[&str]) -> Detect {
-    let magic = ["\u{7}tae", "\u{8}tae", "eat\u{7}", "eat\u{8}"];
-    head.first().is_some_and(|line| magic.iter().any(|magic| line.contains(magic))).into()
-}
 
 /// Reads the files of one trace as one, merged by time, into `sink`; `input` names them together.
 ///

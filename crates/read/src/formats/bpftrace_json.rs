@@ -30,20 +30,16 @@ use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::subject::Subject;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<BpftraceJson>(
+pub const FORMAT: Format = Format::by_line::<BpftraceJson>(
     "bpftrace -f json, latency histograms of maps",
     Level::B,
     &["{\"type\""],
-    sniff,
+    |line| typed(line).is_some(),
 );
 
 /// Types of lines that bpftrace prints ahead of or between its maps (src/output.cpp).
 const TYPES: [&str; 9] =
     ["attached_probes", "hist", "lhist", "lost_events", "map", "printf", "stats", "time", "value"];
-
-fn sniff(lines: &[&str]) -> Detect {
-    Detect::from(lines.first().is_some_and(|line| typed(line).is_some()))
-}
 
 /// `{"type": "hist", "data": ...}`: the type and the data.
 fn typed(line: &str) -> Option<(String, Value)> {

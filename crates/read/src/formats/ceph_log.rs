@@ -35,18 +35,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::counters::slow_log::SlowLog;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<CephLog>(
+pub const FORMAT: Format = Format::by_line::<CephLog>(
     "Ceph's logs: slow operations of an OSD's store, blocked requests",
     Level::C,
     &[" blocked > ", " blocked requests > ", " scrub errors", "slow "],
-    sniff,
+    begins,
 )
 .resumed();
 
 /// The leading time is the line's own, so nothing precedes it.
-fn sniff(lines: &[&str]) -> Detect {
-    let whole = |line: &&&str| line.starts_with(|c: char| c.is_ascii_alphanumeric());
-    Detect::from(lines.first().filter(whole).is_some_and(|line| Entry::of(line).is_some()))
+fn begins(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_alphanumeric()) && Entry::of(line).is_some()
 }
 
 /// From when on BlueStore logs an operation (`bluestore_log_op_age`).

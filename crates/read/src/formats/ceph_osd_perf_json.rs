@@ -22,7 +22,6 @@
 
 use serde_json::Value;
 
-use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 

@@ -24,11 +24,11 @@ use iowhy_model::typed::{BytesPerSecond, Share};
 
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<Status>(
+pub const FORMAT: Format = Format::by_line::<Status>(
     "ceph -s: placement groups that serve no I/O, degraded objects, recovery",
     Level::E,
     &["HEALTH_", "% pgs not active", DATA, OVERALL],
-    |lines| lines.first().is_some_and(|line| begins(line)).into(),
+    begins,
 );
 
 /// What a check says of placement groups that serve no I/O.

@@ -24,7 +24,6 @@
 
 use crate::counters::work::{TimeSpans, Work};
 use crate::histogram::buckets::COUNT_LIMIT;
-use crate::histogram::powers::note;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<Diskspd>(

@@ -26,7 +26,6 @@ use iowhy_model::typed::PageCache;
 
 use crate::counters::work::{ALL, TimeSpans, Work};
 use crate::histogram::buckets::COUNT_LIMIT;
-use crate::histogram::powers::note;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<DiskspdText>(

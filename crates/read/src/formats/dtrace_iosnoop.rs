@@ -24,15 +24,14 @@
 
 use iowhy_model::Edges;
 
-use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::columns::Heading;
 
-pub const FORMAT: Format = Format::program::<DtraceIosnoop>(
+pub const FORMAT: Format = Format::by_line::<DtraceIosnoop>(
     "iosnoop of the DTraceToolkit: one line per block I/O",
     Level::C,
     &["BLOCK"],
-    |lines| Detect::from(lines.first().is_some_and(|line| heading(line).is_some())),
+    |line| heading(line).is_some(),
 );
 
 /// The name of disks without one.

@@ -31,15 +31,14 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Message, MessageKind};
 
-use crate::drive::health::LineNumbers;
 use crate::drive::log_events::{Kinds, LogEvents, kind_of};
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<EsxiLog>(
+pub const FORMAT: Format = Format::by_line::<EsxiLog>(
     "the kernel's log of VMware ESXi: vmkernel.log, vobd.log",
     Level::E,
     &["cpu", "vobd"],
-    |lines| Detect::from(lines.first().is_some_and(|line| split(line).is_some())),
+    |line| split(line).is_some(),
 )
 .resumed();
 
@@ -260,7 +259,6 @@ fn deteriorated_us(message: &str) -> Option<u64> {
 
 #[derive(Default)]
 struct EsxiLog {
-    line_numbers: LineNumbers,
     lines: u64,
     end: String,
     log_events: LogEvents,
@@ -270,7 +268,7 @@ struct EsxiLog {
 
 impl Reader for EsxiLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = self.line_numbers.next(sink);
+        let place = sink.here();
         let Some((stamp, message)) = split(line).or_else(|| of_iscsid(line)) else {
             // A message continues in the next line of syslog, which has its time and no processor.
             let more = line.trim().is_empty() || line.contains(" vmkernel: ");

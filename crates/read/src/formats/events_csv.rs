@@ -26,20 +26,16 @@ use crate::listing::another_input;
 use crate::program::*;
 use crate::text::recent::RecentNames;
 
-pub const FORMAT: Format = Format::program::<EventsCsv>(
+pub const FORMAT: Format = Format::by_line::<EventsCsv>(
     "iowhy's individual I/Os as CSV, written by `iowhy convert`",
     Level::C,
     &["input,device,op,flags,"],
-    sniff,
+    |line| line.trim_start().starts_with(HEADING),
 );
 
 const HEADING: &str = "input,device,op,flags,";
 /// What begins a cell that a spreadsheet would run.
 const RUN: [char; 4] = ['=', '+', '-', '@'];
-
-fn sniff(lines: &[&str]) -> Detect {
-    lines.first().is_some_and(|line| line.trim_start().starts_with(HEADING)).into()
-}
 
 #[derive(Default)]
 struct EventsCsv {

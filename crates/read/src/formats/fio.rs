@@ -43,11 +43,11 @@ use crate::listing::another_run;
 use crate::program::*;
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::program::<Fio>(
+pub const FORMAT: Format = Format::by_line::<Fio>(
     "fio's normal output and command line: rates, latencies, percentiles, disk totals",
     Level::B,
     &["fio", ": (g=", ": (groupid=", "msec"],
-    sniff,
+    begins,
 );
 
 /// Beginnings of lines of fio that carry nothing for us.
@@ -70,17 +70,13 @@ fn spoken(line: &str) -> (Option<&str>, &str) {
 /// The last column of the distribution of depths: this many or more.
 const DEEPEST: u64 = 64;
 
-fn sniff(lines: &[&str]) -> Detect {
-    let (_, line) = spoken(lines.first().copied().unwrap_or_default());
-    if !is_for_people(line) {
-        return Detect::No;
-    }
-    Detect::from(
-        lines::command(line).is_some()
+fn begins(line: &str) -> bool {
+    let (_, line) = spoken(line);
+    is_for_people(line)
+        && (lines::command(line).is_some()
             || lines::job(line).is_some()
             || lines::group(line).is_some()
-            || lines::direction(line).is_some(),
-    )
+            || lines::direction(line).is_some())
 }
 
 #[derive(Default)]

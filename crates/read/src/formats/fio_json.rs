@@ -38,7 +38,6 @@ use crate::fio::bins;
 use crate::fio::latencies::{Latencies, at_once, disk_interval};
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary, long_name, one_device};
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
-use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 

@@ -37,7 +37,6 @@ use iowhy_model::typed::BytesPerSecond;
 use self::line::{Kind, Line, kind_and_job};
 use crate::fio::bins;
 use crate::histogram::buckets::histogram_of;
-use crate::histogram::powers::note;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<FioLog>(

@@ -32,15 +32,14 @@ use iowhy_model::DeviceId;
 
 use crate::fio::latencies::{Latencies, disk_interval};
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary};
-use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::repair::{has_odd, is_odd};
 
-pub const FORMAT: Format = Format::program::<FioTerse>(
+pub const FORMAT: Format = Format::by_line::<FioTerse>(
     "fio's terse output, versions 2 to 5",
     Level::B,
     &["2;", "3;", "4;", "5;", ";fio-"],
-    sniff,
+    |line| line.contains(';') && (split(line).is_some() || is_damaged(line)),
 );
 
 /// Fields of a version (fio's HOWTO, "Terse output", and `show_thread_status_terse_*` in stat.c).
@@ -82,12 +81,6 @@ const PERCENTILES: usize = 20;
 const DISK: usize = 9;
 /// Latencies are whole microseconds.
 const US: u64 = 1_000;
-
-fn sniff(lines: &[&str]) -> Detect {
-    let may = |line: &&&str| line.contains(';');
-    let first = lines.first().filter(may);
-    Detect::from(first.is_some_and(|line| split(line).is_some() || is_damaged(line)))
-}
 
 /// The layout and fields of a line, if it has as many as its version needs.
 fn split(line: &str) -> Option<(Layout, Vec<&str>)> {

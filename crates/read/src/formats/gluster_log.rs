@@ -22,15 +22,14 @@
 
 use iowhy_model::{Message, MessageKind};
 
-use crate::drive::health::LineNumbers;
 use crate::drive::log_events::LogEvents;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<GlusterLog>(
+pub const FORMAT: Format = Format::by_line::<GlusterLog>(
     "GlusterFS client log: servers that do not respond",
     Level::E,
     &["rpc_clnt_ping_timer_expired", "socket_connect_finish"],
-    |lines| Detect::from(lines.first().is_some_and(|line| silent(line).is_some())),
+    |line| silent(line).is_some(),
 )
 .resumed();
 
@@ -57,7 +56,6 @@ fn silent(line: &str) -> Option<(&str, &str, &str)> {
 
 #[derive(Default)]
 struct GlusterLog {
-    places: LineNumbers,
     lines: u64,
     end: String,
     events: LogEvents,
@@ -65,7 +63,7 @@ struct GlusterLog {
 
 impl Reader for GlusterLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = self.places.next(sink);
+        let place = sink.here();
         let Some((stamp, message, server)) = silent(line) else { return Step::NotMine };
         self.lines += 1;
         self.end = stamp.to_string();

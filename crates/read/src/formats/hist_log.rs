@@ -30,12 +30,12 @@
 
 use iowhy_model::DeviceId;
 
-use crate::histogram::powers::{PowerTable, note};
+use crate::histogram::powers::PowerTable;
 use crate::histogram::subject::Subject;
 use crate::program::*;
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::program::<HistLog>(
+pub const FORMAT: Format = Format::by_line::<HistLog>(
     "SystemTap latency histograms (@hist_log)",
     Level::B,
     &[
@@ -44,17 +44,10 @@ pub const FORMAT: Format = Format::program::<HistLog>(
         "Latency histogram of ",
         "value |",
     ],
-    sniff,
+    |line| is_for_people(line) && !matches!(Part::of(line), None | Some(Part::Aside)),
 );
 
 const US: u64 = 1_000;
-
-fn sniff(head: &[&str]) -> Detect {
-    head.first()
-        .filter(|line| is_for_people(line))
-        .is_some_and(|line| !matches!(Part::of(line), None | Some(Part::Aside)))
-        .into()
-}
 
 /// What a line of a script is.
 #[derive(Clone, Copy, PartialEq, Debug)]

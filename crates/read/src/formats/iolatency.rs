@@ -31,7 +31,6 @@ use iowhy_model::Flags;
 use crate::describe::report::*;
 use crate::device_of_numbers;
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
-use crate::histogram::powers::note;
 
 pub const FORMAT: Format = Format::labels(
     "iolatency and iolatency_micro: ftrace block latency histograms",

@@ -33,7 +33,6 @@ use iowhy_model::{DeviceId, Edges};
 use serde_json::Value;
 
 use crate::histogram::buckets::mean_only;
-use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::text::invocation::invocation;

@@ -42,7 +42,6 @@ use self::layouts::{Layout, columns_of};
 use self::report::Reports;
 use crate::counters::disk_columns::{is_column, is_value};
 use crate::counters::processor::shares;
-use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::invocation::invocation;
 use crate::text::table::{RowCutter, RowState, incomplete, skipped_row};

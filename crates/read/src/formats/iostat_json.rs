@@ -32,7 +32,6 @@
 use serde_json::{Map, Value};
 
 use crate::counters::disk_columns::{RowBuilder, are_whole_first};
-use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::text::wall_time::Moments;
@@ -41,15 +40,11 @@ pub const FORMAT: Format = Format::program::<IostatJson>(
     "iostat -o JSON of sysstat, complete or truncated",
     Level::A,
     &["^document"],
-    sniff,
+    |lines| sniff_document(lines, &["\"sysstat\""]),
 );
 
 /// How many times too large 12.2.0 writes `wMB/s`: it takes sectors for megabytes.
 const SECTORS_PER_MB: f64 = 2048.0;
-
-fn sniff(lines: &[&str]) -> Detect {
-    sniff_document(lines, &["\"sysstat\""])
-}
 
 #[derive(Default)]
 struct IostatJson {

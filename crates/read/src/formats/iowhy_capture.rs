@@ -35,22 +35,17 @@ use memchr::memmem;
 use crate::Binary;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<IowhyCapture>(
+pub const FORMAT: Format = Format::by_line::<IowhyCapture>(
     "captures of `iowhy record`: every I/O, averages, histograms, facts",
     Level::D,
     &["IOWHY\u{1}"],
-    sniff,
+    |line| line.ends_with("IOWHY\u{1}"),
 );
 
 /// Bytes asked of the input at a time.
 const CHUNK: usize = 1 << 16;
 /// What is reported of I/Os in blocks that cannot be read.
 const GAP: &str = "I/Os in blocks that are missing or damaged";
-
-/// The magic as it looks in text, where bytes stand before it, too.
-fn sniff(head: &[&str]) -> Detect {
-    head.first().is_some_and(|line| line.ends_with("IOWHY\u{1}")).into()
-}
 
 #[derive(Default)]
 struct IowhyCapture {

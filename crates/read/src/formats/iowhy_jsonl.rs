@@ -36,11 +36,11 @@ use crate::listing::another_input;
 use crate::program::*;
 use crate::text::recent::RecentNames;
 
-pub const FORMAT: Format = Format::program::<IowhyJsonl>(
+pub const FORMAT: Format = Format::by_line::<IowhyJsonl>(
     "iowhy's own records: JSON lines of events, histograms and their source",
     Level::C,
     &["\"iowhy."],
-    sniff,
+    begins,
 );
 
 const EVENT: &str = "iowhy.event/1";
@@ -48,21 +48,19 @@ const HISTOGRAM: &str = "iowhy.hist/1";
 const SOURCE: &str = "iowhy.source/1";
 const STAT: &str = "iowhy.stat/1";
 
-fn sniff(lines: &[&str]) -> Detect {
+fn begins(line: &str) -> bool {
     let schemas = [EVENT, HISTOGRAM, SOURCE, STAT];
-    let ours = |line: &&str| match parse(line) {
+    match parse(line) {
         Some(object) => {
             let schema = object.get("schema").and_then(Value::as_str);
             schema.is_some_and(|schema| schemas.contains(&schema))
         }
         // A damaged line of iowhy's own is not prose.
         None => {
-            line.trim_start().starts_with("{\"schema\":\"iowhy.") && {
-                schemas.iter().any(|schema| line.contains(schema))
-            }
+            line.trim_start().starts_with("{\"schema\":\"iowhy.")
+                && schemas.iter().any(|schema| line.contains(schema))
         }
-    };
-    Detect::from(lines.first().is_some_and(ours))
+    }
 }
 
 #[derive(Default)]

@@ -24,14 +24,11 @@ use iowhy_model::typed::PageCache;
 use crate::counters::stated::rates;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<Iozone>(
+pub const FORMAT: Format = Format::by_line::<Iozone>(
     "throughput of records, sequential and random",
     Level::A,
     &["reclen", DIRECT],
-    |lines| {
-        let begins = |line: &&str| line.trim() == DIRECT || ends(line).is_some();
-        Detect::from(lines.first().is_some_and(begins))
-    },
+    |line| line.trim() == DIRECT || ends(line).is_some(),
 )
 .resumed();
 

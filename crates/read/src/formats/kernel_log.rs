@@ -77,7 +77,6 @@ use self::names::Names;
 use self::pci::Functions;
 use self::resets::Resets;
 use self::usb_speed::UsbSpeed;
-use crate::drive::health::LineNumbers;
 use crate::drive::log_events::LogEvents;
 use crate::drive::smartd_lines;
 use crate::drive::stack_frames;
@@ -411,7 +410,6 @@ fn is_disk(name: &str) -> bool {
 
 #[derive(Default)]
 struct KernelLog {
-    line_numbers: LineNumbers,
     /// The kernel's lines.
     lines: u64,
     /// The time of the last of them, as printed.
@@ -606,7 +604,7 @@ impl Reader for KernelLog {
 impl KernelLog {
     /// Takes a line that contains one message at most.
     fn one(&mut self, line: &str, is_spoken: bool, sink: &mut dyn Sink) -> Step {
-        let place = self.line_numbers.next(sink);
+        let place = sink.here();
         if matches!(self.form, Form::Unknown) {
             self.form = match line {
                 _ if split(line).is_some() => Form::Lines,

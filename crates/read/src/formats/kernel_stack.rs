@@ -24,7 +24,6 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Message, MessageKind, waits};
 
-use crate::drive::health::LineNumbers;
 use crate::drive::stack_frames;
 use crate::program::*;
 
@@ -64,7 +63,6 @@ fn is_end(function: &str) -> bool {
 
 #[derive(Default)]
 struct KernelStack {
-    line_numbers: LineNumbers,
     /// Whether a frame of this stack was seen.
     inside: bool,
     /// Whether the server that it waits for was reported, and whether what it waits for was
@@ -77,7 +75,7 @@ struct KernelStack {
 
 impl Reader for KernelStack {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = self.line_numbers.next(sink);
+        let place = sink.here();
         if !is_frame(line) {
             (self.inside, self.reported, self.counted) = (false, false, false);
             return if line.trim().is_empty() { Step::Consumed } else { Step::NotMine };

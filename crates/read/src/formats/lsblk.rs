@@ -33,8 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use iowhy_model::{FactKey, key};
 use serde_json::Value;
 
-use crate::drive::health::{LineNumbers, is_name};
-use crate::histogram::powers::note;
+use crate::drive::health::is_name;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 
@@ -141,7 +140,6 @@ type Row = BTreeMap<String, String>;
 
 #[derive(Default)]
 struct Lsblk {
-    line_numbers: LineNumbers,
     document: Option<Document>,
     /// Titles and their positions: first character, and the one after the last.
     titles: Vec<(String, usize, usize)>,
@@ -174,7 +172,7 @@ impl Reader for Lsblk {
         if !self.titles.is_empty() && header(line).is_some() {
             return Step::End;
         }
-        self.place = self.line_numbers.next(sink);
+        self.place = sink.here();
         if header(line).is_some() {
             self.titles = spans(line);
             return Step::Consumed;

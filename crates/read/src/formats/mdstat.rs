@@ -24,7 +24,7 @@
 
 use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 
-use crate::drive::health::{LineNumbers, leading};
+use crate::drive::health::leading;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<Mdstat>(
@@ -120,7 +120,6 @@ fn member(word: &str) -> Option<(&str, &str)> {
 
 #[derive(Default)]
 struct Mdstat {
-    line_numbers: LineNumbers,
     /// The array being read.
     array: String,
     /// Its work was stated.
@@ -138,7 +137,7 @@ impl Reader for Mdstat {
         let text = line.trim();
         if let Some(known) = array(line) {
             self.close(sink);
-            self.place = self.line_numbers.next(sink);
+            self.place = sink.here();
             self.array = known.name.to_string();
             let state_of = if line.contains("(read-only)") { "read-only" } else { known.state };
             sink.add_fact_at(known.name, typed::ARRAY_STATE, state_of, &self.place);
@@ -161,11 +160,11 @@ impl Reader for Mdstat {
             if !self.array.is_empty() {
                 return Step::End;
             }
-            self.place = self.line_numbers.next(sink);
+            self.place = sink.here();
             (self.array, self.detailed) = (name.to_string(), true);
             return Step::Consumed;
         }
-        self.place = self.line_numbers.next(sink);
+        self.place = sink.here();
         if self.array.is_empty() && excerpt(line) {
             (self.array, self.detailed) = (UNNAMED.to_string(), true);
         }

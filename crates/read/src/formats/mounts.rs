@@ -25,22 +25,15 @@
 use crate::program::*;
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::program::<Mounts>(
+pub const FORMAT: Format = Format::by_line::<Mounts>(
     "mounted file systems: mount(8) of Linux and Solaris, /proc/mounts, mountinfo",
     Level::E,
     &["mount", " rw", "\trw", "(rw", " ro", "\tro", "(ro", "read/write", "only"],
-    sniff,
+    |line| parse(line).is_some(),
 );
 
-fn sniff(lines: &[&str]) -> Detect {
-    Detect::from(lines.first().is_some_and(|line| parse(line).is_some()))
-}
-
 #[derive(Default)]
-struct Mounts {
-    /// Lines offered so far; the first is that of the listing.
-    offered: u64,
-}
+struct Mounts;
 
 /// One mounted file system.
 #[derive(Debug, Default, PartialEq)]
@@ -54,9 +47,7 @@ struct Mount {
 
 impl Reader for Mounts {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let first = sink.source().lines.map_or(0, |(first, _)| first);
-        let place = format!("{}:{}", sink.source().input, first + self.offered);
-        self.offered += 1;
+        let place = sink.here();
         let Some(mount) = parse(line) else { return Step::NotMine };
         // A remount names nothing but the mount point.
         let name =

@@ -28,11 +28,11 @@ use crate::counters::mountstats::{
 };
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<Mounts>(
+pub const FORMAT: Format = Format::by_line::<Mounts>(
     "copies of /proc/self/mountstats: NFS requests, round trips and repetitions",
     Level::A,
     &[" mounted on "],
-    |lines| lines.first().is_some_and(|line| begins(line)).into(),
+    begins,
 )
 .resumed();
 

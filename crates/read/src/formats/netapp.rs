@@ -24,7 +24,6 @@
 //! client queue, page cache. The sizes of the operations.
 
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
-use crate::histogram::powers::note;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<Netapp>(

@@ -25,17 +25,12 @@ use std::collections::BTreeMap;
 
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<Nmon>(
+pub const FORMAT: Format = Format::by_line::<Nmon>(
     "nmon -f recordings, their disk sections",
     Level::A,
     &["AAA,progname,nmon", "AAA,command,nmon"],
-    sniff,
+    |line| line.starts_with("AAA,progname,nmon") || line.starts_with("AAA,command,nmon"),
 );
-
-fn sniff(lines: &[&str]) -> Detect {
-    let first = lines.first().copied().unwrap_or_default();
-    Detect::from(first.starts_with("AAA,progname,nmon") || first.starts_with("AAA,command,nmon"))
-}
 
 /// nmon's KB are powers of 1024 (it halves sectors).
 const KIB: f64 = 1024.0;

@@ -34,11 +34,11 @@ use crate::counters::diskstats::{Counters, Counts};
 use crate::program::*;
 use crate::text::exposition::{MetricLine, announced};
 
-pub const FORMAT: Format = Format::program::<NodeExporter>(
+pub const FORMAT: Format = Format::by_line::<NodeExporter>(
     "node_exporter's /metrics: counters of disks, two pages or more",
     Level::A,
     &[FAMILY, BOOT],
-    |lines| Detect::from(lines.first().is_some_and(|line| begins(line))),
+    begins,
 )
 .resumed();
 

@@ -23,7 +23,6 @@
 
 use crate::describe::report::*;
 use crate::drive::health::drive_named;
-use crate::histogram::powers::note;
 use crate::text::numbers::time_ns;
 
 pub const FORMAT: Format =

@@ -27,7 +27,6 @@
 use crate::counters::stated::rates;
 use crate::describe::report::*;
 use crate::drive::health::drive_named;
-use crate::histogram::powers::note;
 
 pub const FORMAT: Format =
     Format::labels("nvme amzn stats: a volume's own latencies and limits", Level::B, &LABELS);

@@ -28,15 +28,14 @@
 
 use iowhy_model::DeviceId;
 
-use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::recent::RecentNames;
 
-pub const FORMAT: Format = Format::program::<Oracle10046>(
+pub const FORMAT: Format = Format::by_line::<Oracle10046>(
     "Oracle's extended SQL trace (event 10046): every wait",
     Level::C,
     &["WAIT #"],
-    sniff,
+    |line| wait(line).is_some(),
 );
 
 /// Waits for the client or for work, not for anything that is slow (the wait class `Idle` of
@@ -53,10 +52,6 @@ const BETWEEN: [&str; 22] = [
 ];
 /// A wait longer than this, a month, is a damaged line.
 const LONGEST_US: u64 = 2_678_400_000_000;
-
-fn sniff(lines: &[&str]) -> Detect {
-    Detect::from(lines.first().is_some_and(|line| wait(line).is_some()))
-}
 
 /// One wait.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -29,7 +29,7 @@ use crate::program::*;
 use crate::text::repair::has_odd;
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::program::<OracleAwr>(
+pub const FORMAT: Format = Format::by_line::<OracleAwr>(
     "Oracle AWR, Statspack: I/O wait events, counts and mean waits",
     Level::B,
     &[
@@ -37,10 +37,7 @@ pub const FORMAT: Format = Format::program::<OracleAwr>(
         "Disk file operations I/O", "read by other session", "Data file init write",
         "free buffer waits",
     ],
-    |lines| {
-        let begins = |line: &&str| is_for_people(line) && (row(line).is_some() || is_damaged(line));
-        lines.first().is_some_and(begins).into()
-    },
+    |line| is_for_people(line) && (row(line).is_some() || is_damaged(line)),
 )
 .resumed();
 

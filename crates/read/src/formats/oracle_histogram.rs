@@ -30,7 +30,6 @@ use std::collections::BTreeSet;
 
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::histogram::latency_record::{DataSource, LatencyRecord, Unit};
-use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::numbers::in_thousands;
 

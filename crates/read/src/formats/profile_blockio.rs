@@ -26,7 +26,6 @@
 //! The disk, the operation, the time. Time in the kernel's queue is not included.
 
 use crate::histogram::buckets::COUNT_LIMIT;
-use crate::histogram::powers::note;
 use crate::histogram::subject::Subject;
 use crate::histogram_of;
 use crate::program::*;

@@ -26,15 +26,14 @@
 use std::collections::BTreeMap;
 
 use crate::histogram::buckets::histogram_of;
-use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::exposition::{MetricLine, announced};
 
-pub const FORMAT: Format = Format::program::<Prometheus>(
+pub const FORMAT: Format = Format::by_line::<Prometheus>(
     "histograms of disk latency and syncs in /metrics",
     Level::B,
     &["histogram", "_bucket"],
-    sniff,
+    begins,
 );
 
 /// Units at the end of a name, in ns.
@@ -56,15 +55,13 @@ const MOST: f64 = 1e15;
 const BUCKETS: usize = 4096;
 const SERIES: usize = 1024;
 
-fn sniff(lines: &[&str]) -> Detect {
-    let first = lines.first().copied().unwrap_or_default();
-    let begins = match announced(first, "TYPE") {
+fn begins(line: &str) -> bool {
+    match announced(line, "TYPE") {
         Some((name, kind)) => kind.trim() == "histogram" && Subject::of(name).is_some(),
-        None => Sample::of(first).is_some_and(|sample| {
+        None => Sample::of(line).is_some_and(|sample| {
             sample.part == Part::Bucket && Subject::of(sample.name).is_some()
         }),
-    };
-    begins.into()
+    }
 }
 
 /// The number of a histogram that a line gives.
@@ -277,7 +274,7 @@ mod tests {
             "container_fs_reads_bytes_bucket{le=\"4096\"} 5",
             "# TYPE go_gc_duration_seconds summary",
         ] {
-            assert_eq!(sniff(&[other]), Detect::No, "{other}");
+            assert!(!begins(other), "{other}");
         }
     }
 }

@@ -37,11 +37,11 @@ use crate::histogram::latency_record::{DataSource, Item, LatencyRecord, Unit, ro
 use crate::program::*;
 use crate::text::recent::RecentNames;
 
-pub const FORMAT: Format = Format::program::<Pylatencymap>(
+pub const FORMAT: Format = Format::by_line::<Pylatencymap>(
     "PyLatencyMap records: cumulative latency histograms over time",
     Level::B,
     &["<"],
-    sniff,
+    |line| line.trim().eq_ignore_ascii_case(BEGIN),
 )
 .resumed();
 
@@ -53,11 +53,6 @@ const DAY_US: i64 = 86_400_000_000;
 const REPEATED: usize = 8;
 /// Longest of them, bytes.
 const REPEATED_LENGTH: usize = 200;
-
-fn sniff(lines: &[&str]) -> Detect {
-    let begins = |line: &&str| line.trim().eq_ignore_ascii_case(BEGIN);
-    Detect::from(lines.first().is_some_and(begins))
-}
 
 /// The key line above a table of DTrace's: two blanks, then a name.
 fn is_key(line: &str) -> bool {
@@ -154,7 +149,7 @@ impl Reader for Pylatencymap {
             && self.records == 1
             && let Some(record) = self.last.take()
         {
-            note(sink, "a single record: its counts are since the start of the source".to_string());
+            sink.note(note("a single record: its counts are since the start of the source"));
             self.emit(&record, &record.counts, None, sink);
         }
     }
@@ -213,17 +208,20 @@ impl Pylatencymap {
         if record.source.is_none() && !std::mem::replace(&mut self.untagged, true) {
             let reason =
                 "no `datasource` line: buckets are assumed to be upper bounds, like Oracle's";
-            note(sink, reason.to_string());
+            sink.note(note(reason));
         }
         if let Some(mut last) = self.last.take() {
             if last.label.is_some() && record.label.is_some() && last.label != record.label {
                 let label = record.label.as_deref().unwrap_or_default();
-                note(sink, format!("record {}: another stream starts, \"{label}\"", self.records));
+                sink.note(note(&format!(
+                    "record {}: another stream starts, \"{label}\"",
+                    self.records
+                )));
             } else if record.falls_below(&last) {
-                note(
-                    sink,
-                    format!("counts decreased in record {}: the source restarted", self.records),
-                );
+                sink.note(note(&format!(
+                    "counts decreased in record {}: the source restarted",
+                    self.records
+                )));
             } else {
                 let added = record.added_since(&last);
                 let span = self.span(&last, &record, sink);
@@ -244,14 +242,14 @@ impl Pylatencymap {
         sink: &mut dyn Sink,
     ) -> Option<(i64, i64)> {
         let Some((then, now)) = last.at_us.zip(record.at_us) else {
-            note(sink, format!("record {} or the previous one has no time", self.records));
+            sink.note(note(&format!("record {} or the previous one has no time", self.records)));
             return None;
         };
         let span = now.checked_sub(then)?;
         let wrapped = span < 0 && (0..DAY_US).contains(&now) && (0..DAY_US).contains(&then);
         let span = if wrapped { span + DAY_US } else { span };
         if span <= 0 {
-            note(sink, format!("record {} is not later than the previous one", self.records));
+            sink.note(note(&format!("record {} is not later than the previous one", self.records)));
             return None;
         }
         Some((then, span))
@@ -283,10 +281,6 @@ impl Pylatencymap {
         }
         sink.distribution(distribution);
     }
-}
-
-fn note(sink: &mut dyn Sink, reason: String) {
-    sink.note(Note { line: 0, text: String::new(), reason });
 }
 
 #[cfg(test)]

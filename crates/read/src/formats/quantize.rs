@@ -25,7 +25,7 @@
 //! disk, and one of sizes, seeks, functions, CPUs or the network is not read. The time, the
 //! duration, and whether the script cleared the table between two prints; cleared is assumed.
 
-use crate::histogram::powers::{PowerTable, note};
+use crate::histogram::powers::PowerTable;
 use crate::histogram::subject::Subject;
 use crate::program::*;
 

@@ -24,14 +24,11 @@ use crate::counters::disk_columns::{RowBuilder, is_value};
 use crate::counters::sar_columns::{SadfClock, own};
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<Sadf>(
+pub const FORMAT: Format = Format::by_line::<Sadf>(
     "sadf -p and -x: sar's disks, one value per line or in XML",
     Level::A,
     &["\t", "<sysstat"],
-    |lines| {
-        let first = lines.first().copied().unwrap_or_default();
-        (value(first).is_some() || first.trim() == "<sysstat").into()
-    },
+    |line| value(line).is_some() || line.trim() == "<sysstat",
 );
 
 /// sar's columns of disks, and the attributes of the XML that are the same.

@@ -38,7 +38,6 @@ use iowhy_model::{FactKey, key};
 use serde_json::Value;
 
 use crate::drive::health::{Drive, nvme_fact, nvme_key, nvme_value, wear};
-use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 
@@ -46,7 +45,7 @@ pub const FORMAT: Format = Format::program::<Smart>(
     "drive health: smartctl -j, nvme smart-log -o json",
     Level::E,
     &["^document"],
-    sniff,
+    |lines| sniff_document(lines, KEYS),
 );
 
 /// Facts by their place in smartctl's document (`smartctl --json=g` lists places so).
@@ -83,10 +82,6 @@ const KEYS: &[&str] = &[
     "\"nvme_smart_health_information_log\"", "\"nvme_composite_temperature_threshold\"",
     "\"nvme_controller_id\"", "\"scsi_error_counter_log\"", "\"scsi_grown_defect_list\"",
 ];
-
-fn sniff(lines: &[&str]) -> Detect {
-    sniff_document(lines, KEYS)
-}
 
 #[derive(Default)]
 struct Smart {

@@ -26,7 +26,6 @@
 use serde_json::{Map, Value};
 
 use crate::drive::raid_lines::Controller;
-use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 

@@ -31,21 +31,15 @@ use crate::text::repair::has_odd;
 use crate::text::words::is_for_people;
 use crate::trace::syscalls::{file_of, file_op};
 
-pub const FORMAT: Format = Format::program::<Strace>(
+pub const FORMAT: Format = Format::by_line::<Strace>(
     "strace -T, -c: time and number of system calls for I/O",
     Level::C,
     &[" <", ") = ", "usecs/call"],
-    sniff,
+    |line| {
+        is_for_people(line) && (Call::of(line).is_some() || is_summary(line) || is_damaged(line))
+    },
 )
 .resumed();
-
-fn sniff(lines: &[&str]) -> Detect {
-    let first = lines.first().copied().unwrap_or_default();
-    if !is_for_people(first) {
-        return Detect::No;
-    }
-    (Call::of(first).is_some() || is_summary(first) || is_damaged(first)).into()
-}
 
 /// Whether a line is a call whose result or time is not a number.
 fn is_damaged(line: &str) -> bool {

@@ -25,14 +25,13 @@
 
 use iowhy_model::{FactKey, key};
 
-use crate::drive::health::LineNumbers;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<Sysfs>(
+pub const FORMAT: Format = Format::by_line::<Sysfs>(
     "files of /sys printed by grep, head or cat: queues of disks, counters of SAS phys",
     Level::E,
     &["/sys/"],
-    sniff,
+    begins,
 )
 .resumed();
 
@@ -120,23 +119,21 @@ fn glued(line: &str) -> Option<(&str, &str)> {
     None
 }
 
-fn sniff(lines: &[&str]) -> Detect {
-    let Some(first) = lines.first() else { return Detect::No };
-    let path = headed(first).or_else(|| shown(first));
+fn begins(line: &str) -> bool {
+    let path = headed(line).or_else(|| shown(line));
     let ours = path.is_some_and(|path| file(path).is_some_and(|(_, key)| key.is_some()));
-    Detect::from(ours || glued(first).is_some())
+    ours || glued(line).is_some()
 }
 
 #[derive(Default)]
 struct Sysfs {
-    line_numbers: LineNumbers,
     /// The path whose value is on the next line.
     path: Option<String>,
 }
 
 impl Reader for Sysfs {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = self.line_numbers.next(sink);
+        let place = sink.here();
         let text = line.trim();
         if let Some(path) = headed(line).or_else(|| shown(line)).filter(|path| file(path).is_some())
         {

@@ -23,7 +23,6 @@
 
 use crate::counters::stated::rates;
 use crate::describe::report::*;
-use crate::histogram::powers::note;
 
 pub const FORMAT: Format = Format::labels(
     "Windows' disk counters as CSV: typeperf, relog, Performance Monitor",

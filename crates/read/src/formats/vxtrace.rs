@@ -29,11 +29,11 @@ use std::collections::{BTreeMap, HashMap};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<Vxtrace>(
+pub const FORMAT: Format = Format::by_line::<Vxtrace>(
     "Veritas Volume Manager I/O trace: one START and END line per I/O",
     Level::C,
     &["START", "END"],
-    sniff,
+    |line| matches!(parse(line), Some(Ok(_))),
 );
 
 /// A tick of lbolt, ns: Veritas article 100037700 gives hundredths of a second.
@@ -45,10 +45,6 @@ const BLOCK_BYTES: u64 = 512;
 const OPEN_LIMIT: usize = 65_536;
 /// Lines of upper objects held back until a disk line shows that they are not needed.
 const UPPER_LIMIT: usize = 4_096;
-
-fn sniff(lines: &[&str]) -> Detect {
-    Detect::from(lines.first().is_some_and(|line| matches!(parse(line), Some(Ok(_)))))
-}
 
 #[derive(Default)]
 struct Vxtrace {

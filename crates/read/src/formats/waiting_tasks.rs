@@ -26,7 +26,6 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Message, MessageKind, waits};
 
-use crate::drive::health::LineNumbers;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<WaitingTasks>(
@@ -82,7 +81,6 @@ impl Columns {
 
 #[derive(Default)]
 struct WaitingTasks {
-    line_numbers: LineNumbers,
     columns: Option<Columns>,
     /// The place of the heading.
     place: String,
@@ -93,7 +91,7 @@ struct WaitingTasks {
 
 impl Reader for WaitingTasks {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = self.line_numbers.next(sink);
+        let place = sink.here();
         if let Some(columns) = Columns::of(line) {
             if self.columns.replace(columns).is_none() {
                 self.place = place;

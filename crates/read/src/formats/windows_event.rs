@@ -29,7 +29,6 @@ use std::borrow::Cow;
 
 use iowhy_model::{Message, MessageKind};
 
-use crate::drive::health::LineNumbers;
 use crate::drive::log_events::{Kinds, LogEvents, kind_of};
 use crate::program::*;
 
@@ -164,7 +163,6 @@ fn device(text: &str) -> Cow<'_, str> {
 
 #[derive(Default)]
 struct WindowsEvent {
-    line_numbers: LineNumbers,
     lines: u64,
     /// The date of the event whose text comes next.
     date: String,
@@ -175,7 +173,7 @@ struct WindowsEvent {
 
 impl Reader for WindowsEvent {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = self.line_numbers.next(sink);
+        let place = sink.here();
         let by_number = self.numbered.filter(|_| line.contains("\\Device\\"));
         if let Some(kind) = kind_of_line(line).or(by_number) {
             self.numbered = None;

@@ -28,11 +28,11 @@ use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram_of;
 use crate::program::*;
 
-pub const FORMAT: Format = Format::program::<WriteTest>(
+pub const FORMAT: Format = Format::by_line::<WriteTest>(
     "write(2) latency tester: mean, extremes and a histogram in whole milliseconds",
     Level::B,
     &["size="],
-    sniff,
+    |line| heading(line).is_some(),
 );
 
 /// Rows are whole milliseconds wide.
@@ -42,11 +42,6 @@ const ROW_NS: u64 = 1_000_000;
 const TOLERANCE: f64 = 0.01;
 /// No call takes longer than eleven days; a larger number is a damaged line.
 const LONGEST_MS: f64 = 1e9;
-
-fn sniff(lines: &[&str]) -> Detect {
-    let line = lines.first().copied().unwrap_or_default();
-    Detect::from(heading(line).is_some())
-}
 
 #[derive(Default)]
 struct WriteTest {

@@ -29,7 +29,6 @@ use std::collections::BTreeMap;
 
 use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 
-use crate::drive::health::LineNumbers;
 use crate::program::*;
 use crate::text::numbers::{in_thousands, span_s};
 
@@ -107,7 +106,6 @@ fn is_event(text: &str) -> bool {
 
 #[derive(Default)]
 struct ZpoolStatus {
-    line_numbers: LineNumbers,
     pool: String,
     /// Its work was stated.
     scan: bool,
@@ -128,7 +126,7 @@ struct ZpoolStatus {
 impl Reader for ZpoolStatus {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let text = line.trim();
-        self.place = self.line_numbers.next(sink);
+        self.place = sink.here();
         if text.is_empty() {
             return Step::Consumed;
         }

@@ -2,8 +2,8 @@
 
 use iowhy_model::{Distribution, Flags, Layer, Nanos, Op, Sink, Stage, Time};
 
+use crate::facts::note;
 use crate::histogram::buckets::COUNT_LIMIT;
-use crate::histogram::powers::note;
 use crate::histogram::subject::Subject;
 use crate::{device_name, histogram_of, integer};
 

@@ -1,8 +1,9 @@
 //! The power-of-two tables that SystemTap and DTrace print.
 
-use iowhy_model::{Histogram, Note, Sink};
+use iowhy_model::{Histogram, Sink};
 
 use crate::Step;
+use crate::facts::note;
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 
 const NOT_A_POWER: &str = "the bucket is not a power of two";
@@ -68,11 +69,6 @@ impl PowerTable {
         }
         histogram
     }
-}
-
-/// A note about a listing as a whole.
-pub(crate) fn note(reason: &str) -> Note {
-    Note { line: 0, text: String::new(), reason: reason.to_string() }
 }
 
 /// The count is the last number: the bar may contain words.

@@ -3,7 +3,7 @@
 
 use iowhy_model::{Inference, Sink};
 
-use crate::histogram::powers::note;
+use crate::facts::note;
 
 /// Words of a heading, a command or a banner above a histogram of something else than a disk's
 /// latency, and its subject. In lower case, to be found as whole words.
