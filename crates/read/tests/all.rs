@@ -12,6 +12,7 @@ mod damaged;
 mod iostat_parity;
 mod iowhy_capture;
 mod make_blktrace;
+mod prose;
 mod sources_averages;
 mod sources_events;
 mod sources_latency;

@@ -379,24 +379,6 @@ mod tests {
     }
 
     #[test]
-    fn both_generations_of_the_direction_line() {
-        let old = direction("write: io=2555.8MB, bw=43615KB/s, iops=10903, runt= 60004msec");
-        let old = old.unwrap();
-        assert_eq!((old.op, old.ios_per_s, old.old), (Some(Op::Write), 10_903.0, true));
-        assert_eq!(old.bytes_per_s, Some(44_661_760.0));
-        assert_eq!(old.runtime, Nanos(60_004_000_000));
-        let new = "  read: IOPS=10.7k, BW=92.9MiB/s (97.4MB/s)(279MiB/3001msec); 0 zone resets";
-        let new = direction(new).unwrap();
-        assert_eq!((new.ios_per_s, new.runtime), (10_700.0, Nanos(3_001_000_000)));
-        assert_eq!(
-            direction("read : io=4KB, bw=4B/s, iops=1, runt=  1msec").unwrap().op,
-            Some(Op::Read)
-        );
-        assert_eq!(direction("read: the manual says 5/6"), None);
-        assert_eq!(direction("   READ: bw=92.9MiB/s (97.4MB/s), run=3001-3001msec"), None);
-    }
-
-    #[test]
     fn shares_lie_between_the_step_before_and_their_own() {
         let rows = shares("  lat (usec)   : 2=1.00%, 50=1.84%, 1000=0.01%", false).unwrap();
         assert_eq!(rows, [(1000, 2000, 1.0), (20_000, 50_000, 1.84), (750_000, 1_000_000, 0.01)]);
@@ -406,23 +388,6 @@ mod tests {
         let (second, two) = (1_000_000_000, 2_000_000_000);
         assert_eq!(rows, [(second, two, 18.75), (two, u64::MAX, 18.07)]);
         assert_eq!(shares("lat (usec): min=18, max=9566, avg=78.28, stdev=41.98", false), None);
-    }
-
-    #[test]
-    fn totals_percentiles_and_disks() {
-        assert_eq!(issued("issued rwts: total=7,8,0,0 short=0,0,0,0"), Some([7, 8, 0, 0]));
-        assert_eq!(issued("issued rwts: total=0,9,0,4 short=0,0,0,0"), Some([0, 9, 0, 4]));
-        assert_eq!(issued("issued    : total=r=9/w=5/d=0, short=r=0/w=0/d=0"), Some([9, 5, 0, 0]));
-        assert_eq!(
-            percentiles("     | 99.95th=[  375], 99.99th=[  685]"),
-            Some(vec![(99.95, 375), (99.99, 685)])
-        );
-        assert_eq!(percentiles("| a table | of prose |"), None);
-        let line =
-            "  vda: ios=67/66, merge=9/0, ticks=40/34, in_queue=75, util=73.03%, aggrios=1/2";
-        let disk = disk(line).unwrap();
-        assert_eq!((disk.ios, disk.queue_ms), (Some([67, 66]), Some(75)));
-        assert_eq!(disk.util_percent, Some(73.03));
     }
 
     #[test]

@@ -196,23 +196,3 @@ impl AsmMetrics {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_told_by_their_column() {
-        let head = "13:48:54   INST     DBINST        DG            FG           DSK            \
-                    Reads/s   Read/s    ms/Read   Read      Writes/s   Write/s   ms/Write   Write  \
-                    ";
-        let columns = heading(head).unwrap();
-        assert_eq!(columns, [11, 20, 34, 48, 61]);
-        let line = "13:48:54   +ASM1                  DATA                                       \
-                    6731      54224     1.4       8249      42         579       3.0        14117  \
-                    ";
-        let row = row(line, &columns).unwrap();
-        assert_eq!((row.device(), row.level()), ("+ASM1/DATA".to_string(), Some(2)));
-        assert_eq!(row.values[2], 1.4);
-    }
-}

@@ -139,29 +139,3 @@ impl Reader for Bpftrace {
         emit(&keys, unit, &rows, None, self.subject, sink);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_and_their_suffixes() {
-        let row_of = |text| row(text).map(|row| (row.low, row.high, row.count));
-        assert_eq!(row_of("[256, 512)    2 |@@|"), Some((Some(256), Some(512), 2)));
-        assert_eq!(row_of("[512, 1K)  10 |@ |"), Some((Some(512), Some(1024), 10)));
-        assert_eq!(row_of("[0, 1]  4 | |"), Some((Some(0), Some(2), 4)));
-        assert_eq!(row_of("[1]  4 | |"), Some((Some(1), Some(2), 4)));
-        assert_eq!(row_of("[2M, ...)  4 | |"), Some((Some(2 << 20), None, 4)));
-        assert_eq!(row_of("(..., 0)  4 | |"), Some((None, Some(0), 4)));
-        assert_eq!(row_of("[16E, 32E) 1 ||"), None);
-        assert_eq!(row_of("[256, 512)"), None);
-        assert_eq!(row_of("[...]"), None);
-    }
-
-    #[test]
-    fn a_heading_names_its_map() {
-        assert_eq!(Map::of("@lat_us[dm-0]:").unwrap().unit, Some(1000));
-        assert_eq!(Map::of("@[dd]:").unwrap().unit, None);
-        assert_eq!(Map::of("@total: 12"), None);
-    }
-}

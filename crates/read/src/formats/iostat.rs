@@ -458,30 +458,3 @@ fn worse(one: Step, other: Step) -> Step {
         _ => Step::NotMine,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn heading(line: &str) -> bool {
-        is_translated(&line.split_whitespace().collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn a_heading_in_another_language_is_one() {
-        assert!(heading("Gerät: tps kB_read/s kB_wrtn/s kB_read kB_wrtn"));
-        assert!(heading("Dispositivo r/s w/s rkB/s wkB/s await aqu-sz %util"));
-    }
-
-    #[test]
-    fn a_table_of_sar_is_no_translated_heading() {
-        for line in [
-            "TTY rcvin/s xmtin/s framerr/s prtyerr/s brk/s ovrun/s",
-            "IFACE rxpck/s txpck/s rxkB/s txkB/s rxcmp/s txcmp/s rxmcst/s",
-            "IFACE rxerr/s txerr/s coll/s rxdrop/s txdrop/s",
-            "DEV tps rkB/s wkB/s dkB/s",
-        ] {
-            assert!(!heading(line), "{line}");
-        }
-    }
-}

@@ -105,15 +105,3 @@ impl Reader for KernelStack {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-
-    #[test]
-    fn other_brackets_are_no_frames() {
-        for other in ["[<0>] ? maybe+0x1/0x2", "[  1.0] x+0x1/0x2", "[<0>] text", "[<p>] x+0x1/0x2"]
-        {
-            assert!(!super::is_frame(other), "{other}");
-        }
-    }
-}

@@ -405,18 +405,3 @@ fn value(text: &str, kind: Cell) -> Option<String> {
         },
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tables_of_other_tools_are_not_its_own() {
-        for line in [
-            "NAME    STATE     READ WRITE CKSUM", "NAME   SIZE  ALLOC   FREE  CKPOINT",
-            "NAME   READY   STATUS", "NAME      TYPE      SIZE USED PRIO", "NAME", "my NAME SIZE",
-        ] {
-            assert_eq!(sniff(&[line]), Detect::No, "{line}");
-        }
-    }
-}

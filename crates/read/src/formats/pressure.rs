@@ -168,10 +168,4 @@ mod tests {
         assert!(rows("some avg10=0.00 avg60=0.00 avg300=1.0", true).is_none());
         assert!(rows("some people say", true).is_none());
     }
-
-    #[test]
-    fn two_files_and_prose_are_no_heading() {
-        assert_eq!(heading("cat /proc/pressure/io /proc/pressure/cpu"), None);
-        assert_eq!(heading("the pressure on io grows"), None);
-    }
 }

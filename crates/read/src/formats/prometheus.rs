@@ -260,21 +260,3 @@ impl Prometheus {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_disk_latency_is_not_begun() {
-        for other in [
-            "http_request_duration_seconds_bucket{le=\"0.1\"} 5",
-            "etcd_disk_backend_commit_duration_seconds_bucket{le=\"0.1\"} 5",
-            "node_disk_io_time_seconds_total{device=\"sda\"} 5",
-            "container_fs_reads_bytes_bucket{le=\"4096\"} 5",
-            "# TYPE go_gc_duration_seconds summary",
-        ] {
-            assert!(!begins(other), "{other}");
-        }
-    }
-}

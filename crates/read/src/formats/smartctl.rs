@@ -659,19 +659,3 @@ fn is_dump(text: &str) -> bool {
     let hex = |word: &&str| word.len() == 2 && word.bytes().all(|b| b.is_ascii_hexdigit());
     text.split_whitespace().take_while(hex).count() >= 5
 }
-
-#[cfg(test)]
-mod tests {
-
-    #[test]
-    fn other_pairs_are_no_attributes() {
-        // Two pairs may be anything, and so may a name that smartctl does not know.
-        for text in [
-            "Current_Pending_Sector=7 UDMA_CRC_Error_Count=3",
-            "Pending_Sector val=099 raw=624",
-            "Current_Pending_Sector is 624",
-        ] {
-            assert!(super::plain_attributes(text).is_empty(), "{text}");
-        }
-    }
-}

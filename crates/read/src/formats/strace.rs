@@ -242,13 +242,3 @@ fn counts(line: &str, sink: &mut dyn Sink) -> Step {
     }
     Step::Consumed
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn other_equations_are_no_calls() {
-        assert_eq!(Call::of("sum(a, b) = 3 <really>"), None);
-    }
-}

@@ -169,20 +169,3 @@ fn stated(path: &str, value: &str, place: &str, sink: &mut dyn Sink) {
         sink.add_text_at(device.replace('!', "/").as_str(), key, value, place);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_and_values() {
-        assert_eq!(
-            glued("/sys/block/sda/queue/scheduler:[none] mq-deadline"),
-            Some(("/sys/block/sda/queue/scheduler", "[none] mq-deadline"))
-        );
-        let phy = "/sys/class/sas_phy/phy-0:3/invalid_dword_count:118";
-        assert_eq!(glued(phy), Some(("/sys/class/sas_phy/phy-0:3/invalid_dword_count", "118")));
-        assert_eq!(glued("see /sys/block/sda/queue/scheduler: it matters"), None);
-        assert_eq!(shown("$ cat /sys/block/*/queue/scheduler").and_then(file), None);
-    }
-}

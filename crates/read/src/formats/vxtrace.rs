@@ -258,23 +258,3 @@ fn without_slice(name: &str) -> &str {
     });
     if solaris && integer(slice).is_some() { disk } else { name }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_solaris_slices_lose_their_slice() {
-        for (name, disk) in [
-            ("c5t1d0s2", "c5t1d0"),
-            ("c0d0s10", "c0d0"),
-            ("c1t50060E8000C3F0d5s2", "c1t50060E8000C3F0d5"),
-            ("HDS9980V0_2", "HDS9980V0_2"),
-            ("disks2", "disks2"),
-            ("emc0_00s2", "emc0_00s2"),
-            ("c5t1d0", "c5t1d0"),
-        ] {
-            assert_eq!(without_slice(name), disk);
-        }
-    }
-}

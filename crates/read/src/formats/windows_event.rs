@@ -200,13 +200,3 @@ impl Reader for WindowsEvent {
         self.log_events.close(self.lines, std::mem::take(&mut self.date), sink);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_other_things_are_no_events() {
-        assert!(numbered("Process ID: 4711").is_none() && numbered("Size: 153").is_none());
-    }
-}

@@ -395,13 +395,3 @@ fn number(word: &str) -> Option<f64> {
 fn ns(word: &str) -> Option<f64> {
     time_ns(word).filter(|value| *value > 0.0)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_of_other_tools_are_not_bare() {
-        assert!(!is_bare("disk1 1.0T 2.0T 1 2 3 4 5 6 7 8 9 10 11 12 13 14"));
-    }
-}

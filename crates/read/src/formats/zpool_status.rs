@@ -383,15 +383,3 @@ fn of_disk(path: &str) -> &str {
         _ => name,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_and_disks() {
-        assert_eq!((count("457"), count("1.2K"), count("too")), (Some(457), Some(1200), None));
-        assert_eq!((of_disk("/dev/sde1"), of_disk("nvme0n1p4")), ("sde", "nvme0n1"));
-        assert_eq!(of_disk("ata-EX_HD_1-part1"), "ata-EX_HD_1");
-    }
-}

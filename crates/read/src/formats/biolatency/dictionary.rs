@@ -39,20 +39,3 @@ pub(super) fn read(line: &str) -> Option<Dictionary> {
         key: key.map(|(key, value)| (key.clone(), value.as_str().unwrap_or("?").to_string())),
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_of_python_is_read() {
-        let line = "{'ts': '2023-02-06 14:02:39', 'val_type': 'usecs', 'data': [{'interval-start': 0, \
-                    'interval-end': 1, 'count': 3}], 'disk': b'sda'}";
-        assert!(is_one(line));
-        let read = read(line).expect("whole");
-        assert_eq!((read.stamp.as_str(), read.unit.as_str()), ("2023-02-06 14:02:39", "usecs"));
-        assert_eq!(read.rows, [(0, 1, 3)]);
-        assert_eq!(read.key, Some(("disk".to_string(), "sda".to_string())));
-        assert!(super::read(&line[..line.len() - 9]).is_none());
-    }
-}

@@ -122,37 +122,3 @@ fn of_host(message: &str) -> Option<(u32, &str)> {
     let (host, reported) = rest.split_once(": ")?;
     Some((host.trim_end().parse().ok()?, reported))
 }
-
-#[cfg(test)]
-mod tests {
-    use iowhy_model::key;
-
-    /// The buses that a log states, and the devices it says went offline.
-    fn buses(log: &str) -> (Vec<String>, usize) {
-        let recording = crate::scan::recorded(log);
-        let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
-        let offline = facts.clone().filter(|fact| fact.key == key::KERNEL_LOG.of("offline"));
-        let stated = facts.filter(|fact| fact.key == key::DEVICE_TRANSPORT).filter_map(|fact| {
-            Some(format!("{} {}", recording.device_of(fact.device?).name, fact.value))
-        });
-        (stated.collect(), offline.count())
-    }
-
-    const LOST: &str = "[12225.445360] sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT\n\
-                        [12225.445412] sd 1:0:0:0: rejecting I/O to offline device\n";
-    #[test]
-    fn a_host_adapter_says_what_it_is() {
-        for (found, bus) in [
-            ("scsi host1: iSCSI Initiator over TCP/IP", "sdb iscsi"),
-            ("scsi1 : iSCSI Initiator over TCP/IP", "sdb iscsi"),
-            ("scsi host1: uas", "sdb usb"),
-            ("scsi host1: usb-storage 3-9.4:1.0", "sdb usb"),
-            ("qla2xxx [0000:81:00.1]-500b:1: LOOP DOWN detected (2 7 0 0).", "sdb fc"),
-        ] {
-            let (stated, _) = buses(&format!("[   17.555274] {found}\n{LOST}"));
-            assert_eq!(stated, [bus], "{found}");
-        }
-        let other = format!("[   17.555274] scsi host2: uas\n{LOST}");
-        assert_eq!(buses(&other).0, Vec::<String>::new());
-    }
-}
