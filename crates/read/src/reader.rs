@@ -111,6 +111,13 @@ pub enum Step {
     End,
 }
 
+/// A line that was taken, or why it could not be used.
+impl<E: ToString> From<Result<(), E>> for Step {
+    fn from(taken: Result<(), E>) -> Self {
+        taken.map_or_else(|why| Step::Malformed(why.to_string()), |()| Step::Consumed)
+    }
+}
+
 impl Step {
     /// It was meant to be part of the listing but could not be used, and why.
     pub(crate) fn skipped(why: &str) -> Step {

@@ -59,6 +59,9 @@ impl Counted {
 
 /// What a log reports as trouble.
 pub(crate) struct LogEvents {
+    /// The lines of the log, and the time of the last of them as printed.
+    pub(crate) lines: u64,
+    pub(crate) end: String,
     known: Counted,
     /// Of no known kind, by the words in them.
     pub(crate) by_words: Counted,
@@ -67,6 +70,8 @@ pub(crate) struct LogEvents {
 impl Default for LogEvents {
     fn default() -> LogEvents {
         LogEvents {
+            lines: 0,
+            end: String::new(),
             known: Counted::of(typed::KERNEL_LOG, typed::KERNEL_LOG_COUNT),
             by_words: Counted::of(typed::KERNEL_LOG_BY_WORDS, typed::KERNEL_LOG_BY_WORDS_COUNT),
         }
@@ -86,13 +91,18 @@ impl LogEvents {
         self.known.add(kind, name, message, &place, sink);
     }
 
-    /// Adds how many there were of each kind, the number of lines, and the time of the last line as
-    /// printed.
-    pub(crate) fn close(&mut self, lines: u64, end: String, sink: &mut dyn Sink) {
+    /// The log has a line of this time.
+    pub(crate) fn line(&mut self, stamp: &str) {
+        self.lines += 1;
+        self.end = stamp.to_string();
+    }
+
+    /// Adds how many there were of each kind, the number of lines, and the time of the last.
+    pub(crate) fn close(&mut self, sink: &mut dyn Sink) {
         let place = sink.source().place();
         self.known.close(&place, sink);
         self.by_words.close(&place, sink);
-        sink.add_fact_at(None, typed::KERNEL_LOG_LINES, lines, &place);
-        sink.add_fact_at(None, typed::KERNEL_LOG_END, end, &place);
+        sink.add_fact_at(None, typed::KERNEL_LOG_LINES, self.lines, &place);
+        sink.add_fact_at(None, typed::KERNEL_LOG_END, std::mem::take(&mut self.end), &place);
     }
 }

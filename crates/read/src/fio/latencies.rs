@@ -1,6 +1,9 @@
 //! fio's latencies of one direction, and the histograms derived from them.
 
-use iowhy_model::{DeviceId, Histogram, Interval, Layer, Nanos, Note, Op, Rates, Sink, numbers};
+use iowhy_model::{
+    DeviceId, Distribution, Histogram, Interval, Layer, Level, Nanos, Note, Op, Rates, Sink, Stage,
+    numbers,
+};
 
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary};
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
@@ -52,6 +55,7 @@ impl Latencies {
         unit: u64,
         pairs: Vec<(f64, u64)>,
     ) {
+        let which = if which == LatencyKind::Sync { LatencyKind::Clat } else { which };
         if self.percentiles_of.is_some_and(|(kept, _)| kept == LatencyKind::Clat && which != kept) {
             return;
         }
@@ -63,8 +67,36 @@ impl Latencies {
         self.percentiles.extend(in_ns);
     }
 
+    /// Gives out the rates and each latency, the one that is known exactly as it is; whether the
+    /// counts of a histogram were computed.
+    pub(crate) fn emit(
+        &self,
+        device: DeviceId,
+        count: u64,
+        exact: impl Fn(LatencyKind) -> Option<Histogram>,
+        sink: &mut dyn Sink,
+    ) -> bool {
+        let mut is_estimated = false;
+        let (op, length) = (self.rates.op, Some(self.rates.runtime));
+        sink.interval(self.interval(device));
+        self.state_clipped(sink);
+        for which in [LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat] {
+            let exact = exact(which);
+            let is_exact = exact.is_some();
+            let Some(histogram) = exact.or_else(|| self.histogram(which, count)) else { continue };
+            is_estimated |= !is_exact && histogram.edges().buckets() > 1;
+            let stage = if which == LatencyKind::Slat { Stage::Queue } else { Stage::Total };
+            let named = if op == Some(Op::Flush) { LatencyKind::Sync } else { which };
+            let mut one = Distribution::new(device, Layer::Application, stage, histogram);
+            (one.op, one.length, one.label) = (op, length, Some(sink.name(named.name())));
+            sink.distribution(one);
+            sink.source().level = Level::B;
+        }
+        is_estimated
+    }
+
     /// The rates.
-    pub(crate) fn interval(&self, device: DeviceId) -> Interval {
+    fn interval(&self, device: DeviceId) -> Interval {
         let mut interval = Interval::new(device, Layer::Application);
         interval.length = Some(self.rates.runtime);
         let waited = self.lat.or(self.clat).map(|summary| summary.mean_ns);
@@ -114,7 +146,7 @@ impl Latencies {
     }
 
     /// Adds a note, once per listing, if the percentiles end below the mean.
-    pub(crate) fn state_clipped(&self, sink: &mut dyn Sink) {
+    fn state_clipped(&self, sink: &mut dyn Sink) {
         let Some((end, mean)) = self.clipped() else { return };
         let reason = format!(
             "fio's table of percentiles ends at {}, below the mean of {}: the latencies beyond it \
@@ -128,7 +160,7 @@ impl Latencies {
     }
 
     /// One latency as a histogram: of its percentiles, else of its shares, else of one bucket.
-    pub(crate) fn histogram(&self, which: LatencyKind, count: u64) -> Option<Histogram> {
+    fn histogram(&self, which: LatencyKind, count: u64) -> Option<Histogram> {
         let summary = self.summary(which);
         // Percentiles at the end of a table that was too short are of times beyond it.
         let end = self.clipped().map_or(u64::MAX, |(end, _)| end);

@@ -3,6 +3,7 @@
 use iowhy_model::{Nanos, Op};
 
 use crate::histogram::buckets::COUNT_LIMIT;
+use crate::text::numbers::{fine_unit_ns, in_thousands};
 use crate::{bytes, decimal, integer};
 
 /// Steps of the shares fio prints, in units of their line (fio's stat.h and io_u.c: `io_u_lat_n`,
@@ -152,12 +153,7 @@ pub(crate) fn group(line: &str) -> Option<(&str, Option<u64>)> {
 /// stdev=14.40, samples=119`.
 pub fn rate_over_time(line: &str) -> Option<(f64, u64)> {
     let (name, rest) = line.split_once(':')?;
-    let of = |wanted: &str| {
-        let pairs = rest.split(',').filter_map(|pair| pair.split_once('='));
-        let mut found =
-            pairs.filter(|(name, _)| name.trim() == wanted).map(|(_, value)| value.trim());
-        found.next()
-    };
+    let of = |wanted: &str| field(rest, wanted);
     let mean = decimal(of("avg").filter(|_| name.trim() == "iops")?).filter(|mean| *mean > 0.0)?;
     Some((decimal(of("stdev")?)? / mean, integer(of("samples")?)?))
 }
@@ -165,11 +161,7 @@ pub fn rate_over_time(line: &str) -> Option<(f64, u64)> {
 /// Share of a thread's time on a CPU, percent, of `cpu : usr=6.66%, sys=93.27%, ctx=203, ...`.
 pub fn on_cpu(line: &str) -> Option<f64> {
     let (name, rest) = line.split_once(':')?;
-    let of = |wanted: &str| {
-        let mut pairs = rest.split(',').filter_map(|pair| pair.split_once('='));
-        let found = pairs.find(|(name, _)| name.trim() == wanted);
-        found.and_then(|(_, value)| decimal(value.trim().strip_suffix('%')?))
-    };
+    let of = |wanted: &str| decimal(field(rest, wanted)?.strip_suffix('%')?);
     let (user, system) = (of("usr").filter(|_| name.trim() == "cpu")?, of("sys")?);
     // Two clocks of one thread: a little more than all of its time is all of it.
     (user >= 0.0 && system >= 0.0).then(|| (user + system).min(100.0))
@@ -209,9 +201,8 @@ pub(crate) fn direction(line: &str) -> Option<Direction> {
 /// `clat (usec): min=15, max=9662, avg=84.30, stdev=76.17`.
 pub(crate) fn summary(line: &str) -> Option<(LatencyKind, Summary)> {
     let (which, unit, rest) = latency_line(line)?;
-    let rest = rest.replace("= ", "=");
     let of = |key| {
-        let value = scaled(field(&rest, key)?)? * unit as f64;
+        let value = scaled(field(rest, key)?)? * unit as f64;
         (0.0..LONGEST_NS).contains(&value).then_some(value)
     };
     let ns = |value: f64| value.round() as u64;
@@ -222,7 +213,7 @@ pub(crate) fn summary(line: &str) -> Option<(LatencyKind, Summary)> {
 /// `clat percentiles (usec):`: which latency, and the unit in ns.
 pub(crate) fn percentile_heading(line: &str) -> Option<(LatencyKind, u64)> {
     let (word, rest) = line.trim().split_once(" percentiles (")?;
-    Some((which(word)?, unit(rest.strip_suffix("):")?)?))
+    Some((which(word)?, fine_unit_ns(rest.strip_suffix("):")?)?))
 }
 
 /// `|  1.00th=[   44],  5.00th=[   53],`: pairs of percentage and value in the heading's unit.
@@ -328,7 +319,7 @@ pub(crate) fn disk(line: &str) -> Option<Disk> {
 fn latency_line(line: &str) -> Option<(LatencyKind, u64, &str)> {
     let (head, rest) = line.split_once(':')?;
     let (word, in_unit) = head.trim().split_once(" (")?;
-    Some((which(word)?, unit(in_unit.strip_suffix(')')?)?, rest))
+    Some((which(word)?, fine_unit_ns(in_unit.strip_suffix(')')?)?, rest))
 }
 
 fn which(word: &str) -> Option<LatencyKind> {
@@ -337,30 +328,16 @@ fn which(word: &str) -> Option<LatencyKind> {
         .find(|which| which.name() == word)
 }
 
-fn unit(word: &str) -> Option<u64> {
-    match word {
-        "nsec" => Some(1),
-        "usec" => Some(1_000),
-        "msec" => Some(1_000_000),
-        _ => None,
-    }
-}
-
 /// The value of `key=value` in a list.
 fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    text.split([',', ' '])
-        .filter_map(|part| part.trim().split_once('='))
-        .find(|(name, _)| *name == key)
-        .map(|(_, value)| value)
+    let mut pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(name, _)| name.trim() == key)?;
+    value.split_whitespace().next()
 }
 
 /// A number with fio's thousands: `10.7k`, `1.2M`.
 fn scaled(text: &str) -> Option<f64> {
-    let lower = text.to_ascii_lowercase();
-    let scales = [("k", 1e3), ("m", 1e6), ("g", 1e9)];
-    let scale = scales.into_iter().find_map(|(end, scale)| Some((lower.strip_suffix(end)?, scale)));
-    let (digits, scale) = scale.unwrap_or((&lower, 1.0));
-    decimal(digits).map(|value| value * scale).filter(|value| *value >= 0.0)
+    in_thousands(&text.to_ascii_uppercase()).filter(|value| *value >= 0.0)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@
 
 mod dictionary;
 
-use crate::histogram::buckets::COUNT_LIMIT;
+use crate::histogram::buckets::{COUNT_LIMIT, in_device};
 use crate::histogram::subject::Subject;
 use crate::histogram_of;
 use crate::program::*;
@@ -219,10 +219,7 @@ impl Reader for Biolatency {
 
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if dictionary::is_one(line) {
-            return match self.dictionary(line, sink) {
-                Ok(()) => Step::Consumed,
-                Err(reason) => Step::Malformed(reason),
-            };
+            return Step::from(self.dictionary(line, sink));
         }
         let mut rest = line;
         let mut items = 0;
@@ -362,11 +359,8 @@ impl Biolatency {
         let mut histogram =
             histogram_of(table.rows).ok_or("the rows of the table above overlap")?;
         histogram.sum_ns = table.sum_ns;
-        let source = sink.source();
-        source.sees_queue = false;
-        source.resolution = source.resolution.max(Some(Nanos(table.unit as i64)));
-        let device = sink.device(self.disk.as_deref().unwrap_or(""));
-        let mut of = Distribution::new(device, Layer::Block, Stage::Device, histogram);
+        let disk = self.disk.as_deref().unwrap_or_default();
+        let mut of = in_device(disk, histogram, table.unit, sink);
         of.op = self.flags.as_deref().and_then(operation);
         of.label = self.flags.as_deref().map(|flags| sink.name(flags));
         let length = self.length.or(self.asked).filter(|s| *s > 0);

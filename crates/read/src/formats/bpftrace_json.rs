@@ -65,10 +65,8 @@ struct BpftraceJson {
 impl Reader for BpftraceJson {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let Some((kind, value)) = typed(line) else {
-            return match line.trim_start().starts_with("{\"type\"") {
-                true => Step::skipped("the line is not complete JSON of bpftrace"),
-                false => Step::NotMine,
-            };
+            let is_cut = line.trim_start().starts_with("{\"type\"");
+            return Step::skipped_if(is_cut, "the line is not complete JSON of bpftrace");
         };
         match (kind.as_str(), value) {
             ("hist" | "lhist", Value::Object(maps)) => self.maps(&maps, sink),

@@ -218,10 +218,7 @@ impl Reader for CgroupIo {
         }
         let Some(row) = row(line) else {
             let torn = ["rbytes=", "rbps=", "wiops="].iter().any(|field| line.contains(field));
-            return match torn {
-                true => Step::skipped("the line has no device or a field without a value"),
-                false => Step::NotMine,
-            };
+            return Step::skipped_if(torn, "the line has no device or a field without a value");
         };
         state(&row, sink);
         Step::Consumed

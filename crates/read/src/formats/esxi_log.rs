@@ -259,8 +259,6 @@ fn deteriorated_us(message: &str) -> Option<u64> {
 
 #[derive(Default)]
 struct EsxiLog {
-    lines: u64,
-    end: String,
     log_events: LogEvents,
     /// Of each device the longest mean latency that was found too long, us, and where.
     deteriorated: BTreeMap<String, (u64, String)>,
@@ -274,8 +272,7 @@ impl Reader for EsxiLog {
             let more = line.trim().is_empty() || line.contains(" vmkernel: ");
             return if more { Step::Consumed } else { Step::NotMine };
         };
-        self.lines += 1;
-        self.end = stamp.to_string();
+        self.log_events.line(stamp);
         if let Some(volume) = of_nfs(message) {
             let text = Message::new(stamp, message);
             self.log_events.add(MessageKind::Remote, volume, text, place, sink);
@@ -296,6 +293,6 @@ impl Reader for EsxiLog {
             let longest = Nanos::from_us(us as f64);
             sink.add_fact_at(&name, typed::DEVICE_LATENCY_COMPLAINED, longest, &place);
         }
-        self.log_events.close(self.lines, std::mem::take(&mut self.end), sink);
+        self.log_events.close(sink);
     }
 }

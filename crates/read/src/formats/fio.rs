@@ -312,10 +312,6 @@ impl Fio {
         let mut total = 0;
         for direction in &mut directions {
             let count = direction.count(issued);
-            let kinds: &[LatencyKind] = match is_flush(direction) {
-                true => &[LatencyKind::Sync],
-                false => &[LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat],
-            };
             if is_flush(direction) {
                 let seconds = direction.rates.runtime.seconds();
                 direction.rates.ios_per_s =
@@ -323,19 +319,7 @@ impl Fio {
             } else {
                 total += count;
             }
-            sink.interval(direction.interval(device));
-            direction.state_clipped(sink);
-            for which in kinds.iter().copied() {
-                let Some(histogram) = direction.histogram(which, count) else { continue };
-                self.estimated |= histogram.edges().buckets() > 1;
-                let stage = if which == LatencyKind::Slat { Stage::Queue } else { Stage::Total };
-                let mut one = Distribution::new(device, Layer::Application, stage, histogram);
-                one.op = direction.rates.op;
-                one.length = Some(direction.rates.runtime);
-                one.label = Some(sink.name(which.name()));
-                sink.distribution(one);
-                sink.source().level = Level::B;
-            }
+            self.estimated |= direction.emit(device, count, |_| None, sink);
         }
         if of_requests > 1
             && let Some(histogram) = shares_histogram(&shares, total)

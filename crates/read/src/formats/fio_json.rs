@@ -215,7 +215,6 @@ impl FioJson {
     ) {
         self.runtime = self.runtime.max(rates.runtime);
         sink.source().watched = Some(self.runtime);
-        let (op, length) = (rates.op, rates.runtime);
         let mut latencies = Latencies::of(rates);
         let kinds = [LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat];
         let found =
@@ -227,22 +226,11 @@ impl FioJson {
                 latencies.take_percentiles(which, 1, pairs);
             }
         }
-        sink.interval(latencies.interval(device));
-        latencies.state_clipped(sink);
-        for (which, value, unit) in found.into_iter().flatten() {
-            let exact = binned(value, unit);
-            let Some(histogram) = exact.clone().or_else(|| latencies.histogram(which, count))
-            else {
-                continue;
-            };
-            self.estimated |= exact.is_none() && histogram.edges().buckets() > 1;
-            let stage = if which == LatencyKind::Slat { Stage::Queue } else { Stage::Total };
-            let mut one = Distribution::new(device, Layer::Application, stage, histogram);
-            (one.op, one.length) = (op, Some(length));
-            let label = if op == Some(Op::Flush) { "sync" } else { which.name() };
-            one.label = Some(sink.name(label));
-            sink.distribution(one);
-        }
+        let exact = |kind| {
+            let mut found = found.into_iter().flatten().filter(|(which, ..)| *which == kind);
+            found.next().and_then(|(_, value, unit)| binned(value, unit))
+        };
+        self.estimated |= latencies.emit(device, count, exact, sink);
     }
 }
 

@@ -28,8 +28,6 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::DeviceId;
-
 use crate::fio::latencies::{Latencies, disk_interval};
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary};
 use crate::program::*;
@@ -154,7 +152,7 @@ impl Reader for FioTerse {
             match latencies(part, *op) {
                 Some(latencies) => {
                     runtime = runtime.max(latencies.rates.runtime);
-                    emit(&latencies, device, sink);
+                    latencies.emit(device, latencies.count(None), |_| None, sink);
                 }
                 None if part.first() != Some(&"0") => {
                     return Step::Malformed(format!(
@@ -219,20 +217,6 @@ fn summary(fields: &[&str]) -> Option<Summary> {
     let mean_ns = decimal(fields.get(2)?)? * US as f64;
     let (min_ns, max_ns) = (of(0)?, of(1)?);
     (mean_ns > 0.0 && mean_ns < 1e18).then_some(Summary { min_ns, max_ns, mean_ns })
-}
-
-fn emit(latencies: &Latencies, device: DeviceId, sink: &mut dyn Sink) {
-    sink.interval(latencies.interval(device));
-    latencies.state_clipped(sink);
-    let count = latencies.count(None);
-    for which in [LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat] {
-        let Some(histogram) = latencies.histogram(which, count) else { continue };
-        let stage = if which == LatencyKind::Slat { Stage::Queue } else { Stage::Total };
-        let mut one = Distribution::new(device, Layer::Application, stage, histogram);
-        (one.op, one.length) = (latencies.rates.op, Some(latencies.rates.runtime));
-        one.label = Some(sink.name(which.name()));
-        sink.distribution(one);
-    }
 }
 
 /// `vda;379;0;...;0.00%`: name, I/Os, merges, ticks of reads and writes, queue, busy share.

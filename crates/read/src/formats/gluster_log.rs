@@ -56,8 +56,6 @@ fn silent(line: &str) -> Option<(&str, &str, &str)> {
 
 #[derive(Default)]
 struct GlusterLog {
-    lines: u64,
-    end: String,
     events: LogEvents,
 }
 
@@ -65,14 +63,13 @@ impl Reader for GlusterLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let place = sink.here();
         let Some((stamp, message, server)) = silent(line) else { return Step::NotMine };
-        self.lines += 1;
-        self.end = stamp.to_string();
+        self.events.line(stamp);
         let event = Message::new(stamp, message);
         self.events.add(MessageKind::Remote, server, event, place, sink);
         Step::Consumed
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        self.events.close(self.lines, std::mem::take(&mut self.end), sink);
+        self.events.close(sink);
     }
 }

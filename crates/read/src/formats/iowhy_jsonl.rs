@@ -82,7 +82,7 @@ impl Reader for IowhyJsonl {
         let Some(object) = parse(line) else {
             return Step::skipped("not a JSON object of a known schema");
         };
-        let read = match object.get("schema").and_then(Value::as_str) {
+        Step::from(match object.get("schema").and_then(Value::as_str) {
             Some(EVENT) => self.event(&object, sink),
             Some(HISTOGRAM) if object.get("histograms").is_some() => self.envelope(&object, sink),
             Some(HISTOGRAM) => self.histogram(&object, sink).and_then(|()| {
@@ -93,11 +93,7 @@ impl Reader for IowhyJsonl {
             Some(SOURCE) if self.is_another(&object) => return Step::End,
             Some(SOURCE) => self.source(&object, sink),
             _ => Err("its schema is not event/1, hist/1, stat/1 or source/1"),
-        };
-        match read {
-            Ok(()) => Step::Consumed,
-            Err(reason) => Step::Malformed(reason.to_string()),
-        }
+        })
     }
 }
 

@@ -410,10 +410,6 @@ fn is_disk(name: &str) -> bool {
 
 #[derive(Default)]
 struct KernelLog {
-    /// The kernel's lines.
-    lines: u64,
-    /// The time of the last of them, as printed.
-    end: String,
     /// The port of the last message that named one: its `res` line does not.
     port: String,
     /// When that was, seconds on the log's clock.
@@ -648,13 +644,13 @@ impl KernelLog {
             _ => {
                 let Some((stamp, message)) = split(line) else {
                     if continues {
-                        let stamp = self.end.clone();
+                        let stamp = self.log_events.end.clone();
                         self.message(&stamp, line.trim_start(), place, sink);
                         return Step::Consumed;
                     }
                     let is_indented = line.starts_with([' ', '\t']) && self.was_of_a_driver;
                     if is_indented && is_bare(line.trim_start()) {
-                        let stamp = self.end.clone();
+                        let stamp = self.log_events.end.clone();
                         self.message(&stamp, line.trim_start(), place, sink);
                         return Step::Consumed;
                     }
@@ -662,7 +658,7 @@ impl KernelLog {
                     // of a device.
                     let stripped = line.trim_start();
                     if forms::of_bad_sector(stripped).is_some() {
-                        let stamp = self.end.clone();
+                        let stamp = self.log_events.end.clone();
                         if kind(stripped).is_some() {
                             self.message(&stamp, stripped, place, sink);
                         } else {
@@ -709,8 +705,7 @@ impl KernelLog {
         let (subsystem, device) = (record.subsystem.as_str(), record.device.as_str());
         let dictionary = Dictionary { subsystem, device, is_kept: self.names_devices };
         if record.is_part || !dictionary.allows(&record.message) {
-            self.lines += 1;
-            self.end = record.stamp;
+            self.log_events.line(&record.stamp);
             return;
         }
         self.message(&record.stamp, &record.message, record.place, sink);
@@ -817,7 +812,7 @@ impl KernelLog {
         self.retried.state(typed::TASKS_RETRY_MEMORY, sink);
         self.stalled.state(typed::TASKS_STALLED_FOR_MEMORY, sink);
         self.out_of_memory.state(typed::TASKS_OUT_OF_MEMORY, sink);
-        self.log_events.close(self.lines, std::mem::take(&mut self.end), sink);
+        self.log_events.close(sink);
     }
 
     /// Follows the call trace of a task that hung. Gives the kind of server that it waits for.
@@ -914,11 +909,13 @@ impl KernelLog {
 
     /// Takes a message of the kernel.
     fn message(&mut self, stamp: &str, message: &str, place: String, sink: &mut dyn Sink) {
-        self.lines += 1;
+        self.log_events.lines += 1;
         // Lines with a full date may be pasted in any order.
-        let earlier = is_whole_date(stamp) && is_whole_date(&self.end) && *stamp < *self.end;
+        let earlier = is_whole_date(stamp)
+            && is_whole_date(&self.log_events.end)
+            && *stamp < *self.log_events.end;
         if !earlier {
-            self.end = stamp.to_string();
+            self.log_events.end = stamp.to_string();
         }
         self.was_of_a_driver = forms::is_of_a_driver(message);
         let may_be_the_rest = std::mem::replace(&mut self.was_long, message.len() >= LONG);

@@ -251,10 +251,7 @@ impl OracleHistogram {
         if let Some(kept) = self.events.get_mut(place) {
             *kept = event;
         }
-        match item {
-            Ok(()) => Step::Consumed,
-            Err(reason) => Step::Malformed(reason.to_string()),
-        }
+        Step::from(item)
     }
 
     /// A result is complete: what was added since the last one is given out.

@@ -25,7 +25,7 @@
 //! ## Not in this output
 //! The disk, the operation, the time. Time in the kernel's queue is not included.
 
-use crate::histogram::buckets::COUNT_LIMIT;
+use crate::histogram::buckets::{COUNT_LIMIT, in_device};
 use crate::histogram::subject::Subject;
 use crate::histogram_of;
 use crate::program::*;
@@ -134,7 +134,7 @@ impl Reader for ProfileBlockio {
         if let Some(unit) = unit(line) {
             let resolved = self.resolve(sink);
             self.table = Some(Table { unit, rows: Vec::new() });
-            return resolved.map_or_else(Step::Malformed, |()| Step::Consumed);
+            return Step::from(resolved);
         }
         let Some(table) = &mut self.table else { return Step::NotMine };
         match row(line) {
@@ -181,11 +181,8 @@ impl ProfileBlockio {
         self.subject.state(sink);
         let histogram =
             histogram_of(table.buckets()).ok_or("the rows of the table above overlap")?;
-        let source = sink.source();
-        source.sees_queue = false;
-        source.resolution = source.resolution.max(Some(Nanos(table.unit as i64)));
-        let device = sink.device("");
-        sink.distribution(Distribution::new(device, Layer::Block, Stage::Device, histogram));
+        let one = in_device("", histogram, table.unit, sink);
+        sink.distribution(one);
         Ok(())
     }
 }

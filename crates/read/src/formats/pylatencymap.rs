@@ -173,10 +173,7 @@ impl Pylatencymap {
             }
             record.take(item, &mut self.unit)
         });
-        match taken {
-            Ok(()) => Step::Consumed,
-            Err(reason) => Step::Malformed(reason.to_string()),
-        }
+        Step::from(taken)
     }
 
     /// Takes the line at the beginning of a text if it was met before, or is a plain timestamp.

@@ -25,24 +25,15 @@
 //! disk, and one of sizes, seeks, functions, CPUs or the network is not read. The time, the
 //! duration, and whether the script cleared the table between two prints; cleared is assumed.
 
+use crate::histogram::buckets::in_device;
 use crate::histogram::powers::PowerTable;
 use crate::histogram::subject::Subject;
 use crate::program::*;
+use crate::text::numbers::fine_unit_ns;
 
 pub const FORMAT: Format =
     Format::program::<Quantize>("DTrace latency histograms (quantize)", Level::B, &[], sniff);
 
-/// Words of a key that give the unit, with its nanoseconds.
-const UNITS: [(&str, u64); 8] = [
-    ("microsec", 1_000),
-    ("microseconds", 1_000),
-    ("us", 1_000),
-    ("milliseconds", 1_000_000),
-    ("ms", 1_000_000),
-    ("nanosec", 1),
-    ("nanoseconds", 1),
-    ("ns", 1),
-];
 /// Drivers whose instances DTrace's io provider names (`dev_statname`).
 const DRIVERS: [&str; 12] =
     ["ada", "blkdev", "cmdk", "da", "disk", "dad", "md", "nvd", "sd", "ssd", "vdc", "xdf"];
@@ -154,9 +145,6 @@ impl Quantize {
         let unit = unit.unwrap_or(1);
         let Some(histogram) = self.table.take(unit, sink) else { return };
         subject.state(sink);
-        let source = sink.source();
-        source.sees_queue = false;
-        source.resolution = source.resolution.max(Some(Nanos(unit as i64)));
         let (mut device, mut op, mut rest) = ("", None, Vec::new());
         for key in &keys {
             match key.as_str() {
@@ -166,8 +154,7 @@ impl Quantize {
                 key => rest.push(key),
             }
         }
-        let id = sink.device(device);
-        let mut distribution = Distribution::new(id, Layer::Block, Stage::Device, histogram);
+        let mut distribution = in_device(device, histogram, unit, sink);
         distribution.op = op;
         distribution.label = (!rest.is_empty()).then(|| sink.name(&rest.join(", ")));
         sink.distribution(distribution);
@@ -177,7 +164,7 @@ impl Quantize {
 fn unit_of(keys: &[String]) -> Option<u64> {
     keys.iter()
         .flat_map(|key| key.split(|c: char| !c.is_ascii_alphanumeric()))
-        .find_map(|word| UNITS.iter().find(|(unit, _)| *unit == word).map(|(_, ns)| *ns))
+        .find_map(fine_unit_ns)
 }
 
 /// Whether a key is a driver's name with an instance number after it.

@@ -163,9 +163,6 @@ fn device(text: &str) -> Cow<'_, str> {
 
 #[derive(Default)]
 struct WindowsEvent {
-    lines: u64,
-    /// The date of the event whose text comes next.
-    date: String,
     /// Its kind, as far as its number shows it.
     numbered: Option<MessageKind>,
     log_events: LogEvents,
@@ -177,18 +174,19 @@ impl Reader for WindowsEvent {
         let by_number = self.numbered.filter(|_| line.contains("\\Device\\"));
         if let Some(kind) = kind_of_line(line).or(by_number) {
             self.numbered = None;
-            self.lines += 1;
+            self.log_events.lines += 1;
             // In a table the date precedes the text.
             let words: Vec<&str> = line.split_whitespace().take(3).collect();
             let stamps =
                 (1..=words.len()).rev().map(|n| words.get(..n).unwrap_or_default().join(" "));
             let stamp = stamps.into_iter().find(|stamp| WallTime::read(stamp).is_some());
-            let text = Message::new(stamp.as_deref().unwrap_or(&self.date), line.trim());
+            let text = Message::new(stamp.as_deref().unwrap_or(&self.log_events.end), line.trim());
             self.log_events.add(kind, &device(line), text, place, sink);
             return Step::Consumed;
         }
+        // That of the event whose text comes next.
         if let Some(("Date" | "TimeCreated", date)) = field(line.trim()) {
-            self.date = date.to_string();
+            self.log_events.end = date.to_string();
         }
         self.numbered = numbered(line).or(self.numbered);
         let of_it =
@@ -197,6 +195,6 @@ impl Reader for WindowsEvent {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        self.log_events.close(self.lines, std::mem::take(&mut self.date), sink);
+        self.log_events.close(sink);
     }
 }

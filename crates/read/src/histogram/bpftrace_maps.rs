@@ -1,27 +1,16 @@
 //! The meaning of bpftrace's maps: the unit in their name, the device and operation in their key.
 
-use iowhy_model::{Distribution, Flags, Layer, Nanos, Op, Sink, Stage, Time};
+use iowhy_model::{Flags, Nanos, Op, Sink, Time};
 
 use crate::facts::note;
-use crate::histogram::buckets::COUNT_LIMIT;
+use crate::histogram::buckets::{COUNT_LIMIT, in_device};
 use crate::histogram::subject::Subject;
+use crate::text::numbers::fine_unit_ns;
 use crate::{device_name, histogram_of, integer};
 
 /// Why a map is left out.
 pub(crate) const NO_UNIT: &str = "the name of the map has no time unit, such as `@usecs`";
 
-/// Names of maps, whole or after `_`, and the nanoseconds of their unit.
-const UNITS: [(&str, u64); 9] = [
-    ("ms", 1_000_000),
-    ("msec", 1_000_000),
-    ("msecs", 1_000_000),
-    ("ns", 1),
-    ("nsec", 1),
-    ("nsecs", 1),
-    ("us", 1_000),
-    ("usec", 1_000),
-    ("usecs", 1_000),
-];
 /// Beginnings of the names the kernel's block drivers give.
 const DRIVERS: [&str; 14] = [
     "dm-", "drbd", "hd", "loop", "md", "mmcblk", "nbd", "nvme", "rbd", "sd", "sr", "vd", "xvd",
@@ -32,8 +21,7 @@ const MINOR_BITS: u32 = 20;
 
 /// The nanoseconds of the unit that a map's name ends with.
 pub(crate) fn unit_of(name: &str) -> Option<u64> {
-    let ending = name.rsplit('_').next()?;
-    UNITS.iter().find(|(word, _)| *word == ending).map(|(_, ns)| *ns)
+    name.rsplit('_').next().and_then(fine_unit_ns)
 }
 
 /// A row of a map: from, to and count; `None` as an end is open.
@@ -70,11 +58,7 @@ pub(crate) fn emit(
     if device.is_empty() && op.is_none() {
         subject.state(sink);
     }
-    let source = sink.source();
-    source.sees_queue = false;
-    source.resolution = source.resolution.max(Some(Nanos(unit as i64)));
-    let device = sink.device(&device);
-    let mut distribution = Distribution::new(device, Layer::Block, Stage::Device, histogram);
+    let mut distribution = in_device(&device, histogram, unit, sink);
     distribution.op = op;
     distribution.label = label.map(|label| sink.name(&label));
     (distribution.start, distribution.length) = span.unzip();

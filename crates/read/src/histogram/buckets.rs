@@ -1,10 +1,24 @@
 //! Rows of a printed histogram become edges and counts.
 
-use iowhy_model::{Edges, Histogram};
+use iowhy_model::{Distribution, Edges, Histogram, Layer, Nanos, Sink, Stage};
 
 /// More I/Os than any listing can have counted: nine years of a million a second. A larger
 /// number is a damaged line.
 pub(crate) const COUNT_LIMIT: u64 = 1 << 48;
+
+/// A histogram of the time that requests were in the device, in whole units of that many ns; the
+/// empty name is that of a device that is not named.
+pub(crate) fn in_device(
+    device: &str,
+    histogram: Histogram,
+    unit_ns: u64,
+    sink: &mut dyn Sink,
+) -> Distribution {
+    let source = sink.source();
+    source.sees_queue = false;
+    source.resolution = source.resolution.max(Some(Nanos(unit_ns as i64)));
+    Distribution::new(sink.device(device), Layer::Block, Stage::Device, histogram)
+}
 
 /// Builds a histogram from rows `(low, high, count)` in ns, each meaning `low <= v < high`, in
 /// any order; rows of the same bounds are added, gaps between rows become empty buckets.

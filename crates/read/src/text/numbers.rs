@@ -105,6 +105,16 @@ pub(crate) fn span_s(text: &str) -> Option<f64> {
     seconds.collect::<Option<Vec<f64>>>().filter(|parts| !parts.is_empty()).map(|p| p.iter().sum())
 }
 
+/// A unit of time below a second, as keys and headings of histograms spell it, in ns.
+pub(crate) fn fine_unit_ns(word: &str) -> Option<u64> {
+    match word {
+        "ns" | "nsec" | "nsecs" | "nanosec" | "nanoseconds" => Some(1),
+        "us" | "usec" | "usecs" | "microsec" | "microseconds" => Some(1_000),
+        "ms" | "msec" | "msecs" | "milliseconds" => Some(1_000_000),
+        _ => None,
+    }
+}
+
 /// A unit of time, in ns.
 pub(crate) fn unit_ns(unit: &str) -> Option<f64> {
     match unit {
