@@ -59,6 +59,17 @@ pub(crate) trait AddFact {
         self.sink().fact(Fact::of(device, key, value, place));
     }
 
+    /// Adds a fact that the line that is being read says.
+    fn add_fact_here<V: Into<FactValue>>(
+        &mut self,
+        about: impl About,
+        key: Key<V>,
+        value: impl Into<V>,
+    ) {
+        let place = self.here();
+        self.add_fact_at(about, key, value, &place);
+    }
+
     /// Adds a value as printed, a file's content or a number with a unit: the key's kind parses it,
     /// and other text stays text.
     fn add_text_at(&mut self, about: impl About, key: impl Into<FactKey>, text: &str, place: &str) {

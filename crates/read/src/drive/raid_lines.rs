@@ -286,15 +286,9 @@ pub(crate) struct Controller {
     /// Volumes of a Smart Array by the controller's name: what is reported about its cache is
     /// theirs.
     volumes: Vec<(String, String)>,
-    place: String,
 }
 
 impl Controller {
-    /// What follows begins in the next line of the input.
-    pub(crate) fn at_next_line(&mut self, sink: &mut dyn Sink) {
-        self.place = sink.here();
-    }
-
     /// Takes a line of the printed form; false if it shows nothing.
     pub(crate) fn says(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
         self.heading(text, sink)
@@ -393,8 +387,7 @@ impl Controller {
             }
             "Device Id" => {
                 if let (Some(drive), Some(id)) = (&self.about, leading(value)) {
-                    let alias = vec![format!("megaraid,{id}")];
-                    sink.add_fact_at(drive, typed::DEVICE_ALIAS, alias, &self.place);
+                    sink.add_fact_here(drive, typed::DEVICE_ALIAS, vec![format!("megaraid,{id}")]);
                 }
             }
             _ => return false,
@@ -407,9 +400,8 @@ impl Controller {
         let name = format!("{}/e{enclosure}/s{slot}", self.controller());
         let percent = rest.trim_start().split('%').next().and_then(decimal);
         if let Some(percent) = percent {
-            sink.add_fact_at(&name, typed::MEMBER_STATE, "rebuilding", &self.place);
-            let done = Share::from_percent(percent);
-            sink.add_fact_at(&name, typed::ARRAY_PERCENT, done, &self.place);
+            sink.add_fact_here(&name, typed::MEMBER_STATE, "rebuilding");
+            sink.add_fact_here(&name, typed::ARRAY_PERCENT, Share::from_percent(percent));
         }
         percent.is_some()
     }
@@ -433,12 +425,11 @@ impl Controller {
                     _ => None,
                 });
                 if let Some(medium) = medium {
-                    sink.add_fact_at(&name, typed::DEVICE_MEDIUM, medium, &self.place);
+                    sink.add_fact_here(&name, typed::DEVICE_MEDIUM, medium);
                 }
                 let last = reported.iter().rfind(|word| **word != "spare").copied().unwrap_or("");
                 if !last.is_empty() {
-                    let value = last.to_ascii_lowercase();
-                    sink.add_fact_at(&name, typed::MEMBER_STATE, value, &self.place);
+                    sink.add_fact_here(&name, typed::MEMBER_STATE, last.to_ascii_lowercase());
                 }
             }
             Row::Status { device, controller, reported } => {
@@ -458,18 +449,17 @@ impl Controller {
             None => (*first, words.get(1).copied()),
         };
         let lower = reported.to_ascii_lowercase();
-        sink.add_fact_at(name, typed::ARRAY_STATE, lower.as_str(), &self.place);
+        sink.add_fact_here(name, typed::ARRAY_STATE, lower.as_str());
         let action = match lower.as_str() {
             "recovering" | "rebuilding" => ArrayAction::Rebuild,
             "parity initialization in progress" | "initializing" => ArrayAction::Init,
             "transforming" | "expanding" => ArrayAction::Reshape,
             _ => return,
         };
-        sink.add_fact_at(name, typed::ARRAY_ACTION, action, &self.place);
+        sink.add_fact_here(name, typed::ARRAY_ACTION, action);
         let percent = percent.and_then(|text| decimal(text.split('%').next()?.trim()));
         if let Some(percent) = percent {
-            let done = Share::from_percent(percent);
-            sink.add_fact_at(name, typed::ARRAY_PERCENT, done, &self.place);
+            sink.add_fact_here(name, typed::ARRAY_PERCENT, Share::from_percent(percent));
         }
     }
 
@@ -488,14 +478,13 @@ impl Controller {
                     "OfLn" => "offline",
                     other => other,
                 };
-                sink.add_fact_at(&name, typed::ARRAY_STATE, state, &self.place);
+                sink.add_fact_here(&name, typed::ARRAY_STATE, state);
                 let titles: Vec<&str> = self.header.split_whitespace().collect();
                 let place = titles.iter().position(|title| *title == "Cache");
                 if let Some(cache) = place.and_then(|place| words.get(place))
                     && let Some(policy) = policy(cache)
                 {
-                    let key = typed::ARRAY_WRITE_CACHE;
-                    sink.add_fact_at(&name, key, policy, &self.place);
+                    sink.add_fact_here(&name, typed::ARRAY_WRITE_CACHE, policy);
                 }
                 true
             }
@@ -506,8 +495,7 @@ impl Controller {
                 }
                 let name = format!("{}/e{}/s{slot}", self.controller(), enclosure.trim());
                 if let Some(id) = integer(did) {
-                    let alias = vec![format!("megaraid,{id}")];
-                    sink.add_fact_at(&name, typed::DEVICE_ALIAS, alias, &self.place);
+                    sink.add_fact_here(&name, typed::DEVICE_ALIAS, vec![format!("megaraid,{id}")]);
                 }
                 let state = match *drive_state {
                     "Onln" | "UGood" | "JBOD" => None,
@@ -520,7 +508,7 @@ impl Controller {
                     other => Some(other),
                 };
                 if let Some(state) = state {
-                    sink.add_fact_at(&name, typed::MEMBER_STATE, state, &self.place);
+                    sink.add_fact_here(&name, typed::MEMBER_STATE, state);
                 }
                 let medium = words.windows(2).find_map(|pair| match pair {
                     ["SATA" | "SAS", "HDD"] => Some(Medium::Rotational),
@@ -529,16 +517,15 @@ impl Controller {
                     _ => None,
                 });
                 if let Some(medium) = medium {
-                    sink.add_fact_at(&name, typed::DEVICE_MEDIUM, medium, &self.place);
+                    sink.add_fact_here(&name, typed::DEVICE_MEDIUM, medium);
                 }
                 true
             }
             (Table::Progress, [path, percent, rest @ ..]) if path.starts_with("/c") => {
                 let name = path.trim_start_matches('/');
                 if let Some(percent) = decimal(percent).filter(|_| !rest.is_empty()) {
-                    sink.add_fact_at(name, typed::MEMBER_STATE, "rebuilding", &self.place);
-                    let done = Share::from_percent(percent);
-                    sink.add_fact_at(name, typed::ARRAY_PERCENT, done, &self.place);
+                    sink.add_fact_here(name, typed::MEMBER_STATE, "rebuilding");
+                    sink.add_fact_here(name, typed::ARRAY_PERCENT, Share::from_percent(percent));
                 }
                 true
             }
@@ -549,7 +536,7 @@ impl Controller {
                 let name = format!("{}/e{enclosure}/phy{phy}", self.controller());
                 let device = sink.device(&name);
                 for (counter, count) in PHY_COUNTERS.iter().zip(counts) {
-                    sink.add_fact_at(device, typed::PHY.of(counter), count, &self.place);
+                    sink.add_fact_here(device, typed::PHY.of(counter), count);
                 }
                 true
             }
@@ -560,8 +547,7 @@ impl Controller {
                 if known {
                     let state = battery.to_ascii_lowercase();
                     let name = self.controller();
-                    let key = typed::CONTROLLER_BATTERY;
-                    sink.add_fact_at(&name, key, state, &self.place);
+                    sink.add_fact_here(&name, typed::CONTROLLER_BATTERY, state);
                 }
                 known
             }
@@ -575,7 +561,7 @@ impl Controller {
         if off.iter().any(|words| text.starts_with(words)) {
             let value = text.to_ascii_lowercase();
             let subject = self.controller();
-            sink.add_fact_at(&subject, typed::CONTROLLER_CACHE, value, &self.place);
+            sink.add_fact_here(&subject, typed::CONTROLLER_CACHE, value);
             return true;
         }
         if let Some((head, _)) = text.split_once("Non-Volatile Cache status:") {
@@ -607,17 +593,17 @@ impl Controller {
             // Where nothing reports of which volume or drive it is, it is not a fact about any.
             let Some(name) = self.about.clone() else { return true };
             let device = sink.device(&name);
-            sink.add_fact_at(device, typed::ARRAY_ACTION, action, &self.place);
+            sink.add_fact_here(device, typed::ARRAY_ACTION, action);
             if let Some(percent) = leading(rest) {
                 let done = Share::from_percent(percent as f64);
-                sink.add_fact_at(device, typed::ARRAY_PERCENT, done, &self.place);
+                sink.add_fact_here(device, typed::ARRAY_PERCENT, done);
             }
             return true;
         }
         if label == "Status" && self.table == Table::Detail {
             let state = value.to_ascii_lowercase();
             if let Some(name) = self.about.clone().filter(|_| !state.is_empty() && state != "ok") {
-                sink.add_fact_at(&name, typed::MEMBER_STATE, state, &self.place);
+                sink.add_fact_here(&name, typed::MEMBER_STATE, state);
             }
             return true;
         }
@@ -628,7 +614,7 @@ impl Controller {
             let key = if drive { typed::MEMBER_STATE } else { typed::ARRAY_STATE };
             let plain = drive && (state == "optimal" || state == "online" || state == "ready");
             if !plain && !state.is_empty() {
-                sink.add_fact_at(&name, key, state, &self.place);
+                sink.add_fact_here(&name, key, state);
             }
             return true;
         }
@@ -641,7 +627,7 @@ impl Controller {
             self.unnamed += 1;
             let name = format!("{}/drive{}", self.controller(), self.unnamed);
             if let Some(state) = state_of(key::MEMBER_STATE, value) {
-                sink.add_fact_at(&name, typed::MEMBER_STATE, state, &self.place);
+                sink.add_fact_here(&name, typed::MEMBER_STATE, state);
             }
             return true;
         }
@@ -649,7 +635,8 @@ impl Controller {
             let of_drive = self.about.clone().filter(|_| !key.is_under("controller"));
             let name = of_drive.unwrap_or_else(|| self.controller());
             let device = sink.device(&name);
-            sink.fact(Fact::new(Some(device), key, value, self.place.clone()));
+            let place = sink.here();
+            sink.fact(Fact::new(Some(device), key, value, place));
         }
         true
     }

@@ -157,13 +157,12 @@ impl Reader for Status {
         if self.osds(line_text) {
             return Step::Consumed;
         }
-        let place = sink.source().place();
         let mut took = begins(line);
         let parts = health(line_text).unwrap_or(line_text).split([',', ';']).map(str::trim);
         for part in parts {
             let part = part.trim_start_matches("pgs:").trim();
             let part = part.rsplit_once(": ").map_or(part, |(_, part)| part.trim());
-            took |= self.part(part, &place, sink).is_some();
+            took |= self.part(part, sink).is_some();
         }
         if let Some((_, rest)) = line_text.split_once("PLACEMENT GROUPS (") {
             self.groups = rest.split(' ').next().and_then(integer).map(|all| all as f64);
@@ -178,7 +177,7 @@ impl Reader for Status {
             let Some(rate) = rate.trim().strip_suffix("/s").and_then(amount) else {
                 return Step::skipped("the rate of recovery is not a number");
             };
-            sink.add_fact_at(None, typed::CLUSTER_RECOVERY, BytesPerSecond(rate), &place);
+            sink.add_fact_here(None, typed::CLUSTER_RECOVERY, BytesPerSecond(rate));
             took = true;
         }
         if health(line_text).is_some() {
@@ -236,7 +235,7 @@ impl Status {
     }
 
     /// One statement between commas.
-    fn part(&mut self, part: &str, place: &str, sink: &mut dyn Sink) -> Option<()> {
+    fn part(&mut self, part: &str, sink: &mut dyn Sink) -> Option<()> {
         let (count, what) = part.split_once(' ')?;
         match what {
             "pgs" | "pg" => self.groups = Some(integer(count)? as f64),
@@ -250,8 +249,7 @@ impl Status {
             }
             _ => {
                 let share = what.strip_prefix("objects degraded (")?.strip_suffix(')')?;
-                let share = Share(percent(share)?);
-                sink.add_fact_at(None, typed::CLUSTER_DEGRADED, share, place);
+                sink.add_fact_here(None, typed::CLUSTER_DEGRADED, Share(percent(share)?));
             }
         }
         Some(())

@@ -208,7 +208,7 @@ impl Mdstat {
 
     /// Lines of /proc/mdstat below an array.
     fn status(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
-        let (array, place) = (self.array.as_str(), self.place.as_str());
+        let array = self.array.as_str();
         if let Some((_, rest)) = text.split_once(" blocks") {
             // `[3/2] [U_U]`
             let counts = rest.match_indices('[').find_map(|(at, _)| {
@@ -217,8 +217,7 @@ impl Mdstat {
                 Some((integer(all)?, integer(working)?))
             });
             if let Some((all, working)) = counts {
-                let missing = all.saturating_sub(working);
-                sink.add_fact_at(array, typed::ARRAY_DEGRADED, missing, place);
+                sink.add_fact_here(array, typed::ARRAY_DEGRADED, all.saturating_sub(working));
             }
             return true;
         }
@@ -228,7 +227,8 @@ impl Mdstat {
                 let waits = rest.trim().to_ascii_lowercase();
                 let value = format!("{} {waits}", action.name());
                 self.busy = true;
-                sink.add_text_at(array, typed::ARRAY_ACTION, &value, place);
+                let place = sink.here();
+                sink.add_text_at(array, typed::ARRAY_ACTION, &value, &place);
                 return true;
             }
         }
@@ -241,7 +241,7 @@ impl Mdstat {
         let [action, "=", percent, ..] = words.as_slice() else { return false };
         let Some(action) = action_of(action) else { return false };
         self.busy = true;
-        sink.add_fact_at(array, typed::ARRAY_ACTION, action, place);
+        sink.add_fact_here(array, typed::ARRAY_ACTION, action);
         // `(2303100/3906887168)` is exact, the percentage next to it is rounded.
         let place_of = |word: &&str| {
             let (at, all) = word.strip_prefix('(')?.strip_suffix(')')?.split_once('/')?;
@@ -250,20 +250,19 @@ impl Mdstat {
         let done = words.iter().find_map(place_of).map(Share);
         let rounded = || Some(Share::from_percent(decimal(percent.trim_end_matches('%'))?));
         if let Some(done) = done.or_else(rounded) {
-            sink.add_fact_at(array, typed::ARRAY_PERCENT, done, place);
+            sink.add_fact_here(array, typed::ARRAY_PERCENT, done);
         }
         for word in &words {
             if let Some(minutes) = word.strip_prefix("finish=")
                 && let Some(minutes) = decimal(minutes.trim_end_matches("min"))
             {
                 let left = Nanos::from_seconds((minutes * 60.0).round());
-                sink.add_fact_at(array, typed::ARRAY_REMAINING, left, place);
+                sink.add_fact_here(array, typed::ARRAY_REMAINING, left);
             }
             if let Some(speed) = word.strip_prefix("speed=")
                 && let Some(kib) = integer(speed.trim_end_matches("K/sec"))
             {
-                let speed = BytesPerSecond::from_kib(kib as f64);
-                sink.add_fact_at(array, typed::ARRAY_SPEED, speed, place);
+                sink.add_fact_here(array, typed::ARRAY_SPEED, BytesPerSecond::from_kib(kib as f64));
             }
         }
         true
@@ -274,12 +273,12 @@ impl Mdstat {
         if !self.detailed {
             return false;
         }
-        let (array, spot) = (self.array.as_str(), self.place.as_str());
+        let array = self.array.as_str();
         if let Some((label, value)) = text.split_once(" : ").or_else(|| text.split_once(" :")) {
             let (label, value) = (label.trim(), value.trim());
             match label {
                 "State" => {
-                    sink.add_fact_at(array, typed::ARRAY_STATE, value, spot);
+                    sink.add_fact_here(array, typed::ARRAY_STATE, value);
                 }
                 "Raid Devices" => self.raid_devices = leading(value),
                 "Active Devices" => self.active = leading(value),
@@ -289,10 +288,10 @@ impl Mdstat {
                         .and_then(|word| action_of(&word.to_ascii_lowercase()));
                     let Some(action) = action else { return LABELS.contains(&label) };
                     self.busy = true;
-                    sink.add_fact_at(array, typed::ARRAY_ACTION, action, spot);
+                    sink.add_fact_here(array, typed::ARRAY_ACTION, action);
                     if let Some(percent) = leading(value) {
                         let done = Share::from_percent(percent as f64);
-                        sink.add_fact_at(array, typed::ARRAY_PERCENT, done, spot);
+                        sink.add_fact_here(array, typed::ARRAY_PERCENT, done);
                     }
                 }
             }
@@ -319,7 +318,7 @@ impl Mdstat {
             _ => state.as_str(),
         };
         if !member.is_empty() {
-            sink.add_fact_at(*device, typed::MEMBER_STATE, member, spot);
+            sink.add_fact_here(*device, typed::MEMBER_STATE, member);
         }
         true
     }

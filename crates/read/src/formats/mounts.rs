@@ -47,7 +47,6 @@ struct Mount {
 
 impl Reader for Mounts {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = sink.here();
         let Some(mount) = parse(line) else { return Step::NotMine };
         // A remount names nothing but the mount point.
         let name =
@@ -62,7 +61,7 @@ impl Reader for Mounts {
         ];
         for (key, value) in facts {
             let Some(value) = value else { continue };
-            sink.add_fact_at(device, key, value, &place);
+            sink.add_fact_here(device, key, value);
         }
         Step::Consumed
     }

@@ -116,7 +116,6 @@ fn is_errors(text: &str) -> bool {
 
 impl Reader for Controller {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        self.at_next_line(sink);
         let text = line.trim();
         if text.is_empty() || text.chars().all(|c| matches!(c, '-' | '=')) {
             return Step::Consumed;

@@ -52,7 +52,6 @@ struct StorcliJson {
 
 impl Reader for StorcliJson {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        self.printed.at_next_line(sink);
         let (pieces, step) = self.document.list_step("\"Controllers\"", line);
         for piece in pieces {
             if let Piece::Element(controller) = piece {

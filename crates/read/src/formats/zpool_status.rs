@@ -120,13 +120,11 @@ struct ZpoolStatus {
     events: BTreeMap<(String, String), u64>,
     /// A mail or an event is being read.
     event: bool,
-    place: String,
 }
 
 impl Reader for ZpoolStatus {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let text = line.trim();
-        self.place = sink.here();
         if text.is_empty() {
             return Step::Consumed;
         }
@@ -170,8 +168,7 @@ impl Reader for ZpoolStatus {
         self.close_event(sink);
         self.close_pool(sink);
         for ((member, class), count) in std::mem::take(&mut self.events) {
-            let key = typed::MEMBER_EVENTS.member(class);
-            sink.add_fact_at(&member, key, count, &self.place);
+            sink.add_fact_here(&member, typed::MEMBER_EVENTS.member(class), count);
         }
     }
 }
@@ -185,8 +182,7 @@ impl ZpoolStatus {
                 self.pool = value.to_string();
             }
             "state" if !self.pool.is_empty() => {
-                let value = value.to_ascii_lowercase();
-                sink.add_fact_at(&self.pool, typed::ARRAY_STATE, value, &self.place);
+                sink.add_fact_here(&self.pool, typed::ARRAY_STATE, value.to_ascii_lowercase());
             }
             "scan" | "scrub" => self.scan(value, sink),
             _ => {}
@@ -207,7 +203,7 @@ impl ZpoolStatus {
             self.pool = UNNAMED.to_string();
         }
         if !self.pool.is_empty() {
-            sink.add_fact_at(&self.pool, typed::ARRAY_ACTION, action, &self.place);
+            sink.add_fact_here(&self.pool, typed::ARRAY_ACTION, action);
         }
         // Old versions say all on one line: `..., 12.31% done, 1h2m to go`.
         self.progress(value, sink);
@@ -219,25 +215,22 @@ impl ZpoolStatus {
         if self.pool.is_empty() {
             return known;
         }
-        let (pool, place) = (self.pool.as_str(), self.place.as_str());
+        let pool = self.pool.as_str();
         for part in text.split(',').map(str::trim) {
             if let Some(percent) = part.strip_suffix("% done").and_then(decimal) {
                 known = true;
-                let done = Share::from_percent(percent);
-                sink.add_fact_at(pool, typed::ARRAY_PERCENT, done, place);
+                sink.add_fact_here(pool, typed::ARRAY_PERCENT, Share::from_percent(percent));
             }
             if let Some(left) = part.strip_suffix(" to go").and_then(span_s) {
                 known = true;
-                let left = Nanos::from_seconds(left);
-                sink.add_fact_at(pool, typed::ARRAY_REMAINING, left, place);
+                sink.add_fact_here(pool, typed::ARRAY_REMAINING, Nanos::from_seconds(left));
             }
             // Of scanned and issued, the second is what reads the disks; it comes later and counts.
             if let Some((_, speed)) = part.split_once(" at ")
                 && let Some(speed) = speed.strip_suffix("/s").and_then(bytes)
             {
                 known = true;
-                let speed = BytesPerSecond(speed.round());
-                sink.add_fact_at(pool, typed::ARRAY_SPEED, speed, place);
+                sink.add_fact_here(pool, typed::ARRAY_SPEED, BytesPerSecond(speed.round()));
             }
         }
         known
@@ -280,18 +273,17 @@ impl ZpoolStatus {
             sink.skipped_of(device);
         }
         if *member_state != "ONLINE" {
-            let value = member_state.to_ascii_lowercase();
-            sink.add_fact_at(name, typed::MEMBER_STATE, value, &self.place);
+            sink.add_fact_here(name, typed::MEMBER_STATE, member_state.to_ascii_lowercase());
         }
         let kinds = ["read", "write", "checksum"];
         for (kind, count) in kinds.iter().zip(counts.into_iter().flatten()) {
-            sink.add_fact_at(name, typed::MEMBER_ERRORS.of(kind), count, &self.place);
+            sink.add_fact_here(name, typed::MEMBER_ERRORS.of(kind), count);
         }
         if let Some(slow) = rest.get(3).and_then(|word| count(word)) {
-            sink.add_fact_at(name, typed::MEMBER_ERRORS.of("slow"), slow, &self.place);
+            sink.add_fact_here(name, typed::MEMBER_ERRORS.of("slow"), slow);
         }
         if text.ends_with(TOO_SLOW) {
-            sink.add_fact_at(name, typed::MEMBER_REASON, TOO_SLOW, &self.place);
+            sink.add_fact_here(name, typed::MEMBER_REASON, TOO_SLOW);
         }
         Some(step)
     }
@@ -312,8 +304,7 @@ impl ZpoolStatus {
             // The line ends the mail: the pool's GUID.
             "devid" | "vdev_devid" if !self.path.is_empty() && !value.is_empty() => {
                 let path = of_disk(&self.path).to_string();
-                let names = vec![of_disk(value).to_string()];
-                sink.add_fact_at(&path, typed::DEVICE_ALIAS, names, &self.place);
+                sink.add_fact_here(&path, typed::DEVICE_ALIAS, vec![of_disk(value).to_string()]);
             }
             // A listing of the same name begins with the same word; zed gives the pool's GUID.
             "pool" if !text.contains('=') && !value.starts_with(['0', '\'']) => {
@@ -334,8 +325,7 @@ impl ZpoolStatus {
         let member = of_disk(&path).trim_start_matches("/dev/").to_string();
         let known = STATES.iter().find(|known| **known == event_state.as_str());
         if let Some(known) = known.filter(|known| **known != "ONLINE") {
-            let value = known.to_ascii_lowercase();
-            sink.add_fact_at(&member, typed::MEMBER_STATE, value, &self.place);
+            sink.add_fact_here(&member, typed::MEMBER_STATE, known.to_ascii_lowercase());
         }
         if let Some((_, kind)) = class.rsplit_once("zfs.")
             && class.starts_with("ereport")
@@ -351,10 +341,10 @@ impl ZpoolStatus {
             return;
         }
         if !members.is_empty() {
-            sink.add_fact_at(&pool, typed::DEVICE_SLAVES, members, &self.place);
+            sink.add_fact_here(&pool, typed::DEVICE_SLAVES, members);
         }
         if !scan {
-            sink.add_fact_at(&pool, typed::ARRAY_ACTION, ArrayAction::Idle, &self.place);
+            sink.add_fact_here(&pool, typed::ARRAY_ACTION, ArrayAction::Idle);
         }
     }
 }
