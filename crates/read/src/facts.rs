@@ -96,6 +96,6 @@ impl AddFact for dyn Sink + '_ {
 }
 
 /// A note about a listing as a whole.
-pub(crate) fn note(reason: &str) -> Note {
-    Note { line: 0, text: String::new(), reason: reason.to_string() }
+pub(crate) fn note(reason: impl Into<String>) -> Note {
+    Note { line: 0, text: String::new(), reason: reason.into() }
 }

@@ -1,10 +1,11 @@
 //! fio's latencies of one direction, and the histograms derived from them.
 
 use iowhy_model::{
-    DeviceId, Distribution, Histogram, Interval, Layer, Level, Nanos, Note, Op, Rates, Sink, Stage,
+    DeviceId, Distribution, Histogram, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage,
     numbers,
 };
 
+use crate::facts::note;
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary};
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 
@@ -155,7 +156,7 @@ impl Latencies {
             numbers::duration(mean)
         );
         if !sink.source().notes.iter().any(|note| note.reason == reason) {
-            sink.note(Note { line: 0, text: String::new(), reason });
+            sink.note(note(reason));
         }
     }
 

@@ -220,7 +220,7 @@ fn screen(since_boot: bool, report: &mut Report, sink: &mut dyn Sink) {
         let inferred = disks.iter().filter_map(Disk::seconds).min_by(|a, b| a.1.total_cmp(&b.1));
         seconds = inferred.map(|(seconds, _)| seconds.round().max(1.0));
         if let Some(seconds) = seconds {
-            sink.note(note(&format!(
+            sink.note(note(format!(
                 "the line with the interval is missing: {seconds} s, inferred from bytes and \
                  throughput"
             )));

@@ -296,7 +296,7 @@ impl Biosnoop {
         self.columns = Columns::of_row(line).unwrap_or_default();
         sink.source().infer(Inference::Columns);
         let queue = if self.columns.queue { " QUE(ms)" } else { "" };
-        sink.note(note(&format!(
+        sink.note(note(format!(
             "the heading is missing: the columns, inferred from their number and values, are \
              TIME(s) COMM PID DISK T SECTOR BYTES{queue} LAT(ms)"
         )));

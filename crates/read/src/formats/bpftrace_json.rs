@@ -29,6 +29,7 @@ use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, emit, unit_of};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::subject::Subject;
 use crate::program::*;
+use crate::text::wall_time::Moments;
 
 pub const FORMAT: Format = Format::by_line::<BpftraceJson>(
     "bpftrace -f json, latency histograms of maps",
@@ -55,9 +56,7 @@ fn typed(line: &str) -> Option<(String, Value)> {
 
 #[derive(Default)]
 struct BpftraceJson {
-    first: Option<WallTime>,
-    before: Option<WallTime>,
-    now: Option<WallTime>,
+    moments: Moments,
     /// What the script printed of itself.
     subject: Subject,
 }
@@ -72,8 +71,7 @@ impl Reader for BpftraceJson {
             ("hist" | "lhist", Value::Object(maps)) => self.maps(&maps, sink),
             ("time", Value::String(text)) => {
                 if let Some(moment) = WallTime::read(&text) {
-                    self.first = self.first.or(Some(moment));
-                    (self.before, self.now) = (self.now, Some(moment));
+                    self.moments.at(moment);
                 }
                 Step::Consumed
             }
@@ -125,10 +123,8 @@ impl BpftraceJson {
 
     /// From the time printed before to the one printed last.
     fn span(&self) -> Option<(Time, Nanos)> {
-        let (first, before, now) = (self.first?, self.before?, self.now?);
-        let start = Time::from_seconds(before.since(first)?);
-        let length = now.since(before).filter(|length| *length > 0.0)?;
-        Some((start, Nanos::from_seconds(length)))
+        let (start, length) = self.moments.span()?;
+        Some((Time::from_seconds(start), Nanos::from_seconds(length)))
     }
 }
 

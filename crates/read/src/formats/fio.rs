@@ -357,7 +357,7 @@ impl Fio {
         let reason = "the counts of this histogram are computed from printed percentiles or shares";
         let known = sink.source().notes.iter().any(|note| note.reason == reason);
         if self.estimated && !known {
-            sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
+            sink.note(note(reason));
         }
     }
 

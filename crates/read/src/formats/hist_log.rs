@@ -211,7 +211,7 @@ impl HistLog {
         let lost = sink.source().lost().saturating_sub(lost_before);
         let read = histogram.count().saturating_add(lost);
         if let Some(count) = count.filter(|count| *count != read) {
-            sink.note(note(&format!("the heading has {count} I/Os, the rows {read}")));
+            sink.note(note(format!("the heading has {count} I/Os, the rows {read}")));
         }
         histogram.sum_ns = sum_us.map(|us| us as f64 * US as f64);
         let source = sink.source();

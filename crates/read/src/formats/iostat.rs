@@ -44,7 +44,7 @@ use crate::counters::disk_columns::{is_column, is_value};
 use crate::counters::processor::shares;
 use crate::program::*;
 use crate::text::invocation::invocation;
-use crate::text::table::{RowCutter, RowState, incomplete, skipped_row};
+use crate::text::table::{RowCutter, incomplete};
 use crate::text::words::is_for_people;
 
 pub const FORMAT: Format = Format::program::<Iostat>(
@@ -286,7 +286,7 @@ impl Iostat {
         self.reports.columns(&self.columns, sink);
         if !sink.source().inferred.contains(&Inference::Columns) {
             sink.source().infer(Inference::Columns);
-            sink.note(note(&format!(
+            sink.note(note(format!(
                 "the heading is missing or truncated: the columns, inferred from their number and \
                  values, are {}",
                 self.columns.join(" ")
@@ -410,26 +410,16 @@ impl Iostat {
                 self.expect = Expect::Header;
                 if values { Step::Consumed } else { Step::NotMine }
             }
-            Expect::Rows { rows, .. } if !self.columns.is_empty() => {
-                let (found, given_up) = rows.take(words);
-                if given_up {
-                    incomplete(sink);
-                }
-                match found {
-                    RowState::Rows(rows) => {
-                        for row in rows {
-                            self.reports.row(&row, &self.columns, sink);
-                        }
-                        self.headed = true;
-                        if let Expect::Rows { open, .. } = &mut self.expect {
-                            *open = false;
-                        }
-                        Step::Consumed
+            Expect::Rows { rows, open } if !self.columns.is_empty() => {
+                match rows.read(words, sink) {
+                    Ok(rows) => {
+                        *open = false;
+                        rows.iter().for_each(|row| self.reports.row(row, &self.columns, sink));
                     }
-                    RowState::Part => Step::Consumed,
-                    RowState::Bad(name, reason) => skipped_row(name.as_deref(), reason, sink),
-                    RowState::Other => Step::NotMine,
+                    Err(step) => return step,
                 }
+                self.headed = true;
+                Step::Consumed
             }
             _ => Step::NotMine,
         }

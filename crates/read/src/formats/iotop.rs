@@ -21,7 +21,6 @@
 //! ## Not in this output
 //! The disk, the number of requests and their latency.
 
-use iowhy_model::Note;
 use iowhy_model::typed::{OfProcess, Share};
 
 use crate::describe::report::*;
@@ -69,9 +68,9 @@ static LABELS: Labels = Labels {
     ],
     end: Some(|report, sink| {
         if report.kept(SUMS).is_some() {
-            let reason =
-                "the rows are sums since the start of iotop (-a): there are no rates of processes";
-            sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
+            sink.note(note(
+                "the rows are sums since the start of iotop (-a): there are no rates of processes",
+            ));
         }
         report.state_sums(sink);
         if let Some(percent) = report.kept("waited") {

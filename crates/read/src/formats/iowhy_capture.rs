@@ -256,7 +256,7 @@ impl IowhyCapture {
         if stream.end == End::More {
             let reason = "the capture has no end: it was truncated, or its recorder was killed; at \
                           most the last second is missing";
-            sink.skip(Note { line: 0, text: String::new(), reason: reason.to_string() });
+            sink.skip(note(reason));
         }
         // The scanner closes the one that stays open.
         let (first, rest) = match stream.listings.split_first() {

@@ -752,8 +752,7 @@ impl KernelLog {
             self.message(&entry.stamp, &entry.message, place.clone(), sink);
         }
         if matches!(self.form, Form::Bare) {
-            let reason = "messages without a time: their order and age are not known";
-            sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
+            sink.note(note("messages without a time: their order and age are not known"));
         }
         if let Some((kind, said)) = self.unported.take() {
             self.log_events.add(kind, "", said.message, said.place, sink);

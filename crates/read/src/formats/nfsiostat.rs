@@ -21,7 +21,7 @@
 //! ## Not in this output
 //! What the server's disks did. Single latencies. The interval, which is only on the command line.
 
-use iowhy_model::{Medium, Note};
+use iowhy_model::Medium;
 
 use crate::counters::stated::rates;
 use crate::describe::report::*;
@@ -181,8 +181,7 @@ fn emit(report: &mut Report, sink: &mut dyn Sink) {
         sink.interval(interval);
         if std::mem::take(&mut is_new) {
             report.keep(NOTED, 1.0);
-            let reason = "the first report of a mount counts since it was mounted".to_string();
-            sink.note(Note { line: 0, text: String::new(), reason });
+            sink.note(note("the first report of a mount counts since it was mounted"));
         }
     }
 }

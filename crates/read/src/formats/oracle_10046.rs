@@ -123,7 +123,7 @@ impl Reader for Oracle10046 {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         if self.idle > 0 {
-            sink.note(note(&format!("{} idle waits were ignored", self.idle)));
+            sink.note(note(format!("{} idle waits were ignored", self.idle)));
         }
     }
 }

@@ -142,8 +142,7 @@ impl Reader for Pylatencymap {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         if self.open.take().is_some() {
-            let reason = "the last record has no end and is ignored".to_string();
-            sink.skip(Note { line: 0, text: String::new(), reason });
+            sink.skip(note("the last record has no end and is ignored"));
         }
         if self.intervals == 0
             && self.records == 1
@@ -203,19 +202,19 @@ impl Pylatencymap {
         }
         self.records += 1;
         if record.source.is_none() && !std::mem::replace(&mut self.untagged, true) {
-            let reason =
-                "no `datasource` line: buckets are assumed to be upper bounds, like Oracle's";
-            sink.note(note(reason));
+            sink.note(note(
+                "no `datasource` line: buckets are assumed to be upper bounds, like Oracle's",
+            ));
         }
         if let Some(mut last) = self.last.take() {
             if last.label.is_some() && record.label.is_some() && last.label != record.label {
                 let label = record.label.as_deref().unwrap_or_default();
-                sink.note(note(&format!(
+                sink.note(note(format!(
                     "record {}: another stream starts, \"{label}\"",
                     self.records
                 )));
             } else if record.falls_below(&last) {
-                sink.note(note(&format!(
+                sink.note(note(format!(
                     "counts decreased in record {}: the source restarted",
                     self.records
                 )));
@@ -239,14 +238,14 @@ impl Pylatencymap {
         sink: &mut dyn Sink,
     ) -> Option<(i64, i64)> {
         let Some((then, now)) = last.at_us.zip(record.at_us) else {
-            sink.note(note(&format!("record {} or the previous one has no time", self.records)));
+            sink.note(note(format!("record {} or the previous one has no time", self.records)));
             return None;
         };
         let span = now.checked_sub(then)?;
         let wrapped = span < 0 && (0..DAY_US).contains(&now) && (0..DAY_US).contains(&then);
         let span = if wrapped { span + DAY_US } else { span };
         if span <= 0 {
-            sink.note(note(&format!("record {} is not later than the previous one", self.records)));
+            sink.note(note(format!("record {} is not later than the previous one", self.records)));
             return None;
         }
         Some((then, span))

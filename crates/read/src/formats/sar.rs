@@ -501,7 +501,7 @@ impl Reader for Sar {
                 }
                 MachineTable::Paging => self.paging.row(stamp, rest),
             };
-            return read.map_or_else(Step::Malformed, |()| Step::Consumed);
+            return Step::from(read);
         }
         // A blank line ends a table, unless a page has one after each line.
         if std::mem::take(&mut self.apart)

@@ -31,7 +31,8 @@ mod row;
 use self::row::{Scale, interval, is_column, is_value};
 use crate::program::*;
 use crate::text::invocation::invocation;
-use crate::text::table::{RowCutter, RowState, incomplete, skipped_row};
+use crate::text::table::{RowCutter, incomplete};
+use crate::text::wall_time::Moments;
 
 pub const FORMAT: Format = Format::program::<SolarisIostat>(
     "iostat -x of Solaris and illumos, with or without -n",
@@ -103,9 +104,7 @@ struct SolarisIostat {
     micros: bool,
     /// The interval of the command, seconds.
     asked: Option<f64>,
-    first: Option<WallTime>,
-    before: Option<WallTime>,
-    now: Option<WallTime>,
+    moments: Moments,
 }
 
 impl Reader for SolarisIostat {
@@ -124,9 +123,7 @@ impl Reader for SolarisIostat {
         }
         if let Some(moment) = WallTime::read(line) {
             self.end_report(true, sink);
-            self.before = self.now;
-            self.now = Some(moment);
-            self.first = self.first.or(Some(moment));
+            self.moments.at(moment);
             return Step::Consumed;
         }
         if is_title(line) {
@@ -177,21 +174,11 @@ impl SolarisIostat {
         let whole = words.len() == self.columns.len() + 1;
         let first = self.report.is_empty() && whole;
         let end = if first { words.len().min(rows.width() + 1) } else { words.len() };
-        let (found, given_up) = rows.take(&words[..end]);
-        if given_up {
-            incomplete(sink);
+        match rows.read(&words[..end], sink) {
+            Ok(rows) => rows.iter().for_each(|row| self.take(&row.name, &row.cells, sink)),
+            Err(step) => return step,
         }
-        match found {
-            RowState::Rows(rows) => {
-                for row in rows {
-                    self.take(&row.name, &row.cells, sink);
-                }
-                Step::Consumed
-            }
-            RowState::Part => Step::Consumed,
-            RowState::Bad(name, reason) => skipped_row(name.as_deref(), reason, sink),
-            RowState::Other => Step::NotMine,
-        }
+        Step::Consumed
     }
 
     fn take(&mut self, name: &str, cells: &[String], sink: &mut dyn Sink) {
@@ -223,8 +210,11 @@ impl SolarisIostat {
         }
         let since_boot = self.annotated || self.reports == 0 && self.is_first_since_boot(more);
         let length = self.length().filter(|_| !since_boot);
-        let end = self.now.zip(self.first).and_then(|(now, first)| now.since(first));
-        let start = end.zip(length).map(|(end, length)| Time::from_seconds(end - length));
+        let start = self
+            .moments
+            .since_first()
+            .zip(length)
+            .map(|(end, length)| Time::from_seconds(end - length));
         for (_, mut interval) in self.report.drain(..) {
             interval.since_boot = since_boot;
             interval.length = length.map(Nanos::from_seconds);
@@ -246,8 +236,8 @@ impl SolarisIostat {
 
     /// Seconds covered: the command's, else the time between two timestamps.
     fn length(&self) -> Option<f64> {
-        let stamped = self.now.zip(self.before).and_then(|(now, before)| now.since(before));
-        self.asked.or(stamped).filter(|seconds| *seconds > 0.0)
+        let stamped = self.moments.span().map(|(_, length)| length);
+        self.asked.or(stamped)
     }
 }
 

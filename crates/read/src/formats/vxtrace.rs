@@ -99,8 +99,7 @@ impl Reader for Vxtrace {
         ];
         for (count, what) in log_events {
             if count > 0 {
-                let reason = format!("{count} {what}");
-                sink.note(Note { line: 0, text: String::new(), reason });
+                sink.note(note(format!("{count} {what}")));
             }
         }
         for ((first, second), count) in std::mem::take(&mut self.mirrors) {

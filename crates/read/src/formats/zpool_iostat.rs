@@ -238,8 +238,7 @@ impl Reader for ZpoolIostat {
             self.columns = Heading::from_words(&words);
             self.groups = GROUPS.map(str::to_string).to_vec();
             sink.source().infer(Inference::Columns);
-            let reason = "no heading: the columns of `zpool iostat -l` are assumed".to_string();
-            sink.note(Note { line: 0, text: String::new(), reason });
+            sink.note(note("no heading: the columns of `zpool iostat -l` are assumed"));
         }
         if self.bare && self.margin == line.len() - line.trim_start().len() {
             // Each row of a pool is a report of its own.
@@ -311,8 +310,7 @@ impl ZpoolIostat {
             interval.rates.extend(known.map(|rates| (op, rates)));
         }
         if interval.since_boot && !std::mem::replace(&mut self.reported, true) {
-            let reason = "the first report counts since the pool was imported".to_string();
-            sink.note(Note { line: 0, text: String::new(), reason });
+            sink.note(note("the first report counts since the pool was imported"));
         }
         sink.interval(interval);
         Step::Consumed

@@ -16,7 +16,7 @@ pub(crate) struct TableRow {
 
 /// The kind of a run of words.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum RowState {
+enum RowState {
     /// Whole rows; one more may have begun.
     Rows(Vec<TableRow>),
     /// The beginning of a row, to be continued on the next line.
@@ -73,9 +73,27 @@ impl RowCutter {
         cells
     }
 
+    /// The rows in the words of a line, or of its part between two headers; else what the line is.
+    pub(crate) fn read(
+        &mut self,
+        words: &[&str],
+        sink: &mut dyn Sink,
+    ) -> Result<Vec<TableRow>, Step> {
+        let (found, given_up) = self.take(words);
+        if given_up {
+            incomplete(sink);
+        }
+        match found {
+            RowState::Rows(rows) => Ok(rows),
+            RowState::Part => Err(Step::Consumed),
+            RowState::Bad(name, reason) => Err(skipped_row(name.as_deref(), reason, sink)),
+            RowState::Other => Err(Step::NotMine),
+        }
+    }
+
     /// Takes the words of a line, or of its part between two headers. The second
     /// answer is true if a row held back from the line before had to be given up.
-    pub(crate) fn take(&mut self, words: &[&str]) -> (RowState, bool) {
+    fn take(&mut self, words: &[&str]) -> (RowState, bool) {
         if self.pending.is_empty() && self.are_column_numbers(words) {
             return (RowState::Other, false);
         }
@@ -226,7 +244,7 @@ fn is_no_word(word: &str) -> bool {
 }
 
 /// An invalid row is left out, and counted at its device if that is known.
-pub(crate) fn skipped_row(name: Option<&str>, reason: &str, sink: &mut dyn Sink) -> Step {
+fn skipped_row(name: Option<&str>, reason: &str, sink: &mut dyn Sink) -> Step {
     if let Some(name) = name {
         let device = sink.device(name);
         sink.skipped_of(device);

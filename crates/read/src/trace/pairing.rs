@@ -4,9 +4,11 @@
 //! completions change them on the way. Only what is in flight is kept, so the length of a trace
 //! does not matter.
 
-use iowhy_model::{DeviceId, Event, Flags, Layer, Name, Note, Op, Sink, Time};
+use iowhy_model::{DeviceId, Event, Flags, Layer, Name, Op, Sink, Time};
 
 use queues::Queues;
+
+use crate::facts::note;
 
 mod queues;
 
@@ -120,12 +122,12 @@ impl Pairing {
                 "requests were queued or issued ({begun} at the end), but it has no completions: \
                  also trace `block_rq_complete` (blktrace: `-a complete`)"
             );
-            sink.note(Note { line: 0, text: String::new(), reason });
+            sink.note(note(reason));
         } else if self.issued.len > 0 {
             let count = self.issued.len;
-            let reason =
-                format!("{count} requests were in flight at the driver when the trace ended");
-            sink.note(Note { line: 0, text: String::new(), reason });
+            sink.note(note(format!(
+                "{count} requests were in flight at the driver when the trace ended"
+            )));
         }
         *self = Pairing::default();
     }
