@@ -113,6 +113,37 @@ fn filters_by_flag_group_and_name() {
 }
 
 #[test]
+fn a_bundled_capture_is_a_side_of_a_comparison_and_differences_are_rows() {
+    let two = ["compare", "--example", "one-of-seventeen", "-d", "sdk", "-d", "sdq"];
+    let rows = printed(&with(&["--csv"], &two));
+    let json: serde_json::Value = serde_json::from_str(&printed(&with(&["--json"], &two))).unwrap();
+    let differences = json["differences"].as_array().unwrap();
+    assert_eq!(rows.lines().count(), 1 + differences.len(), "{rows}");
+    assert!(rows.starts_with("group,quantity,unit,a,b,n_a,n_b,ratio,"), "{rows}");
+    assert!(json["a"]["name"].as_str().unwrap().contains("one-of-seventeen, sdk"), "{json}");
+    for (row, known) in rows.lines().skip(1).zip(differences) {
+        assert!(row.contains(&format!(",{},", known["unit"].as_str().unwrap())), "{row}");
+    }
+    // It can also be compared with a file; alone it is one side.
+    let folder = Folder::new("sides");
+    let file = &folder.written("ios.csv", IOS.as_bytes());
+    let mixed =
+        printed(&["compare", "--example", "one-of-seventeen", file, "-d", "sdk", "-d", "sda"]);
+    assert!(
+        mixed.contains("example one-of-seventeen, sdk") && mixed.contains("ios.csv"),
+        "{mixed}"
+    );
+    for (words, message) in [
+        (&["compare", "--example", "one-of-seventeen"][..], "is one side of a comparison"),
+        (&["compare", "--example"], "one-of-seventeen`: SystemTap"),
+    ] {
+        let output = run(words);
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && reported.contains(message), "{reported}");
+    }
+}
+
+#[test]
 fn snoop_tells_the_pattern() {
     let folder = Folder::new("pattern");
     let file = &folder.written("ios.csv", IOS.as_bytes());

@@ -159,7 +159,7 @@ const WITHIN: &[(&str, &str)] = &[
     (
         "call",
         "call:string op:string|null file:string|null mount:string|null file_system:string|null pid:integer comm:string \
-         count:integer failed:integer bytes:integer|null sum_ns:number min_ns:integer max_ns:integer buckets:[object]",
+         count:integer failed:integer bytes:integer|null sum_ns:number min_ns:integer p50_ns:integer|null p99_ns:integer|null max_ns:integer buckets:[object]",
     ),
     ("explained_by", "side:string|null verdict:string|null"),
     (

@@ -117,7 +117,8 @@ fn waits_for_direct_reads_are_those_that_the_program_measured() {
     let json = watching(&["--pid", &pid, "--json"]);
     let named = watching(&["--comm", comm, "--json"]);
     let folded = watching(&["--pid", &pid, "--folded"]);
-    let table = watching(&["--pid", &pid, "--verbose"]);
+    let table = watching(&["--pid", &pid, "--verbose", "--width", "60"]);
+    let rows_of = watching(&["--pid", &pid, "--csv"]);
     let mut beside = Command::new(env!("CARGO_BIN_EXE_iowhy"));
     beside.args(["syscalls", "--pid", &pid, "--json", "--for", "5m"]);
     let beside = beside.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -169,7 +170,17 @@ fn waits_for_direct_reads_are_those_that_the_program_measured() {
     let ours = each(device, of(by_disk, "d2c_count"));
     let theirs = each(tracer, of(&beside["disk"][0], "ios"));
     assert!((0.9..1.1).contains(&(ours / theirs)), "{ours} {theirs} ns: {beside}");
+    // Not one line of it is wider than asked.
+    assert!(table.lines().all(|line| line.chars().count() <= 60), "{table}");
+    let table = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(table.contains(&format!("by reads of {}, D2C ", disk.name)), "{table}");
+    let csv = stopped(rows_of);
+    let mut csv_rows = csv.lines();
+    let head = csv_rows.next().expect("a heading");
+    assert!(head.starts_with("pid,comm,for_io,function,waits_for,count,"), "{csv}");
+    let first = csv_rows.next().expect("a row");
+    assert!(first.starts_with(&format!("{pid},\"a;b ")) && !csv.contains('\u{1b}'), "{csv}");
+    assert!(first.contains(",true,__blkdev_direct_IO") && first.contains(";vfs_read"), "{csv}");
     // The same by its name; another process, which only sleeps, waits for nothing.
     assert!(rows(&named).iter().all(|row| row["pid"] == longest["pid"]), "{named}");
     assert!((0.9..1.1).contains(&(sum(rows(&named)) / sum(rows(&object)))), "{named}");
