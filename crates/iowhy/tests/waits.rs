@@ -368,3 +368,86 @@ fn waits_for_a_lock_or_a_server_are_tied_to_who_ended_them_and_to_no_request() {
     }
     assert!(locked >= 20, "{objects:?}");
 }
+
+/// A file system on a loop device whose limit of dirty pages is 4 MiB, if the kernel has such limits.
+struct Throttled {
+    disk: Loop,
+    mount: std::path::PathBuf,
+}
+
+impl Throttled {
+    fn new() -> Option<Throttled> {
+        let disk = Loop::new(256, None);
+        rig::run("mkfs.ext4", &["-q", "-F", &disk.path]);
+        let number = std::fs::read_to_string(format!("/sys/block/{}/dev", disk.name)).ok()?;
+        let limits = std::path::PathBuf::from(format!("/sys/class/bdi/{}", number.trim()));
+        std::fs::write(limits.join("strict_limit"), "1").ok()?;
+        std::fs::write(limits.join("max_bytes"), (4 << 20).to_string()).ok()?;
+        let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let mount = folder.join(format!("throttled-{}", std::process::id()));
+        std::fs::create_dir_all(&mount).unwrap();
+        rig::run("mount", &[&disk.path, mount.to_str().unwrap()]);
+        Some(Throttled { disk, mount })
+    }
+}
+
+impl Drop for Throttled {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.mount).status();
+        let _ = std::fs::remove_dir(&self.mount);
+    }
+}
+
+#[test]
+fn a_writer_that_is_paused_for_its_dirty_pages_is_named_with_the_time_it_waited() {
+    if !can_run(&["mkfs.ext4", "mount", "dd"]) {
+        return;
+    }
+    let Some(throttled) = Throttled::new() else {
+        return println!("skipped: the kernel has no limit of dirty pages per device (Linux 6.2)");
+    };
+    let capture = throttled.mount.with_extension("iowhy");
+    let _ = std::fs::remove_file(&capture);
+    let watch = |words: &[&str]| {
+        let mut iowhy = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+        iowhy.args(words).args(["--for", "5m"]);
+        let piped = iowhy.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = piped.spawn().expect("iowhy");
+        until_attached(&child);
+        child
+    };
+    let why = watch(&["why", "--json", "-d", &throttled.disk.name]);
+    let record = watch(&["record", "-o", capture.to_str().unwrap()]);
+    let to = format!("of={}", throttled.mount.join("file").display());
+    let mut dd = Command::new("dd");
+    dd.args(["if=/dev/zero", &to, "bs=1M", "count=10000"]).stderr(Stdio::null());
+    let dd = Running(dd.spawn().expect("dd"));
+    let (pid, waits) = (dd.0.id(), watching(&["--pid", &dd.0.id().to_string(), "--json"]));
+    std::thread::sleep(Duration::from_secs(5));
+    drop(dd);
+    let waits = object(waits);
+    stopped(record);
+    let throttle = |row: &&Value| row["function"] == "balance_dirty_pages";
+    let waited: Vec<Value> = rows(&waits).iter().filter(throttle).cloned().collect();
+    let waited = sum(&waited) / 1e9;
+    let again = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["why", "--json", capture.to_str().unwrap()])
+        .output()
+        .expect("iowhy");
+    let _ = std::fs::remove_file(&capture);
+    let again: Value = serde_json::from_slice(&again.stdout).expect("an object");
+    for report in [object(why), again] {
+        let findings = report["findings"].as_array().expect("findings");
+        let is_ours = |found: &&Value| {
+            found["verdict"] == "load.writeback" && found["device"] == *throttled.disk.name
+        };
+        let found = findings.iter().find(is_ours).unwrap_or_else(|| panic!("{report}"));
+        assert!(found["sentence"].as_str().unwrap().contains(&format!("dd ({pid})")), "{found}");
+        let evidence = found["evidence"].as_array().expect("numbers");
+        let paused = evidence[0]["value"].as_f64().expect("a time");
+        println!("paused {paused:.2} s, waited {waited:.2} s: {}", found["sentence"]);
+        assert_eq!(evidence[0]["unit"], "s", "{found}");
+        // It began a little before the watch of its waits.
+        assert!(waited > 1.0 && (0.8..1.5).contains(&(paused / waited)), "{waited}: {found}");
+    }
+}
