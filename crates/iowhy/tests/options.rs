@@ -407,6 +407,53 @@ fn ios_are_counted_by_file_live_and_from_a_capture() {
     assert!(reported.contains("does not contain the field"), "{reported}");
 }
 
+#[test]
+fn ios_are_counted_by_cpu_and_queue_live_and_from_a_capture_that_has_them() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let (folder, disk) = (Folder::new("by-cpu"), Loop::beside_others(16));
+    let load = disk.under_load(&["--rw=randread", "--bs=4k", "--size=16m", "--rate_iops=500"]);
+    let (with_places, without) =
+        (folder.0.join("places.iowhy").display().to_string(), folder.0.join("without.iowhy"));
+    let without = without.display().to_string();
+    printed(&["record", "--places", "-d", &disk.name, "-o", &with_places, "--for", "1s"]);
+    printed(&["record", "-d", &disk.name, "-o", &without, "--for", "1s"]);
+    let live = ["-d", &disk.name, "--for", "1s"];
+    let (queue, cpus) = (format!("{}, queue 0", disk.name), rig::run("nproc", &["--all"]));
+    let cpus: u64 = cpus.trim().parse().unwrap();
+    for from in [&live[..], &[&with_places]] {
+        let hists = printed(&with(from, &["hist", "--by", "queue"]));
+        assert!(hists.contains(&queue) && !hists.contains("no queue"), "{from:?}: {hists}");
+        let rows = printed(&with(from, &["stat", "--csv", "--by", "cpu"]));
+        let named: Vec<u64> = rows
+            .split("CPU ")
+            .skip(1)
+            .map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap())
+            .collect();
+        assert!(!named.is_empty() && named.iter().all(|cpu| *cpu < cpus), "{from:?}: {rows}");
+        let map = printed(&with(from, &["map", "--by", "cpu,queue"]));
+        assert!(map.contains(&format!(", {queue}  Q2C")), "{from:?}: {map}");
+    }
+    drop(load);
+    // Each I/O is one of a CPU: together as many as there are.
+    let object = |words: &[&str]| -> u64 {
+        let text = printed(words);
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        let lines: Vec<serde_json::Value> = lines.collect();
+        let total = |one: &&serde_json::Value| one["stage"] == "Q2C";
+        lines.iter().filter(total).map(|one| one["count"].as_u64().unwrap()).sum()
+    };
+    let by = |key: &str| object(&["hist", "--json", "--by", key, &with_places]);
+    assert!(by("cpu") > 100 && by("cpu") == by("op"), "{} {}", by("cpu"), by("op"));
+    // A capture without them says so, and can be read by an older version: byte 8 is the version.
+    let refused = run(&["hist", "--by", "cpu", &without]);
+    let reported = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && reported.contains("--places"), "{reported}");
+    let version = |file: &str| std::fs::read(file).unwrap()[8];
+    assert_eq!((version(&with_places), version(&without)), (6, 5));
+}
+
 /// Long options of a command, as its help lists them.
 fn options_of(command: &str) -> BTreeSet<String> {
     let help = printed(&[command, "--help"]);

@@ -106,7 +106,7 @@ const OBJECTS: &[(&str, Option<&str>, &str)] = &[
         Some("iowhy.event/1"),
         "device:string op:string layer:string flags:string|null queued_ns:integer|null issued_ns:integer|null \
          completed_ns:integer|null sector:integer|null bytes:integer|null pid:integer|null comm:string|null depth:integer|null \
-         arrived_ns?:integer cgroup?:string|null file?:string|null error:integer|null",
+         arrived_ns?:integer cgroup?:string|null file?:string|null cpu?:integer queue?:integer error:integer|null",
     ),
     (
         "record",
