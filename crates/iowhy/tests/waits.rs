@@ -452,7 +452,10 @@ fn a_writer_that_is_paused_for_its_dirty_pages_is_named_with_the_time_it_waited(
             found["verdict"] == "load.writeback" && found["device"] == *throttled.disk.name
         };
         let found = findings.iter().find(is_ours).unwrap_or_else(|| panic!("{report}"));
-        assert!(found["sentence"].as_str().unwrap().contains(&format!("iowhy-writer ({pid})")), "{found}");
+        assert!(
+            found["sentence"].as_str().unwrap().contains(&format!("iowhy-writer ({pid})")),
+            "{found}"
+        );
         let evidence = found["evidence"].as_array().expect("numbers");
         let paused = evidence[0]["value"].as_f64().expect("a time");
         println!("paused {paused:.2} s, waited {waited:.2} s: {}", found["sentence"]);
