@@ -146,8 +146,8 @@ fn finding(analysis: &Analysis, paused: &[Paused], place: usize, watched: f64) -
         finding.evidence.push(number(&(all, pause.1), &what, Unit::Seconds));
     }
     let longest = beside(key::WRITEBACK_LONGEST.member(first.member));
-    if let Some((ns, reading)) = longest {
-        finding.evidence.push(number(&(ns / 1e6, reading), "its longest pause", Unit::Ms));
+    if let Some((seconds, reading)) = longest {
+        finding.evidence.push(number(&(seconds * 1e3, reading), "its longest pause", Unit::Ms));
     }
     if let Some(dirtied) = dirtied {
         finding.evidence.push(number(&dirtied, "data that it dirtied", Unit::Bytes));
