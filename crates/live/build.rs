@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 const VERSIONS: std::ops::RangeInclusive<u32> = 14..=23;
 
 /// The objects, one per collector.
-const OBJECTS: [&str; 4] = ["block_trace", "syscalls", "uprobe", "waits"];
+const OBJECTS: [&str; 5] = ["block_trace", "dirty_pauses", "syscalls", "uprobe", "waits"];
 /// Their other source files.
 const HEADERS: [&str; 11] = [
     "callers.h",

@@ -1,7 +1,8 @@
 //! The content of a block: its devices and names, then a section for each listing.
 
 use crate::bytes::{Bytes, number, text};
-use crate::{BLOCK_EVENTS, VERSION, events, records};
+use crate::header::WITHOUT_PLACES;
+use crate::{BLOCK_EVENTS, events, records};
 use iowhy_model::{Device, Distribution, Event, Fact, Interval, Medium, Source};
 
 /// Sections by their codes in a capture.
@@ -43,9 +44,15 @@ pub struct Section {
 }
 
 impl Block {
+    /// The version of its bytes.
+    pub fn version(&self) -> u16 {
+        let versions = self.sections.iter().map(|section| events::version_of(&section.events));
+        versions.max().unwrap_or(WITHOUT_PLACES)
+    }
+
     /// As bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+        let (version, mut out) = (self.version(), Vec::new());
         number(self.devices.len() as u64, &mut out);
         for device in &self.devices {
             text(&device.name, &mut out);
@@ -58,7 +65,7 @@ impl Block {
         for section in &self.sections {
             number(section.listing, &mut out);
             records::write_source(&section.source, &mut out);
-            events::write(VERSION, &section.events, &mut out);
+            events::write(version, &section.events, &mut out);
             number(section.intervals.len() as u64, &mut out);
             section.intervals.iter().for_each(|one| records::write_interval(one, &mut out));
             number(section.distributions.len() as u64, &mut out);

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::bytes::{self, Bytes, unzigzag, zigzag};
 use crate::columns::{pack, unpack};
+use crate::header::{VERSION, WITHOUT_PLACES};
 use iowhy_model::{
     DeviceId, EVENT_FIELDS, Event, Field, FieldKind, FieldValue, Flags, Layer, Name, Op, Time,
 };
@@ -16,11 +17,13 @@ type Who = (Option<u32>, Option<Name>, Option<Name>);
 type Number = fn(&Event) -> Option<u64>;
 
 /// The fields that are plain columns, in their order, each with the version it came with.
-const PLAIN: [(&str, u16, Number); 4] = [
-    ("depth", 1, |event| event.depth.map(u64::from)),
+const PLAIN: [(&str, u16, Number); 6] = [
+    ("depth", 1, |event| event.depth.map(|depth| depth.get().into())),
     ("error", 1, |event| event.error.map(u64::from)),
     ("file", 4, |event| event.file.map(|name| name.index() as u64)),
     ("weight", 5, |event| event.weight.map(|weight| u64::from(weight.get()))),
+    ("cpu", 6, |event| event.cpu.map(|cpu| cpu.get().into())),
+    ("queue", 6, |event| event.queue.map(|queue| queue.get().into())),
 ];
 /// The first few senders are found by a linear search.
 const FEW: usize = 16;
@@ -28,6 +31,13 @@ const FEW: usize = 16;
 const PIECE: usize = 128;
 /// Bytes of a sector, whatever the device's blocks.
 const SECTOR: u64 = 512;
+
+/// The version that holds these events: the last one only where a CPU or a queue is known, so that
+/// others can be read by an older iowhy.
+pub fn version_of(events: &[Event]) -> u16 {
+    let placed = events.iter().any(|event| event.cpu.is_some() || event.queue.is_some());
+    if placed { VERSION } else { WITHOUT_PLACES }
+}
 
 /// Writes events whose devices and names are already numbered by the block's own lists.
 pub fn write(version: u16, events: &[Event], out: &mut Vec<u8>) {
@@ -323,7 +333,9 @@ fn narrow<N: TryFrom<u64>>(value: Option<u64>) -> Option<Option<N>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::VERSION;
+    use std::num::NonZeroU32;
+
+    use iowhy_model::SmallNumber;
     use iowhy_model::{Recording, Sink};
 
     fn round_trip(events: &[Event]) -> usize {
@@ -360,7 +372,7 @@ mod tests {
                 event.queued = Some(Time::from_ns(issued - 200 - roll(800) as i64));
                 event.sector = Some(roll(1 << 18) * 8);
                 event.bytes = Some(4096);
-                event.depth = Some(1 + roll(32) as u32);
+                event.depth = NonZeroU32::new(1 + roll(32) as u32);
                 (event.pid, event.comm) = (Some(4242), Some(fio));
                 event
             })
@@ -414,7 +426,9 @@ mod tests {
             event.pid = (k % 9 > 0).then_some(k as u32);
             event.comm = (k % 10 > 0).then_some(dd);
             event.cgroup = (k % 13 == 0).then_some(web);
-            event.depth = (k % 8 == 0).then_some(k as u32);
+            event.depth = NonZeroU32::new(if k % 8 == 0 { k as u32 } else { 0 });
+            event.cpu = SmallNumber::new(k as u64).filter(|_| k % 14 == 0);
+            event.queue = SmallNumber::new(k as u64 % 3).filter(|_| k % 15 == 0);
             event.error = (k % 50 == 0).then_some(5);
             event.file = (k % 12 == 0).then_some(dd);
             event.flags = Flags::SYNC.with(Flags::FUA);
@@ -423,6 +437,14 @@ mod tests {
         }
         round_trip(&events);
         round_trip(&[]);
+        assert_eq!(version_of(&events), VERSION);
+        // As version 5 wrote them: without the places.
+        let mut old = Vec::new();
+        write(WITHOUT_PLACES, &events, &mut old);
+        events.iter_mut().for_each(|event| (event.cpu, event.queue) = (None, None));
+        assert_eq!(version_of(&events), WITHOUT_PLACES);
+        let read_back = read(WITHOUT_PLACES, events.len(), &mut Bytes(&old));
+        assert_eq!(read_back.as_ref(), Some(&events));
         // As version 3 wrote them: all but the file.
         let mut old = Vec::new();
         write(3, &events, &mut old);

@@ -6,8 +6,10 @@ pub const MAGIC: [u8; 8] = *b"\x89IOWHY\x01\n";
 /// Added to the end mark of a repeated block.
 const REPEATS: u16 = 1 << 8;
 /// The version of the content. Version 1 had facts as texts, version 2 every bucket of a histogram,
-/// versions 1 to 3 no file of an event, versions 1 to 4 no weight.
-pub const VERSION: u16 = 5;
+/// versions 1 to 3 no file of an event, versions 1 to 4 no weight, versions 1 to 5 no CPU and queue.
+pub const VERSION: u16 = 6;
+/// The version that is written where no I/O has a CPU or a queue.
+pub const WITHOUT_PLACES: u16 = 5;
 
 /// What comes after a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +25,7 @@ pub enum End {
 /// The header of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// The version of its content: [`VERSION`], or one before.
+    /// The version of its content: that of its block, or one before.
     pub version: u16,
     /// What comes after it.
     pub end: End,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::block::{Block, Section};
-use crate::{BLOCK_EVENTS, End, Header, VERSION, records};
+use crate::{BLOCK_EVENTS, End, Header, records};
 use iowhy_model::{
     Device, DeviceId, Distribution, Event, Fact, Filter, Interval, Level, Medium, Name, Sampling,
     Sink, Source,
@@ -185,9 +185,10 @@ impl<W: Write> Writer<W> {
         if self.error.is_none() {
             let block = take(&mut self.sections, &self.devices, &self.names);
             let content = block.to_bytes();
+            let version = block.version();
             self.reuse(block);
             let header = Header {
-                version: VERSION,
+                version,
                 end,
                 repeats,
                 bytes: content.len() as u32,

@@ -32,6 +32,7 @@ mod load_rebuild;
 mod load_rw_mix;
 mod load_saturated;
 mod load_small_sync;
+mod load_writeback;
 mod peer_outlier;
 mod peer_shared;
 mod report_inconsistent;
@@ -75,6 +76,7 @@ pub const DETECTORS: &[Detector] = &[
     load_rw_mix::DETECTOR,
     load_saturated::DETECTOR,
     load_small_sync::DETECTOR,
+    load_writeback::DETECTOR,
     peer_outlier::DETECTOR,
     peer_shared::DETECTOR,
     report_inconsistent::DETECTOR,

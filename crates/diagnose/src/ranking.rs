@@ -225,8 +225,12 @@ fn clears_others(analysis: &Analysis, finding: &Finding) -> bool {
         || rows.iter().any(|row| row.is_full() && !cleared(&row.disk))
 }
 
-/// Excess waiting per second by the disk a finding is about.
+/// Excess waiting per second by the disk a finding is about; not where programs wait before their
+/// I/O is sent, which no disk's latency contains.
 fn lost(analysis: &Analysis, finding: &Finding) -> Option<f64> {
+    if finding.verdict == Verdict::LoadWriteback {
+        return None;
+    }
     let disk = analysis.disk(finding.subject.device?);
     let input = analysis.input(*finding.subject.listings.first()?);
     let known = analysis.lost.iter().find(|(other, name, _)| (*other, name) == (input, &disk));

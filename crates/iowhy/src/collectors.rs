@@ -266,6 +266,7 @@ fn tracer(
             before: plan.before,
             cgroups: plan.cgroups,
             files: plan.files,
+            places: plan.places,
             stacks: plan.stacks,
             count_cost: plan.overhead,
             ..plan.tracer.clone().unwrap_or_else(|| TraceOptions::new(mode))

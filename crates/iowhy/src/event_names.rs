@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use iowhy_model::{
     DeviceId, DeviceTotals, Distribution, Event, Interval, Name, NameTable, Nanos, Owner,
-    OwnerNames, Recording, Sink, Time,
+    OwnerNames, Recording, Sink, SmallNumber, Time,
 };
 
 use crate::arguments::Selection;
@@ -26,6 +26,10 @@ pub enum NameKey {
     Pod,
     /// The file whose pages it reads or writes.
     File,
+    /// The CPU that handled its completion.
+    Cpu,
+    /// The hardware queue of its device.
+    Queue,
 }
 
 /// The key of a name.
@@ -42,13 +46,15 @@ const NO_FILE: &str = "no file";
 
 impl NameKey {
     /// All keys by their names on the command line.
-    pub const ALL: [(&str, NameKey); 6] = [
+    pub const ALL: [(&str, NameKey); 8] = [
         ("mount", NameKey::Mount),
         ("volume", NameKey::Volume),
         ("unit", NameKey::Unit),
         ("container", NameKey::Container),
         ("pod", NameKey::Pod),
         ("file", NameKey::File),
+        ("cpu", NameKey::Cpu),
+        ("queue", NameKey::Queue),
     ];
 
     /// Whether it follows from the control group.
@@ -61,12 +67,19 @@ impl NameKey {
         matches!(self, NameKey::Mount | NameKey::Volume)
     }
 
+    /// Whether it is where in the machine it was handled.
+    pub fn is_of_path(self) -> bool {
+        matches!(self, NameKey::Cpu | NameKey::Queue)
+    }
+
     /// Whether an I/O has it.
     pub fn is_in(self, event: &Event) -> bool {
         match self {
             NameKey::Mount | NameKey::Volume => true,
             NameKey::Unit | NameKey::Container | NameKey::Pod => event.cgroup.is_some(),
             NameKey::File => event.file.is_some(),
+            NameKey::Cpu => event.cpu.is_some(),
+            NameKey::Queue => event.queue.is_some(),
         }
     }
 }
@@ -107,8 +120,14 @@ impl EventNames {
             let holds = |(from, to, _): &(u64, u64, String)| (*from..*to).contains(&sector);
             self.parts.get(&event.device)?.iter().position(holds)
         });
+        let place = match key {
+            NameKey::Cpu => event.cpu,
+            NameKey::Queue => event.queue,
+            _ => None,
+        };
+        let part = part.or(place.map(|place| place.get().into()));
         let own = match key {
-            NameKey::Mount | NameKey::Volume => None,
+            NameKey::Mount | NameKey::Volume | NameKey::Cpu | NameKey::Queue => None,
             NameKey::Unit | NameKey::Container | NameKey::Pod => event.cgroup,
             NameKey::File => event.file,
         };
@@ -120,6 +139,14 @@ impl EventNames {
             own.map_or(NO_FILE, |name| recording.text(name)).to_string()
         } else if key.is_of_cgroup() {
             self.owner(key, own.map(|name| recording.text(name)))
+        } else if key.is_of_path() {
+            let device = recording.device_of(event.device).name.as_str();
+            match (key, place.map(SmallNumber::get)) {
+                (NameKey::Cpu, Some(cpu)) => format!("CPU {cpu}"),
+                (NameKey::Cpu, None) => "CPU not known".to_string(),
+                (_, Some(queue)) => format!("{device}, queue {queue}"),
+                (_, None) => format!("{device}, no queue"),
+            }
         } else {
             let device = recording.device_of(event.device).name.as_str();
             let parts = self.parts.get(&event.device);
@@ -370,6 +397,19 @@ mod tests {
         );
         let units = ["a.service", "no unit", "a.service", "no unit", "no unit"];
         assert_eq!(by(NameKey::Unit), units);
+        for (place, event) in recording.listings[0].events.iter_mut().enumerate() {
+            event.cpu = SmallNumber::new(place as u64 % 2);
+            event.queue = SmallNumber::new(3).filter(|_| place < 2);
+        }
+        let by = |key: NameKey| {
+            let mut renamed = recording.clone();
+            rename(&mut renamed, &[key]);
+            let events = renamed.listings[0].events.iter();
+            events.map(|event| renamed.device_of(event.device).name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(by(NameKey::Cpu), ["CPU 0", "CPU 1", "CPU 0", "CPU 1", "CPU 0"]);
+        let queues = ["sda, queue 3", "sda, queue 3", "sda, no queue", "sda, no queue"];
+        assert_eq!(by(NameKey::Queue), [&queues[..], &["dm-0, no queue"]].concat());
         assert_eq!(by(NameKey::File), ["/a", "no file", "no file", "/a", "no file"]);
     }
 }

@@ -27,7 +27,7 @@ pub enum Key {
     Process,
     /// The charged control group.
     Cgroup,
-    /// A name: of a mount point, a volume, a unit, a container, a pod, a file.
+    /// A name: of a mount point, a volume, a unit, a container, a pod, a file, a CPU, a queue.
     Named(NameKey),
 }
 
@@ -75,6 +75,11 @@ impl Key {
     /// Whether it is the file.
     pub fn needs_files(self) -> bool {
         self == Key::Named(NameKey::File)
+    }
+
+    /// Whether it is a CPU or a queue.
+    pub fn needs_places(self) -> bool {
+        matches!(self, Key::Named(key) if key.is_of_path())
     }
 
     /// Whether only single I/Os have it.

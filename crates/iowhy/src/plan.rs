@@ -32,6 +32,8 @@ pub struct Plan {
     pub cgroups: bool,
     /// Also the file of each request.
     pub files: bool,
+    /// Also the CPU of the completion and the hardware queue of each request.
+    pub places: bool,
     /// Also count requests by submitting stack.
     pub stacks: bool,
     /// Report the cost of tracing at the end.

@@ -43,11 +43,11 @@ const FULL: &str = concat!(
     r#"{"schema":"iowhy.event/1","device":"sdb","op":"write","flags":"WFSM","queued_ns":1000,"#,
     r#""issued_ns":2000,"completed_ns":9000,"sector":18446744073709551615,"bytes":4294967295,"#,
     r#""pid":77,"comm":"a, \"b\"","depth":32,"error":5,"layer":"block","arrived_ns":-5,"#,
-    r#""cgroup":"/web.slice","file":"/srv/=db 1","weight":7}"#,
+    r#""cgroup":"/web.slice","file":"/srv/=db 1","cpu":5,"queue":0,"weight":7}"#,
     "\n",
     r#"{"schema":"iowhy.event/1","device":"","op":"read","flags":"R","queued_ns":2000,"#,
-    r#""issued_ns":2001,"completed_ns":9001,"sector":0,"bytes":0,"pid":0,"comm":"=1+1","depth":0,"#,
-    r#""error":65535,"layer":"syscall","arrived_ns":0,"cgroup":"/","file":"-","weight":1}"#,
+    r#""issued_ns":2001,"completed_ns":9001,"sector":0,"bytes":0,"pid":0,"comm":"=1+1","depth":1,"#,
+    r#""error":65535,"layer":"syscall","arrived_ns":0,"cgroup":"/","file":"-","cpu":0,"queue":65534,"weight":1}"#,
     "\n"
 );
 

@@ -157,6 +157,23 @@ fn what_becomes_slower_day_by_day_is_a_trend() {
 }
 
 #[test]
+fn incidents_are_rows_of_a_spreadsheet() {
+    let planted = Planted::new("rows");
+    let json = planted.said(&["incidents", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let all = json["incidents"].as_array().unwrap();
+    let text = planted.said(&["incidents", "--csv"]);
+    let rows: Vec<&str> = text.lines().collect();
+    assert_eq!(rows.len(), 1 + all.len(), "{text}");
+    assert!(rows[0].starts_with("id,began,began_ns,until,"), "{text}");
+    for (row, known) in rows[1..].iter().zip(all) {
+        assert!(row.starts_with(known["id"].as_str().unwrap()), "{row}");
+        assert!(row.contains(&format!(",{},", known["began_ns"])), "{row}");
+        assert!(row.contains(known["verdict"].as_str().unwrap()), "{row}");
+    }
+}
+
+#[test]
 fn a_window_has_a_timeline_of_its_incidents() {
     let planted = Planted::new("timeline");
     let text = planted.said(&["why", "--since=-60m"]);

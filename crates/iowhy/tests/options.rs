@@ -113,6 +113,37 @@ fn filters_by_flag_group_and_name() {
 }
 
 #[test]
+fn a_bundled_capture_is_a_side_of_a_comparison_and_differences_are_rows() {
+    let two = ["compare", "--example", "one-of-seventeen", "-d", "sdk", "-d", "sdq"];
+    let rows = printed(&with(&["--csv"], &two));
+    let json: serde_json::Value = serde_json::from_str(&printed(&with(&["--json"], &two))).unwrap();
+    let differences = json["differences"].as_array().unwrap();
+    assert_eq!(rows.lines().count(), 1 + differences.len(), "{rows}");
+    assert!(rows.starts_with("group,quantity,unit,a,b,n_a,n_b,ratio,"), "{rows}");
+    assert!(json["a"]["name"].as_str().unwrap().contains("one-of-seventeen, sdk"), "{json}");
+    for (row, known) in rows.lines().skip(1).zip(differences) {
+        assert!(row.contains(&format!(",{},", known["unit"].as_str().unwrap())), "{row}");
+    }
+    // It can also be compared with a file; alone it is one side.
+    let folder = Folder::new("sides");
+    let file = &folder.written("ios.csv", IOS.as_bytes());
+    let mixed =
+        printed(&["compare", "--example", "one-of-seventeen", file, "-d", "sdk", "-d", "sda"]);
+    assert!(
+        mixed.contains("example one-of-seventeen, sdk") && mixed.contains("ios.csv"),
+        "{mixed}"
+    );
+    for (words, message) in [
+        (&["compare", "--example", "one-of-seventeen"][..], "is one side of a comparison"),
+        (&["compare", "--example"], "one-of-seventeen`: SystemTap"),
+    ] {
+        let output = run(words);
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && reported.contains(message), "{reported}");
+    }
+}
+
+#[test]
 fn snoop_tells_the_pattern() {
     let folder = Folder::new("pattern");
     let file = &folder.written("ios.csv", IOS.as_bytes());
@@ -374,6 +405,52 @@ fn ios_are_counted_by_file_live_and_from_a_capture() {
     let without = run(&["hist", "--by", "file", "--example", "dusty-disk"]);
     let reported = String::from_utf8_lossy(&without.stderr).into_owned();
     assert!(reported.contains("does not contain the field"), "{reported}");
+}
+
+#[test]
+fn ios_are_counted_by_cpu_and_queue_live_and_from_a_capture_that_has_them() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let (folder, disk) = (Folder::new("by-cpu"), Loop::beside_others(16));
+    let load = disk.under_load(&["--rw=randread", "--bs=4k", "--size=16m", "--rate_iops=500"]);
+    let (with_places, without) =
+        (folder.0.join("places.iowhy").display().to_string(), folder.0.join("without.iowhy"));
+    let without = without.display().to_string();
+    printed(&["record", "--places", "-d", &disk.name, "-o", &with_places, "--for", "1s"]);
+    printed(&["record", "-d", &disk.name, "-o", &without, "--for", "1s"]);
+    let live = ["-d", &disk.name, "--for", "1s"];
+    let (queue, cpus) = (format!("{}, queue 0", disk.name), rig::run("nproc", &["--all"]));
+    let cpus: u64 = cpus.trim().parse().unwrap();
+    for from in [&live[..], &[&with_places]] {
+        let hists = printed(&with(from, &["hist", "--by", "queue"]));
+        assert!(hists.contains(&queue) && !hists.contains("no queue"), "{from:?}: {hists}");
+        let rows = printed(&with(from, &["stat", "--csv", "--by", "cpu"]));
+        let named: Vec<u64> = rows
+            .split("CPU ")
+            .skip(1)
+            .map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap())
+            .collect();
+        assert!(!named.is_empty() && named.iter().all(|cpu| *cpu < cpus), "{from:?}: {rows}");
+        let map = printed(&with(from, &["map", "--by", "cpu,queue"]));
+        assert!(map.contains(&format!(", {queue}  Q2C")), "{from:?}: {map}");
+    }
+    drop(load);
+    // Each I/O is one of a CPU: together as many as there are.
+    let by = |key: &str| -> u64 {
+        let text = printed(&["hist", "--json", "--by", key, &with_places]);
+        let all: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let total = |one: &&serde_json::Value| one["stage"] == "Q2C";
+        let histograms = all["histograms"].as_array().unwrap().iter();
+        histograms.filter(total).map(|one| one["count"].as_u64().unwrap()).sum()
+    };
+    assert!(by("cpu") > 100 && by("cpu") == by("op"), "{} {}", by("cpu"), by("op"));
+    // A capture without them says so, and can be read by an older version: byte 8 is the version.
+    let refused = run(&["hist", "--by", "cpu", &without]);
+    let reported = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && reported.contains("--places"), "{reported}");
+    let version = |file: &str| std::fs::read(file).unwrap()[8];
+    assert_eq!((version(&with_places), version(&without)), (6, 5));
 }
 
 /// Long options of a command, as its help lists them.

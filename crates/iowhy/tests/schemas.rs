@@ -106,7 +106,7 @@ const OBJECTS: &[(&str, Option<&str>, &str)] = &[
         Some("iowhy.event/1"),
         "device:string op:string layer:string flags:string|null queued_ns:integer|null issued_ns:integer|null \
          completed_ns:integer|null sector:integer|null bytes:integer|null pid:integer|null comm:string|null depth:integer|null \
-         arrived_ns?:integer cgroup?:string|null file?:string|null error:integer|null",
+         arrived_ns?:integer cgroup?:string|null file?:string|null cpu?:integer queue?:integer error:integer|null",
     ),
     (
         "record",
@@ -159,7 +159,7 @@ const WITHIN: &[(&str, &str)] = &[
     (
         "call",
         "call:string op:string|null file:string|null mount:string|null file_system:string|null pid:integer comm:string \
-         count:integer failed:integer bytes:integer|null sum_ns:number min_ns:integer max_ns:integer buckets:[object]",
+         count:integer failed:integer bytes:integer|null sum_ns:number min_ns:integer p50_ns:integer|null p99_ns:integer|null max_ns:integer buckets:[object]",
     ),
     ("explained_by", "side:string|null verdict:string|null"),
     (

@@ -117,7 +117,8 @@ fn waits_for_direct_reads_are_those_that_the_program_measured() {
     let json = watching(&["--pid", &pid, "--json"]);
     let named = watching(&["--comm", comm, "--json"]);
     let folded = watching(&["--pid", &pid, "--folded"]);
-    let table = watching(&["--pid", &pid, "--verbose"]);
+    let table = watching(&["--pid", &pid, "--verbose", "--width", "60"]);
+    let rows_of = watching(&["--pid", &pid, "--csv"]);
     let mut beside = Command::new(env!("CARGO_BIN_EXE_iowhy"));
     beside.args(["syscalls", "--pid", &pid, "--json", "--for", "5m"]);
     let beside = beside.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -169,7 +170,17 @@ fn waits_for_direct_reads_are_those_that_the_program_measured() {
     let ours = each(device, of(by_disk, "d2c_count"));
     let theirs = each(tracer, of(&beside["disk"][0], "ios"));
     assert!((0.9..1.1).contains(&(ours / theirs)), "{ours} {theirs} ns: {beside}");
+    // Not one line of it is wider than asked.
+    assert!(table.lines().all(|line| line.chars().count() <= 60), "{table}");
+    let table = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(table.contains(&format!("by reads of {}, D2C ", disk.name)), "{table}");
+    let csv = stopped(rows_of);
+    let mut csv_rows = csv.lines();
+    let head = csv_rows.next().expect("a heading");
+    assert!(head.starts_with("pid,comm,for_io,function,waits_for,count,"), "{csv}");
+    let first = csv_rows.next().expect("a row");
+    assert!(first.starts_with(&format!("{pid},\"a;b ")) && !csv.contains('\u{1b}'), "{csv}");
+    assert!(first.contains(",true,__blkdev_direct_IO") && first.contains(";vfs_read"), "{csv}");
     // The same by its name; another process, which only sleeps, waits for nothing.
     assert!(rows(&named).iter().all(|row| row["pid"] == longest["pid"]), "{named}");
     assert!((0.9..1.1).contains(&(sum(rows(&named)) / sum(rows(&object)))), "{named}");
@@ -356,4 +367,100 @@ fn waits_for_a_lock_or_a_server_are_tied_to_who_ended_them_and_to_no_request() {
         }
     }
     assert!(locked >= 20, "{objects:?}");
+}
+
+/// Writes the same 64 MiB through the page cache again and again, in a name of its own.
+const WRITER: &str = r#"
+import os, sys
+open("/proc/self/comm", "w").write("iowhy-writer")
+file, page, k = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), bytes(1 << 20), 0
+while True:
+    os.pwrite(file, page, k % 64 << 20)
+    k += 1
+"#;
+
+/// A file system on a loop device whose limit of dirty pages is 4 MiB, if the kernel has such limits.
+struct Throttled {
+    disk: Loop,
+    mount: std::path::PathBuf,
+}
+
+impl Throttled {
+    fn new() -> Option<Throttled> {
+        let disk = Loop::new(256, None);
+        rig::run("mkfs.ext4", &["-q", "-F", &disk.path]);
+        let number = std::fs::read_to_string(format!("/sys/block/{}/dev", disk.name)).ok()?;
+        let limits = std::path::PathBuf::from(format!("/sys/class/bdi/{}", number.trim()));
+        std::fs::write(limits.join("strict_limit"), "1").ok()?;
+        std::fs::write(limits.join("max_bytes"), (4 << 20).to_string()).ok()?;
+        let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let mount = folder.join(format!("throttled-{}", std::process::id()));
+        std::fs::create_dir_all(&mount).unwrap();
+        rig::run("mount", &[&disk.path, mount.to_str().unwrap()]);
+        Some(Throttled { disk, mount })
+    }
+}
+
+impl Drop for Throttled {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.mount).status();
+        let _ = std::fs::remove_dir(&self.mount);
+    }
+}
+
+#[test]
+fn a_writer_that_is_paused_for_its_dirty_pages_is_named_with_the_time_it_waited() {
+    if !can_run(&["mkfs.ext4", "mount", "python3"]) {
+        return;
+    }
+    let Some(throttled) = Throttled::new() else {
+        return println!("skipped: the kernel has no limit of dirty pages per device (Linux 6.2)");
+    };
+    let capture = throttled.mount.with_extension("iowhy");
+    let _ = std::fs::remove_file(&capture);
+    let watch = |words: &[&str]| {
+        let mut iowhy = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+        iowhy.args(words).args(["--for", "5m"]);
+        let piped = iowhy.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = piped.spawn().expect("iowhy");
+        until_attached(&child);
+        child
+    };
+    let why = watch(&["why", "--json", "-d", &throttled.disk.name]);
+    let record = watch(&["record", "-o", capture.to_str().unwrap()]);
+    let file = throttled.mount.join("file").display().to_string();
+    let mut writer = Command::new("python3");
+    let writer = Running(writer.args(["-c", WRITER, &file]).spawn().expect("python3"));
+    let pid = writer.0.id();
+    let waits = watching(&["--pid", &pid.to_string(), "--json"]);
+    std::thread::sleep(Duration::from_secs(5));
+    drop(writer);
+    let waits = object(waits);
+    stopped(record);
+    let throttle = |row: &&Value| row["function"] == "balance_dirty_pages";
+    let waited: Vec<Value> = rows(&waits).iter().filter(throttle).cloned().collect();
+    let waited = sum(&waited) / 1e9;
+    let again = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["why", "--json", capture.to_str().unwrap()])
+        .output()
+        .expect("iowhy");
+    let _ = std::fs::remove_file(&capture);
+    let again: Value = serde_json::from_slice(&again.stdout).expect("an object");
+    for report in [object(why), again] {
+        let findings = report["findings"].as_array().expect("findings");
+        let is_ours = |found: &&Value| {
+            found["verdict"] == "load.writeback" && found["device"] == *throttled.disk.name
+        };
+        let found = findings.iter().find(is_ours).unwrap_or_else(|| panic!("{report}"));
+        assert!(
+            found["sentence"].as_str().unwrap().contains(&format!("iowhy-writer ({pid})")),
+            "{found}"
+        );
+        let evidence = found["evidence"].as_array().expect("numbers");
+        let paused = evidence[0]["value"].as_f64().expect("a time");
+        println!("paused {paused:.2} s, waited {waited:.2} s: {}", found["sentence"]);
+        assert_eq!(evidence[0]["unit"], "s", "{found}");
+        // It began a little before the watch of its waits.
+        assert!(waited > 1.0 && (0.8..1.5).contains(&(paused / waited)), "{waited}: {found}");
+    }
 }

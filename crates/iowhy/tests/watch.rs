@@ -362,6 +362,7 @@ fn what_is_served_is_the_table_of_metrics() {
     let limits = [format!("{}=2000", disk.name), format!("/dev/{}=8M/s", disk.name)];
     let more = ["--device", &disk.name, "--listen", "127.0.0.1:0"];
     let more = [&more[..], &["--limit", &limits[0], "--limit", &limits[1]]].concat();
+    let more = [&more[..], &["--metrics-by", "volume"]].concat();
     let (recorder, message) = recorder(iowhy(), &store, &more);
     let port = message.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
     let port: u16 = port.and_then(|(port, _)| port.parse().ok()).expect("its port");
@@ -405,6 +406,14 @@ fn what_is_served_is_the_table_of_metrics() {
         // A disk that nobody accused may have no verdict.
         assert!(!own.is_empty() || name == "iowhy_verdict", "{name} has no value");
     }
+    // The volume is the file of the loop device, and has as many I/Os as the device.
+    let reads = |begin: &str| -> f64 {
+        let ours = values.iter().find(|line| line.starts_with(begin) && line.contains("\"read\""));
+        ours.and_then(|line| line.rsplit(' ').next()?.parse().ok()).expect(begin)
+    };
+    let by_volume = reads("iowhy_named_ios_total{by=\"volume\",name=\"/");
+    let by_device = reads("iowhy_ios_total{");
+    assert!(by_device > 1000.0 && by_volume == by_device, "{by_volume} {by_device}");
 }
 
 #[test]

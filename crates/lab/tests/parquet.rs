@@ -2,6 +2,8 @@
 //!
 //! The crate is a dependency of this test alone: what ships writes Parquet itself.
 
+use std::num::NonZeroU32;
+
 use iowhy_model::{
     Distribution, Edges, Event, Flags, Histogram, Layer, Level, Op, Random, Recording, Report,
     Sink, Source, Stage, Time,
@@ -62,7 +64,7 @@ fn wild(recording: &mut Recording) {
         event.sector = some(12);
         event.bytes = some(15).map(|value| value as u32);
         event.pid = some(18).map(|value| value as u32);
-        event.depth = some(21).map(|value| (value % 64) as u32);
+        event.depth = some(21).and_then(|value| NonZeroU32::new((value % 64) as u32));
         event.error = some(24).filter(|value| value % 77 == 0).map(|value| value as u16);
         event.comm = some(27).map(|value| names[(value % 3) as usize]);
         event.cgroup = some(30).filter(|_| k > 100_000).map(|_| names[1]);
@@ -107,7 +109,7 @@ fn every_field_of_every_event_comes_back() {
         for (key, value) in [
             ("bytes", event.bytes),
             ("pid", event.pid),
-            ("depth", event.depth),
+            ("depth", event.depth.map(NonZeroU32::get)),
             ("error", event.error.map(u32::from)),
         ] {
             assert_eq!(long(&row, key), value.map(i64::from), "{key}");

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::num::NonZeroU32;
 use std::rc::Rc;
 
 use iowhy_model::{
@@ -110,7 +111,7 @@ fn trace(sink: &mut dyn Sink) {
         event.bytes = Some(4096);
         event.pid = Some((roll >> 20) as u32);
         event.comm = (roll >> 24 & 3 > 0).then_some(names[(k % 7 % 2) as usize]);
-        event.depth = (roll >> 28 & 7 > 0).then_some((roll % 64) as u32);
+        event.depth = NonZeroU32::new(if roll >> 28 & 7 > 0 { (roll % 64) as u32 } else { 0 });
         event.error = (k % 1000 == 0).then_some(5);
         sink.event(event);
     }
@@ -221,7 +222,7 @@ fn single_ios_come_back_sorted_within_their_runs_and_bounds_hold() {
             assert_eq!(whole(&row, "bytes"), event.bytes.map(i64::from));
             let pid = event.pid.and_then(|pid| i32::try_from(pid).ok()).map(i64::from);
             assert_eq!(whole(&row, "pid"), pid);
-            assert_eq!(whole(&row, "in_flight"), event.depth.map(i64::from));
+            assert_eq!(whole(&row, "in_flight"), event.depth.map(|depth| depth.get().into()));
             assert_eq!(whole(&row, "error"), event.error.map(i64::from));
             let process = event.comm.map(|name| recording.text(name).to_string());
             assert_eq!(text(&row, "process"), process);

@@ -32,7 +32,33 @@ struct more_record {
 struct full_record {
 	struct more_record more;
 	struct origin origin;
+	u32 cpu;   /* of the completion */
+	u32 queue; /* plus one; 0: none */
 };
+
+/* include/linux/blk-mq.h */
+struct blk_mq_hw_ctx {
+	u32 queue_num;
+} KERNEL_FIELDS;
+
+struct request___queued {
+	struct blk_mq_hw_ctx *mq_hctx;
+} KERNEL_FIELDS;
+
+/* The hardware queue of a request, plus one; 0: it has none. */
+INLINE u32 queue_of(struct subject *is)
+{
+	u64 hctx = 0;
+	u32 queue = 0;
+
+	if (!is->rq)
+		return 0;
+	read_kernel(&hctx, sizeof(hctx), &((struct request___queued *)is->rq)->mq_hctx);
+	if (!hctx)
+		return 0;
+	read_kernel(&queue, sizeof(queue), &((struct blk_mq_hw_ctx *)hctx)->queue_num);
+	return queue + 1;
+}
 
 struct {
 	NUMBER(type, MAP_RINGBUF);
@@ -83,7 +109,7 @@ INLINE int send(struct tracked_request *tracked, struct subject *is, u64 now, s3
 	struct record *record;
 	struct origin *origin;
 
-	if (files || stacks) {
+	if (files || stacks || places) {
 		full = ringbuf_reserve(&records, sizeof(*full), 0);
 		more = &full->more;
 		record = &more->plain;
@@ -122,6 +148,8 @@ INLINE int send(struct tracked_request *tracked, struct subject *is, u64 now, s3
 	if (full) {
 		origin = origin_of(is);
 		full->origin = origin ? *origin : (struct origin){ .kernel_stack = -1, .user_stack = -1 };
+		full->cpu = places ? smp_processor_id() : 0;
+		full->queue = places ? queue_of(is) : 0;
 	}
 	ringbuf_submit(record, RB_NO_WAKEUP);
 	return 1;

@@ -41,6 +41,7 @@ const volatile u32 has_bi_disk;    /* bio.bi_disk exists */
 const volatile u32 cgroups;        /* note the control group */
 const volatile u32 files;          /* note the file of the pages */
 const volatile u32 stacks;         /* note the stacks of the task that sends */
+const volatile u32 places;         /* note the CPU of the completion, and the hardware queue */
 
 /* Filters: what fails one is tallied and nothing else. */
 const volatile u32 filtering;         /* there are some of requests: of the next six */

@@ -78,6 +78,8 @@ pub struct Settings {
     pub files: bool,
     /// Record the stack of the submitting task.
     pub stacks: bool,
+    /// Record the CPU of the completion, and the hardware queue.
+    pub places: bool,
     /// The filter.
     pub filter: KernelFilter,
 }
@@ -179,7 +181,7 @@ impl Programs {
         let filter = &settings.filter;
         let cpus = aya::util::nr_cpus().map_or(u32::MAX, |cpus| cpus as u32);
         let cells = cpus.clamp(1, CELLS).next_power_of_two();
-        let globals: [(&str, u32); 36] = [
+        let globals: [(&str, u32); 37] = [
             ("by_turns", number(settings.by_turns)),
             ("events", number(settings.events)),
             ("histograms", number(settings.histograms)),
@@ -210,6 +212,7 @@ impl Programs {
             ("cgroups", number(settings.cgroups && shape.has_payer)),
             ("files", number(settings.files)),
             ("stacks", number(settings.stacks)),
+            ("places", number(settings.places)),
             ("filtering", number(filter.by_request())),
             ("bytes_low", filter.bytes.0),
             ("bytes_high", filter.bytes.1),

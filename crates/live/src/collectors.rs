@@ -2,6 +2,7 @@
 //! (`why`, `top`); the others are enabled by a command's options.
 
 mod block_trace;
+mod dirty_pauses;
 mod diskstats;
 mod ftrace;
 mod fuse_waits;
@@ -12,6 +13,7 @@ mod uprobe;
 mod waits;
 
 pub use block_trace::{BlockTrace, TraceClock, TraceMode, TraceOptions};
+pub use dirty_pauses::DirtyPauses;
 pub use diskstats::DiskStats;
 pub use ftrace::Ftrace;
 pub use fuse_waits::FuseWaits;
@@ -52,6 +54,12 @@ pub const COLLECTORS: &[CollectorEntry] = &[
         summary: "every block request, from its start to its completion, with eBPF",
         manual: manual!("collectors/block_trace.rs"),
         beside: None,
+    },
+    CollectorEntry {
+        name: dirty_pauses::NAME,
+        summary: "programs that the kernel pauses for their dirty pages (dirty throttling), with eBPF",
+        manual: manual!("collectors/dirty_pauses.rs"),
+        beside: Some(|| Box::new(DirtyPauses::default())),
     },
     CollectorEntry {
         name: diskstats::NAME,

@@ -44,9 +44,10 @@ pub use call_latencies::Callers;
 pub use cgroups::control_group;
 pub use collector::Collector;
 pub use collectors::{
-    BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EndedBy, EventCount, Ftrace,
-    FuseWaits, HostFacts, KernelLog, MountStats, Syscalls, TraceClock, TraceMode, TraceOptions,
-    UnfinishedCall, Uprobe, UprobeOptions, WaitCount, WaitEnd, Waits, add_ends, beside, call_names,
+    BlockTrace, COLLECTORS, CallCount, CollectorEntry, DirtyPauses, DiskStats, EndedBy, EventCount,
+    Ftrace, FuseWaits, HostFacts, KernelLog, MountStats, Syscalls, TraceClock, TraceMode,
+    TraceOptions, UnfinishedCall, Uprobe, UprobeOptions, WaitCount, WaitEnd, Waits, add_ends,
+    beside, call_names,
 };
 pub use confine::{
     Confinement, FileRules, Needs, confine_asking, confine_looking, confine_pushing,

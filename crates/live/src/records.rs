@@ -1,8 +1,8 @@
 //! The records that the programs send, as events.
 
-use std::num::NonZeroU8;
+use std::num::{NonZeroU8, NonZeroU32};
 
-use iowhy_model::{DeviceId, Event, Flags, Layer, Name, Op, Sink, Time};
+use iowhy_model::{DeviceId, Event, Flags, Layer, Name, Op, Sink, SmallNumber, Time};
 use zerocopy::FromBytes;
 
 use crate::attach::CommandFlags;
@@ -20,18 +20,24 @@ pub struct RecordReader {
     comm: Option<([u8; COMM_BYTES], Name)>,
     groups: ControlGroups,
     files: Option<Files>,
+    places: bool,
 }
 
 impl RecordReader {
     /// A reader for a kernel with these flags.
     pub fn new(flags: CommandFlags) -> Self {
         let groups = ControlGroups::new();
-        RecordReader { flags, devices: Vec::new(), comm: None, groups, files: None }
+        RecordReader { flags, devices: Vec::new(), comm: None, groups, files: None, places: false }
     }
 
     /// Names of files as well.
     pub fn with_files(self, wanted: bool) -> Self {
         RecordReader { files: wanted.then(Files::new), ..self }
+    }
+
+    /// CPUs and queues as well.
+    pub fn with_places(self, places: bool) -> Self {
+        RecordReader { places, ..self }
     }
 
     /// The stacks of a record, if it has any.
@@ -64,7 +70,7 @@ impl RecordReader {
         event.bytes = Some(sent.bytes);
         // An empty flush is about no sector; the kernel then has 2^64 - 1 or a stale number.
         event.sector = (sent.bytes != 0).then_some(sent.sector);
-        event.depth = Some(sent.depth).filter(|depth| *depth > 0);
+        event.depth = NonZeroU32::new(sent.depth);
         event.error = errno_of(sent.status.into());
         event.weight = u8::try_from(sent.weight).ok().and_then(NonZeroU8::new);
         event.flags = flags_of(sent.cmd_flags, self.flags);
@@ -77,6 +83,10 @@ impl RecordReader {
             event.cgroup = self.groups.name(cgroup, sink);
         }
         if let Some(full) = full {
+            if self.places {
+                event.cpu = SmallNumber::new(full.cpu.into());
+                event.queue = full.queue.checked_sub(1).and_then(|at| SmallNumber::new(at.into()));
+            }
             event.file = self.files.as_ref().and_then(|files| files.name(full.file, sink));
         }
         Some(event)
@@ -184,9 +194,11 @@ mod tests {
             file: FileKey { inode: 0, system: 0, generation: 0 },
             kernel_stack: -1,
             user_stack: 5,
+            cpu: 3,
+            queue: 1,
         };
         let mut record = full.as_bytes().to_vec();
-        assert_eq!((short.len(), record.len()), (72, 112), "struct record and struct full_record");
+        assert_eq!((short.len(), record.len()), (72, 120), "struct record and struct full_record");
         assert_eq!(RecordReader::stacks(&record), Some((-1, 5)));
         assert_eq!(RecordReader::stacks(&short), None);
         let watched = WatchList::of_one("sdb", 8, 16);
@@ -197,9 +209,13 @@ mod tests {
         assert_eq!(event.flags.rwbs(event.op), "WFS");
         assert_eq!(event.longest().map(|(_, took)| took.ns()), Some(2_000));
         assert_eq!((event.bytes, event.sector), (Some(4096), Some(77)));
-        assert_eq!((event.pid, event.depth, event.error), (Some(42), Some(7), Some(28)));
+        assert_eq!((event.pid, event.depth, event.error), (Some(42), NonZeroU32::new(7), Some(28)));
         assert_eq!(event.comm.map(|comm| recording.text(comm)), Some("dd"));
         assert_eq!((event.latency(Stage::Before), event.cgroup), (Some(Nanos(600)), None));
+        assert_eq!((event.cpu, event.queue), (None, None));
+        let mut reader = reader.with_places(true);
+        let event = reader.event(&record, &watched, &mut recording).expect("an event");
+        assert_eq!((event.cpu, event.queue), (SmallNumber::new(3), SmallNumber::new(0)));
         let event = reader.event(&short, &watched, &mut recording).expect("an event");
         assert_eq!((event.pid, event.arrived), (Some(42), None));
         assert_eq!(event.weight, None);

@@ -44,6 +44,10 @@ pub struct FullCompletion {
     pub file: FileKey,
     pub kernel_stack: i32,
     pub user_stack: i32,
+    /// Of the completion.
+    pub cpu: u32,
+    /// Of the device, plus one; 0 if there is none.
+    pub queue: u32,
 }
 
 /// A file: `struct file_key` of `bpf/origin.h`.

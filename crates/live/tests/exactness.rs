@@ -102,7 +102,8 @@ fn reads_in_both_modes(at_1: u32, at_32: u32) {
             let events = &recording.listings[0].events;
             // fio keeps 32 in flight. A request with a missed completion counts as in flight until
             // its slot is used again, about once in as many requests as the queue has slots.
-            let depths: Vec<u32> = events.iter().filter_map(|event| event.depth).collect();
+            let depths: Vec<u32> =
+                events.iter().filter_map(|event| Some(event.depth?.get())).collect();
             let possible = depths.iter().filter(|depth| **depth <= 33).count();
             println!("depth 32: {possible} of {} events at most 33 deep", depths.len());
             assert_eq!(depths.len(), events.len());

@@ -1,6 +1,6 @@
 //! One completed I/O.
 
-use std::num::NonZeroU8;
+use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
 use crate::{DeviceId, Flags, Name, Nanos, Op, Time};
 
@@ -59,6 +59,22 @@ impl Stage {
     }
 }
 
+/// A number up to 65,534: that of a CPU or a queue. It takes no more room if it may be unknown.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SmallNumber(NonZeroU16);
+
+impl SmallNumber {
+    /// `None` if it is larger.
+    pub fn new(number: u64) -> Option<SmallNumber> {
+        u16::try_from(number.checked_add(1)?).ok().and_then(NonZeroU16::new).map(SmallNumber)
+    }
+
+    /// The number.
+    pub fn get(self) -> u16 {
+        self.0.get() - 1
+    }
+}
+
 /// One completed I/O. Unknown is `None`, never 0, -1 or `?`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Event {
@@ -83,7 +99,11 @@ pub struct Event {
     /// The file whose pages it reads or writes; the device itself for a file system's own blocks.
     pub file: Option<Name>,
     /// Requests in flight on the device when this one was issued, itself included.
-    pub depth: Option<u32>,
+    pub depth: Option<NonZeroU32>,
+    /// The CPU on which its completion was handled.
+    pub cpu: Option<SmallNumber>,
+    /// The hardware queue of the device to which it was sent.
+    pub queue: Option<SmallNumber>,
     /// How many I/Os it represents if the listing is sampled: 1 for a slow one. `None` if every I/O
     /// is listed.
     pub weight: Option<NonZeroU8>,
@@ -114,6 +134,8 @@ impl Event {
             cgroup: None,
             file: None,
             depth: None,
+            cpu: None,
+            queue: None,
             weight: None,
             device,
             error: None,
@@ -169,6 +191,9 @@ mod tests {
     #[test]
     fn an_event_stays_small() {
         assert!(size_of::<Event>() <= 96, "{} bytes", size_of::<Event>());
+        let numbers = [0, 7, 65_534, 65_535, u64::MAX];
+        let known = numbers.map(|number| SmallNumber::new(number).map(SmallNumber::get));
+        assert_eq!(known, [Some(0), Some(7), Some(65_534), None, None]);
     }
 
     #[test]

@@ -4,9 +4,9 @@
 //! The order is that of the columns. A field that is added here is written everywhere; the test of
 //! the native capture does not compile until the field has a format version.
 
-use std::num::NonZeroU8;
+use std::num::{NonZeroU8, NonZeroU32};
 
-use crate::{DeviceId, Event, Flags, Interval, Layer, Name, Nanos, Op, Rates, Time};
+use crate::{DeviceId, Event, Flags, Interval, Layer, Name, Nanos, Op, Rates, SmallNumber, Time};
 
 /// The content of a field.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -80,6 +80,17 @@ pub struct Field<R> {
 
 /// How to get and set a field: one that may be unknown, or one that never is.
 macro_rules! access {
+    ($slot:ident, small) => {
+        (
+            |record| record.$slot.map(|value| FieldValue::Whole(value.get().into())),
+            |record, value| {
+                let FieldValue::Whole(value) = value else { return false };
+                let fits = SmallNumber::new(value);
+                record.$slot = fits.or(record.$slot);
+                fits.is_some()
+            },
+        )
+    };
     ($slot:ident, $kind:ident) => {
         (
             |record| record.$slot.map(FieldValue::$kind),
@@ -137,6 +148,8 @@ const fn column<R>(title: &'static str, one: f64, field: Field<R>) -> Field<R> {
 
 const CLOCK: &str = "ns on the clock of the source";
 const U16: FieldKind = FieldKind::Whole(u16::MAX as u64);
+/// Numbers of CPUs and queues.
+const SMALL: FieldKind = FieldKind::Whole(u16::MAX as u64 - 1);
 const U32: FieldKind = FieldKind::Whole(u32::MAX as u64);
 const U64: FieldKind = FieldKind::Whole(u64::MAX);
 /// Nanoseconds in a millisecond.
@@ -147,7 +160,7 @@ const KIB: f64 = 1024.0;
 const PERCENT: f64 = 0.01;
 
 /// The fields of an event.
-pub const EVENT_FIELDS: [Field<Event>; 17] = {
+pub const EVENT_FIELDS: [Field<Event>; 19] = {
     use FieldKind as K;
     [
         field("device", "a device", "", K::Device, access!(device, always Device)),
@@ -178,13 +191,24 @@ pub const EVENT_FIELDS: [Field<Event>; 17] = {
             "a queue depth",
             "requests in flight at issue, this one included",
             U32,
-            access!(depth, whole u32),
+            (
+                |event| event.depth.map(|depth| FieldValue::Whole(depth.get().into())),
+                |event, value| {
+                    let FieldValue::Whole(value) = value else { return false };
+                    let depth = u32::try_from(value);
+                    // Not even itself in flight: not known.
+                    event.depth = depth.ok().and_then(NonZeroU32::new).or(event.depth);
+                    depth.is_ok()
+                },
+            ),
         ),
         field("error", "an error", "errno", U16, access!(error, whole u16)),
         field("layer", "a layer", "", K::Layer, access!(layer, always Layer)),
         rare(field("arrived_ns", "a time of arrival", CLOCK, K::Time, access!(arrived, Time))),
         rare(field("cgroup", "a control group", "", K::Name, access!(cgroup, Name))),
         rare(field("file", "a file", "", K::Name, access!(file, Name))),
+        rare(field("cpu", "a CPU", "of its completion", SMALL, access!(cpu, small))),
+        rare(field("queue", "a hardware queue", "its number", SMALL, access!(queue, small))),
         rare(field(
             "weight",
             "a weight",
@@ -338,6 +362,8 @@ mod tests {
             cgroup: Some(_),
             file: Some(_),
             depth: Some(_),
+            cpu: Some(_),
+            queue: Some(_),
             weight: Some(_),
             device: _,
             error: Some(_),

@@ -65,7 +65,7 @@ pub use device_names::{DeviceNames, MapKind, NameTable, NamedTarget, Partition, 
 pub use device_numbers::{device_name, device_of_numbers, numbers_of};
 pub use device_totals::DeviceTotals;
 pub use distribution::Distribution;
-pub use event::{Event, Layer, Stage};
+pub use event::{Event, Layer, SmallNumber, Stage};
 pub use fact::{
     CommandKind, Fact, FactKey, FactValue, KeyFamily, Kind, Message, MessageKind, PathEvent, key,
     typed,

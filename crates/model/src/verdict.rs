@@ -152,6 +152,7 @@ verdicts! {
     LoadRwMix "load.rw-mix" Load;
     LoadSaturated "load.saturated" Load;
     LoadSmallSync "load.small-sync" Load;
+    LoadWriteback "load.writeback" Load;
     PeerOutlier "peer.outlier" Peer;
     PeerShared "peer.shared" Peer;
     ReportInconsistent "report.inconsistent" Report;

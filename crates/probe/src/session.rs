@@ -1,5 +1,6 @@
 //! One probe under way: its target, its clock, and where its I/Os are emitted.
 
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -252,7 +253,7 @@ fn event(io: &Io, job: &Job, device: DeviceId, layer: Layer) -> Event {
     event.sector = Some(io.offset / 512);
     event.bytes = Some(io.bytes);
     event.pid = Some(std::process::id());
-    event.depth = Some(io.depth);
+    event.depth = NonZeroU32::new(io.depth);
     if io.op == Op::Write && job.durable != Durable::Plain {
         event.flags = Flags::SYNC;
     }

@@ -381,7 +381,7 @@ fn dump_event(out: &mut String, recording: &Recording, event: &Event) {
         ("sector", event.sector),
         ("bytes", event.bytes.map(u64::from)),
         ("pid", event.pid.map(u64::from)),
-        ("depth", event.depth.map(u64::from)),
+        ("depth", event.depth.map(|depth| depth.get().into())),
         ("error", event.error.map(u64::from)),
     ];
     for (name, number) in numbers {

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use iowhy_model::{ComparedSide, Comparison, Difference, Explanation, Unit};
 use serde_json::Value;
 
-use crate::Style;
 use crate::objects::{maybe, number, object};
 use crate::paint::{Align, Canvas, Cell, Columns, Line, TextStyle, Tone};
 use crate::words::{quantity, share, sureness, three};
+use crate::{Style, csv};
 
 /// Rows of what does not differ that are shown without `--verbose`.
 const ALIKE: usize = 4;
@@ -175,6 +175,32 @@ pub fn json(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     ]);
     serde_json::to_writer_pretty(&mut *out, &whole).map_err(io::Error::from)?;
     writeln!(out)
+}
+
+/// Writes the differences as rows.
+///
+/// # Errors
+/// If the writer fails.
+pub fn csv(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<Value> = comparison.differences.iter().map(difference).collect();
+    csv::rows(
+        &[
+            "group",
+            "quantity",
+            "unit",
+            "a",
+            "b",
+            "n_a",
+            "n_b",
+            "ratio",
+            "ratio_95",
+            "superiority",
+            "chance",
+            "differs",
+        ],
+        &rows,
+        out,
+    )
 }
 
 fn compared(side: &ComparedSide) -> Value {

@@ -9,7 +9,7 @@ mod cells;
 pub mod clock;
 mod colour_scale;
 pub mod comparison;
-mod csv;
+pub mod csv;
 pub mod device_label;
 mod facts;
 pub mod incidents;
@@ -33,7 +33,7 @@ mod words;
 
 pub use map_choice::busiest;
 pub use objects::tables as json_tables;
-pub use paint::{Colour, Palette};
+pub use paint::{Colour, Palette, fitted};
 pub use parquet::ParquetSink;
 pub use pylatencymap::{CumulativeRecord, NewRecords, PylatencymapOptions, PylatencymapRun};
 pub use row_map::RowMap;

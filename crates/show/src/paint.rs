@@ -16,7 +16,7 @@ mod svg;
 pub use ansi::{Line, Rgb, TextStyle, Tone, clean, nearest_16, nearest_256};
 pub use axis::{TimeAxis, latency_label, ticks, time_axis};
 pub use bar::{bar, gauge};
-pub use canvas::{Canvas, wrap};
+pub use canvas::{Canvas, fitted, wrap};
 pub use colour::Colour;
 pub use columns::{Align, Cell, Columns};
 pub use figure::{Anchor, Figure, LETTER};

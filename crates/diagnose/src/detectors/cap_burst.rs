@@ -60,6 +60,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceWriteCliff,
         Verdict::LoadBurst,
         Verdict::LoadSaturated,
+        Verdict::LoadWriteback,
     ],
     rule: Rule::Detect(detect),
 };

@@ -76,6 +76,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LayerAbove,
         Verdict::LoadSaturated,
         Verdict::LoadSmallSync,
+        Verdict::LoadWriteback,
     ],
     rule: Rule::Detect(detect),
 };

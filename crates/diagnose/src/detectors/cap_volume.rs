@@ -58,6 +58,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceSlow,
         Verdict::LoadBurst,
         Verdict::LoadSaturated,
+        Verdict::LoadWriteback,
     ],
     rule: Rule::Detect(detect),
 };

@@ -53,7 +53,12 @@ pub const DETECTOR: Detector = Detector {
         seconds: 600,
         what: "issue and completion of each I/O, until the next hang",
     },
-    explains: &[Verdict::DeviceSlow, Verdict::LoadBurst, Verdict::LoadSaturated],
+    explains: &[
+        Verdict::DeviceSlow,
+        Verdict::LoadBurst,
+        Verdict::LoadSaturated,
+        Verdict::LoadWriteback,
+    ],
     rule: Rule::Detect(detect),
 };
 

@@ -93,6 +93,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceSlow,
         Verdict::DeviceStall,
         Verdict::PeerOutlier,
+        Verdict::LoadWriteback,
     ],
     rule: Rule::Detect(detect),
 };

@@ -56,7 +56,7 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "the latency of each I/O, to 0.1 ms or better",
     },
-    explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated],
+    explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated, Verdict::LoadWriteback],
     rule: Rule::Detect(detect),
 };
 

@@ -56,6 +56,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceStall,
         Verdict::LoadSaturated,
         Verdict::PeerOutlier,
+        Verdict::LoadWriteback,
     ],
     rule: Rule::Detect(detect),
 };

@@ -63,6 +63,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::LoadLargeIo,
         Verdict::LoadSaturated,
         Verdict::PeerOutlier,
+        Verdict::LoadWriteback,
     ],
     rule: Rule::Detect(detect),
 };

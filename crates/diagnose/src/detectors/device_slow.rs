@@ -78,7 +78,7 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "the latency of each I/O and the number in flight",
     },
-    explains: &[],
+    explains: &[Verdict::LoadWriteback],
     rule: Rule::Detect(detect),
 };
 

@@ -60,6 +60,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceStall,
         Verdict::DeviceWriteCliff,
         Verdict::LoadSaturated,
+        Verdict::LoadWriteback,
     ],
     rule: Rule::Detect(detect),
 };

@@ -64,7 +64,12 @@ pub const DETECTOR: Detector = Detector {
         seconds: 120,
         what: "issue and completion of each I/O",
     },
-    explains: &[Verdict::DeviceSlow, Verdict::LoadSaturated, Verdict::PeerOutlier],
+    explains: &[
+        Verdict::DeviceSlow,
+        Verdict::LoadSaturated,
+        Verdict::PeerOutlier,
+        Verdict::LoadWriteback,
+    ],
     rule: Rule::Detect(detect),
 };
 

@@ -56,6 +56,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceWriteCliff,
         Verdict::LoadLargeIo,
         Verdict::LoadSaturated,
+        Verdict::LoadWriteback,
     ],
     rule: Rule::Detect(detect),
 };

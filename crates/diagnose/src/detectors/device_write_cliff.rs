@@ -50,7 +50,12 @@ pub const DETECTOR: Detector = Detector {
         seconds: 600,
         what: "the writes before and after two slowdowns",
     },
-    explains: &[Verdict::DeviceSlow, Verdict::LoadLargeIo, Verdict::LoadSaturated],
+    explains: &[
+        Verdict::DeviceSlow,
+        Verdict::LoadLargeIo,
+        Verdict::LoadSaturated,
+        Verdict::LoadWriteback,
+    ],
     rule: Rule::Detect(detect),
 };
 

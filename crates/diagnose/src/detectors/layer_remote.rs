@@ -94,6 +94,7 @@ pub const DETECTOR: Detector = Detector {
         Verdict::DeviceSlow,
         Verdict::DeviceStall,
         Verdict::LoadSaturated,
+        Verdict::LoadWriteback,
     ],
     rule: Rule::Detect(detect),
 };

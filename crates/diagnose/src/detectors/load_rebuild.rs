@@ -58,7 +58,7 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "the state of the array and the I/O of its members",
     },
-    explains: &[Verdict::LoadSaturated],
+    explains: &[Verdict::LoadSaturated, Verdict::LoadWriteback],
     rule: Rule::Detect(detect),
 };
 

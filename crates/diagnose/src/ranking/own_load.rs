@@ -31,7 +31,7 @@ fn is_queued(analysis: &Analysis, finding: &Finding, probes: &[ProbeListing]) ->
     let guessed = known.is_none_or(|medium| medium == Medium::Stacked);
     let listings = probes.iter().filter_map(|p| analysis.recording.listings.get(p.listing));
     let mut depths = listings.flat_map(|known| &known.events).filter_map(|event| event.depth);
-    guessed && finding.verdict == Verdict::DeviceSlow && depths.any(|depth| depth > 1)
+    guessed && finding.verdict == Verdict::DeviceSlow && depths.any(|depth| depth.get() > 1)
 }
 
 /// A limit that throttled the probe, or revolutions that it waited for, explain its latencies.

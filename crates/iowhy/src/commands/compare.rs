@@ -17,7 +17,8 @@
 //! `iowhy compare capture.txt:sdb capture.txt:nvme0n1`: the same with explicit sides.
 //! `iowhy compare io.json@0-60s io.json@60s-120s`: the first minute against the second.
 //! `iowhy compare --at 'yesterday 03:12' --at 03:12`: two minutes that `iowhy watch` recorded.
-//! `iowhy compare monday.txt tuesday.txt --json`: as JSON.
+//! `iowhy compare --example one-of-seventeen -d sdk -d sdq`: two disks of a bundled capture.
+//! `iowhy compare monday.txt tuesday.txt --json`: as JSON; `--csv`: a row per difference.
 //! `iowhy compare before.txt after.txt --fail-on device`: exits with status 3 if `after.txt` has a
 //! device verdict that `before.txt` does not have.
 
@@ -30,7 +31,7 @@ use iowhy_model::{
     DeviceId, Event, Filter, Listing, Nanos, Note, Recording, Sink, Source, Tally, Time,
 };
 
-use crate::arguments::{Files, Output, duration};
+use crate::arguments::{Commas, Files, Output, ReadAs, duration};
 use crate::bounds;
 use crate::command::{Command, Status};
 use crate::confinement;
@@ -51,8 +52,10 @@ pub const COMMAND: Command = Command {
 #[derive(Args, Debug)]
 struct Compare {
     /// `FILE[:DEVICE][@FROM-TO]`, such as `capture.txt:sdb@0-30s`
-    #[arg(value_name = "SIDE", num_args = 1..=2, required_unless_present = "at", conflicts_with = "at")]
+    #[arg(value_name = "SIDE", num_args = 1..=2, required_unless_present_any = ["at", "example"], conflicts_with = "at")]
     sides: Vec<String>,
+    #[command(flatten)]
+    read_as: ReadAs,
     #[command(flatten)]
     past: StoreInput,
     /// Only this device; given twice, the two devices to compare
@@ -62,6 +65,8 @@ struct Compare {
     fail_on: FailOn,
     #[command(flatten)]
     output: Output,
+    #[command(flatten)]
+    commas: Commas,
 }
 
 /// One side as the user wrote it.
@@ -73,17 +78,21 @@ struct Side {
     stretch: Option<(i64, i64)>,
     /// An interval of what `iowhy watch` recorded.
     past: Option<StoreInput>,
+    /// A bundled capture.
+    example: Option<String>,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let asked = Compare::from_arg_matches(matches)?;
     let sides = asked.sides()?;
-    confinement::reading(sides.iter().map(|side| side.file.as_path()), &[])?;
+    let files = sides.iter().filter(|side| side.example.is_none());
+    confinement::reading(files.map(|side| side.file.as_path()), &[])?;
     let mut gathered = Vec::new();
     let mut incomplete = false;
     for side in &sides {
         let past = side.past.clone().unwrap_or_default();
-        let files = Files { files: vec![side.file.clone()], past, ..Files::default() };
+        let read_as = ReadAs { example: side.example.clone(), ..asked.read_as.clone() };
+        let files = Files { files: vec![side.file.clone()], past, read_as, ..Files::default() };
         let mut cutting = CutSink::new(side);
         let (failed, prose) = files.emit(&mut cutting)?;
         let (mut recording, zeros) = cutting.recording();
@@ -104,6 +113,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut out = sanitised::stdout();
     if asked.output.json {
         iowhy_show::comparison::json(&comparison, &mut out)?;
+    } else if asked.commas.csv {
+        iowhy_show::comparison::csv(&comparison, &mut out)?;
     } else {
         let style = asked.output.style(Filter::default());
         iowhy_show::comparison::text(&comparison, &style, &mut out)?;
@@ -136,9 +147,29 @@ impl Compare {
                 device: device.map(|name| name.trim_start_matches("/dev/").to_string()),
                 stretch: None,
                 past: Some(self.past.at(at)),
+                example: None,
             };
             let (first, last) = (self.devices.first(), self.devices.last());
             return Ok([side(a, first), side(b, last)]);
+        }
+        if let Some(name) = &self.read_as.example {
+            let side = |device: Option<&String>| Side {
+                device: device.map(|name| name.trim_start_matches("/dev/").to_string()),
+                example: Some(name.clone()),
+                ..Side::of(&format!("example {name}"))
+            };
+            return match (self.sides.as_slice(), self.devices.as_slice()) {
+                ([], [a, b]) => Ok([side(Some(a)), side(Some(b))]),
+                ([other], []) => Ok([side(None), with(other, None)?]),
+                ([other], [device]) => Ok([side(Some(device)), with(other, Some(device))?]),
+                ([other], [a, b]) => Ok([side(Some(a)), with(other, Some(b))?]),
+                // Without a name, which there are.
+                _ if name.is_empty() => Ok([side(None), side(None)]),
+                _ => Err(HintedError::error(
+                    "one bundled capture is one side of a comparison",
+                    format!("name a capture, or two devices: `--example {name} -d sda -d sdb`"),
+                )),
+            };
         }
         match (self.sides.as_slice(), self.devices.as_slice()) {
             ([one], [a, b]) => Ok([with(one, Some(a))?, with(one, Some(b))?]),
@@ -151,9 +182,12 @@ impl Compare {
 }
 
 impl Side {
+    fn of(file: &str) -> Side {
+        Side { file: file.into(), device: None, stretch: None, past: None, example: None }
+    }
+
     fn parse(text: &str) -> anyhow::Result<Side> {
-        let plain =
-            |text: &str| Side { file: text.into(), device: None, stretch: None, past: None };
+        let plain = Side::of;
         // A file may have a colon or an at in its name.
         if text == "-" || Path::new(text).exists() {
             return Ok(plain(text));
@@ -168,7 +202,7 @@ impl Side {
         match rest.rsplit_once(':') {
             Some((file, device)) if !device.is_empty() => {
                 let device = Some(device.trim_start_matches("/dev/").to_string());
-                Ok(Side { file: file.into(), device, stretch, past: None })
+                Ok(Side { device, stretch, ..plain(file) })
             }
             _ => Ok(Side { stretch, ..plain(rest) }),
         }

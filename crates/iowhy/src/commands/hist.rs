@@ -81,7 +81,7 @@ struct Hist {
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Duration>,
     /// One histogram for each: none, device, op, flags, size, process, cgroup, mount, volume, unit,
-    /// container, pod, file; several separated by commas [default: device,op]
+    /// container, pod, file, cpu (of the completion), queue (of the hardware); several separated by commas [default: device,op]
     #[arg(long, value_name = "KEYS", value_parser = groups::key, value_delimiter = ',')]
     by: Vec<Key>,
     /// Count from the start in each report, not from the previous report
@@ -141,6 +141,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         progress: interval > TOLD,
         cgroups: hist.by.iter().any(|key| key.needs_cgroup()),
         files: hist.by.iter().any(|key| key.needs_files()),
+        places: hist.by.iter().any(|key| key.needs_places()),
         sample: compared.then_some(Duration::MAX),
         only_latencies: true,
         ..Plan::traced(mode, &selection, hist.tracing)?
@@ -192,7 +193,7 @@ fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
         return Err(HintedError::error(
             "the capture does not contain the field for `--by` of each I/O",
             "`iowhy hist FILE` shows it per device and operation; `iowhy record --cgroups` records \
-             control groups, `--files` files",
+             control groups, `--files` files, `--places` CPUs and queues",
         ));
     }
     let incomplete = recording.is_incomplete();

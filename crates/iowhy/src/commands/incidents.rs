@@ -23,6 +23,7 @@
 //! `iowhy incidents --since yesterday --until 06:00`: last night.
 //! `iowhy why --at 03:12`: the full verdict of one, from its individual I/Os.
 //! `iowhy incidents --trend`: which disks became slower, day by day.
+//! `iowhy incidents --csv`: a row per incident, for a spreadsheet.
 //! `iowhy incidents --json`: one object of schema `iowhy.incidents/1`.
 
 mod trend;
@@ -36,7 +37,7 @@ use iowhy_show::incidents::{IncidentRow, table};
 use iowhy_store::Store;
 use serde_json::{Value, json};
 
-use crate::arguments::Output;
+use crate::arguments::{Commas, Output};
 use crate::command::{Command, Status};
 use crate::confinement;
 use crate::messages::HintedError;
@@ -61,15 +62,39 @@ struct Incidents {
     #[arg(short, long, value_name = "NAME")]
     device: Vec<String>,
     /// Instead of incidents what drifted: latencies of each device, day by day
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     trend: bool,
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    commas: Commas,
     /// Width in columns, instead of the terminal's
     #[arg(long, value_name = "N", conflicts_with = "json")]
     width: Option<usize>,
 }
+
+/// The columns of `--csv`, keys of `iowhy.incident/1`.
+const COLUMNS: [&str; 18] = [
+    "id",
+    "began",
+    "began_ns",
+    "until",
+    "until_ns",
+    "over",
+    "length_s",
+    "trigger",
+    "device",
+    "mounts",
+    "who",
+    "owner",
+    "verdict",
+    "blame",
+    "confidence",
+    "lost_s",
+    "sentence",
+    "capture",
+];
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let asked = Incidents::from_arg_matches(matches)?;
@@ -95,6 +120,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let rows: Vec<Value> = all.into_iter().map(|one| one.json).collect();
         let whole = json!({"schema": "iowhy.incidents/1", "incidents": rows, "unread": unread});
         writeln!(out, "{}", serde_json::to_string_pretty(&whole)?)?;
+    } else if asked.commas.csv {
+        let rows: Vec<Value> = all.into_iter().map(|one| one.json).collect();
+        iowhy_show::csv::rows(&COLUMNS, &rows, &mut out)?;
     } else if all.is_empty() {
         writeln!(out, "No incidents.")?;
     } else {

@@ -72,8 +72,8 @@ struct Map {
     /// How long to watch; without it, until Ctrl-C on a terminal, else 30 s
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Duration>,
-    /// One map per mount, volume, unit, container, pod or file instead of per device, from
-    /// individual I/Os; several separated by commas
+    /// One map per mount, volume, unit, container, pod, file, cpu (of the completion) or queue (of
+    /// the hardware) instead of per device, from individual I/Os; several separated by commas
     #[arg(long, value_name = "KEYS", value_parser = event_names::key, value_delimiter = ',',
         conflicts_with_all = ["hist", "compat"])]
     by: Vec<NameKey>,
@@ -117,6 +117,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut watch = Watch::start(&Plan {
         cgroups: map.by.iter().copied().any(NameKey::is_of_cgroup),
         files: map.by.contains(&NameKey::File),
+        places: map.by.iter().copied().any(NameKey::is_of_path),
         later: Later::Write(confinement::folders(&map.drawing.files())),
         progress: !screen,
         length: asked.or((!screen).then_some(ONCE)),

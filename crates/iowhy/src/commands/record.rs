@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
 use iowhy_capture::Writer;
-use iowhy_live::{FuseWaits, MountStats, TraceMode};
+use iowhy_live::{DirtyPauses, FuseWaits, MountStats, TraceMode};
 use iowhy_model::{Fact, Note, Sink};
 
 use crate::arguments::{Selection, TraceArgs, duration, watch_time};
@@ -89,6 +89,9 @@ struct Record {
     /// Also record the file of each I/O, where it is known
     #[arg(long)]
     files: bool,
+    /// Also record the CPU of the completion and the hardware queue of each I/O
+    #[arg(long)]
+    places: bool,
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
@@ -142,6 +145,7 @@ impl Recorder {
         let plan = Plan {
             cgroups: record.cgroups,
             files: record.files,
+            places: record.places,
             programs_only: true,
             sample: Some(SECOND),
             length: record.watch_for,
@@ -156,6 +160,7 @@ impl Recorder {
         let mut collectors =
             LiveCollectors::begin(&plan, &mut writer).inspect_err(|_| writer.out().abandon())?;
         collectors.trace_at(DRAIN);
+        collectors.add(DirtyPauses::default(), SECOND, &mut writer)?;
         collectors.add(FuseWaits::new(Path::new("/")), SECOND, &mut writer)?;
         collectors.add(MountStats::new(Path::new("/")), SECOND, &mut writer)?;
         for device in collectors.watched() {

@@ -5,8 +5,8 @@
 //! rounding. If requests can be traced, percentiles and the split into queue time (Q2D) and device
 //! time (D2C) are added, measured with iowhy's own clock. Without an interval it watches one second
 //! and prints once; with one it continues until the count is reached or Ctrl-C. Averages since boot
-//! are never included. `--by` prints a row per mount point, volume, systemd unit, container, pod or
-//! file instead of per device, computed from individual I/Os that are sent to user space.
+//! are never included. `--by` prints a row per mount point, volume, systemd unit, container, pod,
+//! file, CPU or hardware queue instead of per device, computed from individual I/Os that are sent to user space.
 //!
 //! ## Examples
 //! `iowhy stat 1`: every second; `iowhy stat --for 10s`: once, over ten.
@@ -54,8 +54,8 @@ struct Stat {
     /// How long to watch; without it, one second, or with an interval until Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Duration>,
-    /// One row per mount, volume, unit, container, pod or file instead of per device, from
-    /// individual I/Os; several separated by commas
+    /// One row per mount, volume, unit, container, pod, file, cpu (of the completion) or queue (of
+    /// the hardware) instead of per device, from individual I/Os; several separated by commas
     #[arg(long, value_name = "KEYS", value_parser = event_names::key, value_delimiter = ',',
         conflicts_with_all = ["sampled", "root", "timestamp"])]
     by: Vec<NameKey>,
@@ -111,6 +111,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         sample: (!by_name).then_some(Duration::MAX),
         cgroups: stat.by.iter().copied().any(NameKey::is_of_cgroup),
         files: stat.by.contains(&NameKey::File),
+        places: stat.by.iter().copied().any(NameKey::is_of_path),
         progress: interval > Duration::from_secs(2),
         root: stat.root.clone(),
         ..Plan::traced(mode, &selection, stat.tracing)?

@@ -25,6 +25,7 @@
 //! `iowhy syscalls --for 30s`: who waits, in what, and is it the disk?
 //! `iowhy syscalls --pid 4242 --verbose`: one process, every histogram.
 //! `iowhy syscalls --by mount`: which file system is slow, or hangs?
+//! `iowhy syscalls --csv > calls.csv`: a row per process, call and kind of file.
 //! `iowhy syscalls --comm postgres --json`: one object of schema `iowhy.syscalls/1`.
 
 mod by_mount;
@@ -37,9 +38,9 @@ use clap::{Args, FromArgMatches, ValueEnum};
 use iowhy_live::{CallCount, Syscalls, TraceFilter, TraceMode};
 use iowhy_model::Loss;
 
-use crate::calls::{CallArgs, WATCH};
+use crate::calls::{CallArgs, RowArgs, WATCH};
 use crate::command::{Command, Status};
-use crate::messages::HintedError;
+use crate::messages::{self, HintedError};
 use crate::sanitised;
 use crate::watch::{Plan, Watch};
 use disk::Disk;
@@ -67,12 +68,8 @@ struct Arguments {
     /// Add up by this instead of listing processes and calls
     #[arg(long, value_name = "KEYS")]
     by: Option<By>,
-    /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
-    #[arg(long)]
-    json: bool,
-    /// Every row and every histogram
-    #[arg(short, long)]
-    verbose: bool,
+    #[command(flatten)]
+    rows: RowArgs,
 }
 
 /// The key by which calls are added up.
@@ -121,13 +118,27 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let listings = rest.listings.iter().filter(|one| !disk::is_of_disks(one));
     let losses: Vec<Loss> = listings.flat_map(|listing| listing.source.losses.clone()).collect();
     let totals = CallTotals { seconds, losses: &losses, disk_lost: disk.lost };
-    if given.json {
+    let (by_mount, style) = (given.by == Some(By::Mount), given.rows.style());
+    let mut out = sanitised::stdout();
+    if given.rows.json {
         text::json(&counts, &unfinished, &disk, &totals)?;
-    } else if given.by == Some(By::Mount) {
-        let mut out = sanitised::stdout();
-        by_mount::table(&counts, &unfinished, &totals, given.verbose, &mut out)?;
+    } else if given.rows.commas.csv {
+        match by_mount {
+            true => by_mount::csv(&counts, &unfinished, &mut out)?,
+            false => text::csv(&counts, &mut out)?,
+        }
+        for loss in &losses {
+            messages::warn(&format!("{} {}", loss.count, loss.what), None);
+        }
     } else {
-        text::table(&counts, &unfinished, &disk, &totals, given.verbose)?;
+        let mut text = Vec::new();
+        match by_mount {
+            true => {
+                by_mount::table(&counts, &unfinished, &totals, style.verbose, &mut text)?;
+            }
+            false => text::table(&counts, &unfinished, &disk, &totals, &style, &mut text)?,
+        }
+        iowhy_show::fitted(&String::from_utf8_lossy(&text), &style, &mut out)?;
     }
     Ok(Status::incomplete(!losses.is_empty() || disk.lost > 0))
 }

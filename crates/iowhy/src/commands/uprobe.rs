@@ -16,6 +16,7 @@
 //! ## Examples
 //! `iowhy uprobe libc fsync --for 30s`: every fsync through libc.
 //! `iowhy uprobe ./server handle_request --pid 4242 --json`: one process, `iowhy.uprobe/1`.
+//! `iowhy uprobe libc fsync --csv`: a row per process and event, for a spreadsheet.
 //! `iowhy uprobe $ORACLE_HOME/bin/oracle kskthewt --latency arg1:us --event arg2`: waits by event.
 //! `iowhy uprobe ./server +0x1149 --records | iowhy map`: a heat map of a function without a name.
 
@@ -28,12 +29,11 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::{EventCount, Uprobe, UprobeOptions};
-use iowhy_model::{Filter, Loss};
+use iowhy_model::Loss;
 use iowhy_show::NewRecords;
 use serde_json::{Value, json};
 
-use crate::arguments::Output;
-use crate::calls::{self, CallArgs, WATCH};
+use crate::calls::{self, CallArgs, RowArgs, WATCH};
 use crate::command::{Command, Status};
 use crate::messages::HintedError;
 use crate::sanitised;
@@ -74,14 +74,10 @@ struct Arguments {
     #[arg(long, value_name = "N", requires = "event")]
     only_event: Option<u32>,
     /// Records for PyLatencyMap, one per report, everything counted together
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
     records: bool,
-    /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
-    #[arg(long)]
-    json: bool,
-    /// All processes and events, not only the top ten
-    #[arg(short, long)]
-    verbose: bool,
+    #[command(flatten)]
+    rows: RowArgs,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
@@ -104,8 +100,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         ..Plan::default()
     };
     let mut watch = Watch::start_with(&plan, |all, sink| all.add(uprobe, pace, sink))?;
-    let output = Output { verbose: u8::from(given.verbose), ..Output::default() };
-    let style = output.style(Filter::default());
+    let style = given.rows.style();
     let mut new = NewRecords::default();
     let mut out = sanitised::stdout();
     let doing = format!("watching `{}`", given.function);
@@ -129,9 +124,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let listings = watch.sink.listings.iter();
     let losses: Vec<Loss> = listings.flat_map(|listing| listing.source.losses.clone()).collect();
     let counts = watch.collectors.of().map_or(&[][..], Uprobe::counts);
-    if given.json {
+    if given.rows.json {
         let object = object(&given, counts, &losses, seconds);
         writeln!(out, "{object}")?;
+    } else if given.rows.commas.csv {
+        let rows: Vec<Value> = counts.iter().map(row).collect();
+        let keys = [&["pid", "comm", "event"][..], &calls::LATENCY_KEYS].concat();
+        iowhy_show::csv::rows(&keys, &rows, &mut out)?;
     } else if !given.records {
         if counts.is_empty() {
             writeln!(out, "No call of `{}` returned while iowhy watched.", given.function)?;
@@ -159,18 +158,20 @@ fn refuse(file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Calls of a process, as an object.
+fn row(count: &EventCount) -> Value {
+    let of = json!({ "pid": count.pid, "comm": count.comm, "event": count.event });
+    calls::latencies(&count.histogram, of)
+}
+
 fn object(given: &Arguments, counts: &[EventCount], losses: &[Loss], seconds: f64) -> Value {
-    let one = |count: &EventCount| {
-        let of = json!({ "pid": count.pid, "comm": count.comm, "event": count.event });
-        calls::latencies(&count.histogram, of)
-    };
     json!({
         "schema": "iowhy.uprobe/1",
         "binary": given.file.display().to_string(),
         "function": given.function,
         "measured": if given.latency.is_some() { "argument" } else { "entry to return" },
         "seconds": seconds,
-        "calls": counts.iter().map(one).collect::<Vec<_>>(),
+        "calls": counts.iter().map(row).collect::<Vec<_>>(),
         "losses": calls::lost(losses),
     })
 }

@@ -30,6 +30,7 @@
 //! `iowhy waits --for 30s`: who waits, in which function, and which device ended it?
 //! `iowhy waits --pid 4242 --verbose`: one process, every stack.
 //! `iowhy waits --folded --for 30s | flamegraph.pl --countname us > waits.svg`: as a flame graph.
+//! `iowhy waits --csv > waits.csv`: a row per process and stack, for a spreadsheet.
 //! `iowhy waits --comm postgres --json`: one object of schema `iowhy.waits/1`.
 
 mod text;
@@ -40,7 +41,7 @@ use clap::{Args, FromArgMatches};
 use iowhy_live::Waits;
 use iowhy_model::Loss;
 
-use crate::calls::{CallArgs, WATCH};
+use crate::calls::{CallArgs, RowArgs, WATCH};
 use crate::command::{Command, Status};
 use crate::messages;
 use crate::watch::{Plan, Watch};
@@ -59,14 +60,10 @@ struct Arguments {
     #[command(flatten)]
     calls: CallArgs,
     /// All stacks in the folded form for flame graphs, with microseconds
-    #[arg(long, conflicts_with_all = ["json", "verbose"])]
+    #[arg(long, conflicts_with_all = ["json", "csv", "verbose"])]
     folded: bool,
-    /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
-    #[arg(long)]
-    json: bool,
-    /// Every row, with its stack
-    #[arg(short, long)]
-    verbose: bool,
+    #[command(flatten)]
+    rows: RowArgs,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
@@ -91,15 +88,23 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if let Some(why) = watch.collectors.of().and_then(Waits::refused_ends) {
         messages::warn(&format!("what ended the waits is not known: {why}"), None);
     }
-    if given.json {
+    if given.rows.json {
         text::json(counts, &losses, seconds)?;
+    } else if given.rows.commas.csv {
+        text::csv(counts)?;
+        warn_of(&losses);
     } else if given.folded {
         text::folded(counts)?;
-        for loss in &losses {
-            messages::warn(&format!("{} {}", loss.count, loss.what), None);
-        }
+        warn_of(&losses);
     } else {
-        text::table(counts, &losses, seconds, given.verbose)?;
+        text::table(counts, &losses, seconds, &given.rows.style())?;
     }
     Ok(Status::incomplete(!losses.is_empty()))
+}
+
+/// What was not counted, where the output has no line for it.
+fn warn_of(losses: &[Loss]) {
+    for loss in losses {
+        messages::warn(&format!("{} {}", loss.count, loss.what), None);
+    }
 }

@@ -63,7 +63,7 @@ use crate::command::{Command, Status};
 use crate::device_lookup;
 use crate::messages::{self, HintedError};
 use crate::recorder::metrics::Limit;
-use crate::recorder::settings::Settings;
+use crate::recorder::settings::{MetricsBy, Settings};
 use crate::recorder::{announce, daemon, otlp};
 use crate::store_input::FOLDER;
 use crate::when::{length, long_duration};
@@ -112,6 +112,9 @@ struct WatchCommand {
     /// Serve Prometheus metrics at this address: `127.0.0.1:9435`
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
+    /// Also metrics by container or by volume, of the first 256 of them
+    #[arg(long, value_name = "KEY")]
+    metrics_by: Option<MetricsBy>,
     /// Allow `--listen` on a non-loopback address; use it with `--tls-cert` and `--token-file`
     #[arg(long, requires = "listen")]
     listen_wide: bool,
@@ -194,6 +197,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         judge_ns: asked.judge.ns(),
         per_hour: f64::from(asked.per_hour),
         listen: asked.listen,
+        metrics_by: asked.metrics_by,
         listen_wide: asked.listen_wide,
         token: asked.token_file,
         tls: asked.tls_cert.zip(asked.tls_key),

@@ -214,6 +214,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             writeln!(sanitised::stdout(), "  usual       {known}")?;
         }
     }
+    if live && !why.output.json {
+        say_quiet(&report)?;
+    }
     if why.files.past.is_of_a_time() && !why.output.json {
         list_incidents(&why.files.past, &style)?;
     }
@@ -309,8 +312,7 @@ fn list_incidents(past: &StoreInput, style: &Style) -> anyhow::Result<()> {
 /// The message for an idle machine: what was watched, and how to see a verdict (on a terminal a
 /// bundled example).
 fn say_idle(recording: &Recording, why: &Why) -> anyhow::Result<()> {
-    // `./run` passes how it was called, so that printed commands can be pasted.
-    let me = std::env::var("IOWHY_CALLED_AS").unwrap_or_else(|_| "iowhy".to_string());
+    let me = called_as();
     let watched = match why.time.longest(WATCH) {
         Duration::MAX => "while the command ran".to_string(),
         length => format!("in {}", numbers::duration(length.as_nanos() as f64)),
@@ -342,6 +344,32 @@ fn say_idle(recording: &Recording, why: &Why) -> anyhow::Result<()> {
     let style = why.output.style(Filter::default());
     (views::summary::VIEW.write)(&report, &style, &mut out)?;
     Ok(out.flush()?)
+}
+
+/// I/Os of a live watch below which its verdict shows little of what iowhy can tell (a choice).
+const QUIET: usize = 20;
+
+/// Whether there was almost no I/O and nothing to blame: how to see a verdict, as for an idle
+/// machine.
+fn say_quiet(report: &Report) -> anyhow::Result<()> {
+    let listings = report.recording.listings.iter();
+    let ios: usize = listings.map(|listing| listing.events.len()).sum();
+    let blames = report.findings.first().is_some_and(|first| !first.verdict.accuses_nobody());
+    if ios == 0 || ios >= QUIET || blames {
+        return Ok(());
+    }
+    let me = called_as();
+    writeln!(
+        sanitised::stdout(),
+        "  almost idle {}: `{me}` while it is slow; `{me} why --example dusty-disk` shows a verdict",
+        numbers::several(ios as u64, "I/O")
+    )?;
+    Ok(())
+}
+
+/// How iowhy was called, so that printed commands can be pasted; `./run` passes its own name.
+fn called_as() -> String {
+    std::env::var("IOWHY_CALLED_AS").unwrap_or_else(|_| "iowhy".to_string())
 }
 
 /// Whether a recording contains no I/O at all, also none that waits for the server of a mount.

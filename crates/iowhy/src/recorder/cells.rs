@@ -15,8 +15,8 @@ use super::intake::Second;
 /// Idle seconds are recorded this often, as a sign that the recorder was watching, s.
 const HEARTBEAT: u32 = 60;
 /// Facts that change constantly; those around an incident are in its capture.
-const RESTLESS: [&str; 6] =
-    ["vm.", "vmstat.", "trace.", "cgroup.io.stat.", "clock.", "kernel.log."];
+const RESTLESS: [&str; 7] =
+    ["vm.", "vmstat.", "trace.", "cgroup.io.stat.", "clock.", "kernel.log.", "writeback."];
 
 /// The current stream.
 pub struct Cells {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use iowhy_model::NameTable;
+use iowhy_model::{NameTable, Owner, OwnerNames};
 
 use super::clock::Clocks;
 use super::incidents::Incidents;
@@ -14,7 +14,7 @@ use super::intake::Second;
 use super::keeping::Kept;
 use super::metrics::{self, Limit, Own, SharedMetrics, Terms};
 use super::otlp::{self, Sender};
-use super::settings::Settings;
+use super::settings::{MetricsBy, Settings};
 use super::watched::Watched;
 use crate::messages::{self, HintedError};
 
@@ -26,6 +26,7 @@ pub struct Endpoints {
     listener: Option<TcpListener>,
     terms: Terms,
     limits: Vec<Limit>,
+    by: Option<MetricsBy>,
     /// The pusher, its target and interval.
     push: Option<(Sender, String, Duration)>,
 }
@@ -45,8 +46,8 @@ impl Endpoints {
             let sender = otlp::sender(address, settings.otlp_ca.as_deref())?;
             anyhow::Ok((sender, address.clone(), *every))
         });
-        let limits = settings.limits.clone();
-        Ok(Endpoints { listener, terms, limits, push: push.transpose()? })
+        let (limits, by) = (settings.limits.clone(), settings.metrics_by);
+        Ok(Endpoints { listener, terms, limits, by, push: push.transpose()? })
     }
 
     /// Starts the threads that serve and push.
@@ -74,13 +75,14 @@ impl Endpoints {
             otlp::start(sender, every, &shared)?;
             messages::warn(&format!("pushing metrics to {address}"), None);
         }
-        Ok(Exposed { shared })
+        Ok(Exposed { shared, by: self.by })
     }
 }
 
 /// Metrics, second by second.
 pub struct Exposed {
     shared: SharedMetrics,
+    by: Option<MetricsBy>,
 }
 
 impl Exposed {
@@ -103,6 +105,20 @@ impl Exposed {
             figures.retain(|name| present.contains(name));
             let table = NameTable::of(watched.around());
             figures.names = present.into_iter().map(|name| named(&table, name)).collect();
+        }
+        if let Some(by) = self.by.filter(|_| !second.by_group.is_empty()) {
+            let (table, owners) =
+                (NameTable::of(watched.around()), OwnerNames::of(watched.around()));
+            for ((device, group, op), (ios, ns)) in &second.by_group {
+                let named = match by {
+                    MetricsBy::Container => ("container", container(&owners, group)),
+                    MetricsBy::Volume => {
+                        let (_, [volume, _]) = named(&table, device.clone());
+                        ("volume", if volume.is_empty() { device.clone() } else { volume })
+                    }
+                };
+                figures.count_named((named.0, named.1, *op), *ios, *ns);
+            }
         }
         figures.expire(now.monotonic);
         figures.trouble = kept.trouble().map(str::to_string);
@@ -129,6 +145,12 @@ impl Exposed {
             seconds,
         });
     }
+}
+
+/// The container of a control group; empty if it is in none.
+fn container(owners: &OwnerNames, group: &str) -> String {
+    let id = Owner::of_cgroup(group).container;
+    id.map_or(String::new(), |id| owners.container_words(&id))
 }
 
 /// A device with the name of its volume and its first mount point, or those of the nearest layer

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use iowhy_capture::Writer;
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Interval, Level, Medium, Name, Sampling, Sink, Source,
+    DeviceId, Distribution, Event, Fact, Interval, Level, Medium, Name, Op, Sampling, Sink, Source,
 };
 
 use super::ring::Ring;
@@ -27,6 +27,8 @@ pub struct Second {
     pub errors: BTreeMap<String, (u64, u16)>,
     /// Facts of this moment, by device.
     pub facts: Vec<(String, Fact)>,
+    /// I/Os and their summed wait in ns, by device, control group and operation, if requested.
+    pub by_group: BTreeMap<(String, String, Op), (u64, u64)>,
     /// Single I/Os.
     pub events: u64,
     /// I/Os lost by the tracer.
@@ -48,6 +50,8 @@ pub struct Intake {
     current: usize,
     devices: Vec<String>,
     names: usize,
+    /// The names of control groups and processes, if I/Os are counted by group.
+    texts: Option<Vec<String>>,
     second: Second,
     lost_before: u64,
     /// The listing of sampled events, and the time of its last event, ns.
@@ -66,12 +70,34 @@ impl Intake {
             current: 0,
             devices: Vec::new(),
             names: 0,
+            texts: None,
             second: Second::default(),
             lost_before: 0,
             thinned: None,
             thinned_at_ns: None,
             facts: Vec::new(),
         }
+    }
+
+    /// Counts I/Os by control group, too.
+    pub fn by_group(self, wanted: bool) -> Intake {
+        Intake { texts: wanted.then(Vec::new), ..self }
+    }
+
+    /// Counts an I/O for the group that is charged, as many times as it represents.
+    fn count(&mut self, event: &Event) {
+        let Some(texts) = &self.texts else { return };
+        let (Some(device), Some((_, wait))) =
+            (self.devices.get(event.device.index()), event.longest())
+        else {
+            return;
+        };
+        let group = event.cgroup.and_then(|name| texts.get(name.index())).cloned();
+        let key = (device.clone(), group.unwrap_or_default(), event.op);
+        let weight = event.weight.map_or(1, |weight| u64::from(weight.get()));
+        let (ios, waited) = self.second.by_group.entry(key).or_default();
+        *ios += weight;
+        *waited = waited.saturating_add((wait.ns().max(0) as u64).saturating_mul(weight));
     }
 
     /// The ring.
@@ -164,12 +190,16 @@ impl Sink for Intake {
     fn name(&mut self, text: &str) -> Name {
         let text = if self.names >= NAMES { OTHER } else { text };
         let name = self.ring.name(text);
+        if let Some(texts) = self.texts.as_mut().filter(|texts| texts.len() == name.index()) {
+            texts.push(text.to_string());
+        }
         self.names = self.names.max(name.index() + 1);
         name
     }
 
     fn event(&mut self, event: Event) {
         self.second.events += 1;
+        self.count(&event);
         if let Some(errno) = event.error
             && let Some(name) = self.name_of(event.device).cloned()
         {
@@ -218,4 +248,36 @@ impl Sink for Intake {
     }
 
     fn end(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU8;
+
+    use iowhy_model::{Layer, Time};
+
+    use super::*;
+
+    #[test]
+    fn ios_are_counted_by_group_only_on_request_and_with_their_weight() {
+        let ios = |wanted: bool| {
+            let mut intake = Intake::new(Ring::new(1_000_000_000, 1 << 20), 7).by_group(wanted);
+            intake.begin(Source::new("block-trace", "live", Level::D));
+            let device = intake.device("sdb");
+            let (_, web) = (intake.name("nginx"), intake.name("/web"));
+            for (group, weight) in [(Some(web), None), (Some(web), NonZeroU8::new(9)), (None, None)]
+            {
+                let mut event = Event::new(device, Op::Read, Layer::Block);
+                event.queued = Some(Time::from_ns(1_000));
+                event.issued = event.queued;
+                event.completed = Some(Time::from_ns(3_000));
+                (event.cgroup, event.weight) = (group, weight);
+                intake.event(event);
+            }
+            intake.take(1).unwrap().by_group
+        };
+        let key = |group: &str| ("sdb".to_string(), group.to_string(), Op::Read);
+        assert_eq!(ios(true), BTreeMap::from([(key(""), (1, 2_000)), (key("/web"), (10, 20_000))]));
+        assert!(ios(false).is_empty());
+    }
 }

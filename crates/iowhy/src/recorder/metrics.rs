@@ -22,6 +22,8 @@ pub use wire::{DeadlineStream, tls};
 /// number of series is bounded: 5 operations and 4 stages each. Removed devices free their place.
 const DEVICES: usize = 256;
 const OTHER: &str = "other";
+/// Containers or volumes with their own series: five operations each.
+const NAMES: usize = 256;
 /// How long a withdrawn verdict is reported as 0, ns: a scrape each minute sees it, and an alert
 /// resolves.
 const FALLEN_NS: i64 = 600_000_000_000;
@@ -108,6 +110,8 @@ pub struct Figures {
     pub latencies: BTreeMap<(String, Op, Stage), Histogram>,
     /// Counters by device and operation.
     pub counters: BTreeMap<(String, Op), Counters>,
+    /// Counters by container or volume and operation.
+    pub named: BTreeMap<(&'static str, String, Op), Counters>,
     /// I/Os in flight by device.
     pub in_flight: BTreeMap<String, u64>,
     /// The current or recent verdict on each device.
@@ -142,6 +146,18 @@ impl Figures {
             self.others.insert(name.to_string());
         }
         OTHER.to_string()
+    }
+
+    /// Adds I/Os of a container or volume; beyond the first 256 names they are combined as `other`.
+    pub fn count_named(&mut self, (by, name, op): (&'static str, String, Op), ios: u64, ns: u64) {
+        let is_known = |known: &(&str, String, Op)| known.1 == name;
+        let names: BTreeSet<&String> = self.named.keys().map(|(_, name, _)| name).collect();
+        let has_room = names.len() < NAMES;
+        let name =
+            if has_room || self.named.keys().any(is_known) { name } else { OTHER.to_string() };
+        let counters = self.named.entry((by, name, op)).or_default();
+        counters.ios += ios;
+        counters.waited_s += ns as f64 / 1e9;
     }
 
     /// How many devices share the name `other`.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use iowhy_capture::{Block, End, Header, Section, VERSION, checksum};
+use iowhy_capture::{Block, End, Header, Section, checksum};
 use iowhy_model::Source;
 
 /// A block in the ring.
@@ -139,7 +139,7 @@ pub fn ending(last: &RingBlock) -> Vec<u8> {
 fn sealed(block: &Block, header: Header) -> Vec<u8> {
     let content = block.to_bytes();
     let header = Header {
-        version: VERSION,
+        version: block.version(),
         bytes: content.len() as u32,
         checksum: checksum(&content),
         ..header

@@ -29,6 +29,8 @@ pub struct Settings {
     pub per_hour: f64,
     /// Where to serve metrics.
     pub listen: Option<SocketAddr>,
+    /// By which names I/Os have metrics of their own, too.
+    pub metrics_by: Option<MetricsBy>,
     /// Whether it may be a non-loopback address.
     pub listen_wide: bool,
     /// The file of the token.
@@ -53,4 +55,13 @@ pub struct Settings {
     pub json: bool,
     /// See [`ClockSource`](super::clock::ClockSource).
     pub clock_shifted_by: Option<PathBuf>,
+}
+
+/// By which names I/Os have metrics.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MetricsBy {
+    /// The container that is charged.
+    Container,
+    /// The volume: of device mapper, md, ZFS, or the file of a loop device.
+    Volume,
 }

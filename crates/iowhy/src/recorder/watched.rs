@@ -101,7 +101,7 @@ impl Watched {
         });
         let plan = plan(settings);
         let ring = Ring::new(settings.ring_ns, settings.ring_bytes);
-        let mut intake = Intake::new(ring, now.wall as u64);
+        let mut intake = Intake::new(ring, now.wall as u64).by_group(settings.metrics_by.is_some());
         intake.ring().now_ns = now.monotonic;
         let named = NamingFacts::of(&known_devices()?);
         let collectors = LiveCollectors::begin(&plan, &mut intake)?;

@@ -1,5 +1,7 @@
 //! `iowhy snoop --json` of a live trace, through the real view.
 
+use std::num::NonZeroU32;
+
 use iowhy_model::{
     Event, Layer, Level, Loss, Nanos, Op, Recording, Report, Sampling, Sink, Source, Time,
 };
@@ -33,7 +35,7 @@ pub(super) fn text(scenario: &Scenario, taste: &mut Chance) -> Result<String, St
         event.bytes = Some(done.bytes);
         event.pid = Some(done.pid);
         event.comm = Some(recording.name(done.comm));
-        event.depth = Some(depth);
+        event.depth = NonZeroU32::new(depth);
         event.cgroup = done.cgroup.map(|group| recording.name(group));
         event.flags = done.rwbs();
         // EIO

@@ -148,6 +148,8 @@ pub struct TraceOptions {
     pub cgroups: bool,
     /// Events only: also the file whose pages they read or write, if it can be known.
     pub files: bool,
+    /// Events only: also the CPU of their completion and their hardware queue.
+    pub places: bool,
     /// Events only: also count them by the stack of the submitting task.
     pub stacks: bool,
     /// Have the kernel count the time spent in the programs (needs CAP_SYS_ADMIN).
@@ -179,6 +181,7 @@ impl TraceOptions {
             before: false,
             cgroups: false,
             files: false,
+            places: false,
             stacks: false,
             count_cost: false,
             count_all: false,
@@ -221,6 +224,7 @@ impl TraceOptions {
             cgroups: self.cgroups || self.filter.cgroup.is_some(),
             files: self.files && events && exact,
             stacks: self.stacks && events && exact,
+            places: self.places && events,
             filter: KernelFilter::new(&self.filter, shape.command_flags),
         };
         let fit = self.histogram_bytes / bytes_of_a_row(settings.stages());
@@ -446,7 +450,9 @@ impl Collector for BlockTrace {
         }
         self.running = Some(AttachedState {
             counts: RequestCountReader::new(seen, settings.rows, &in_flight),
-            reader: RecordReader::new(shape.command_flags).with_files(settings.files),
+            reader: RecordReader::new(shape.command_flags)
+                .with_files(settings.files)
+                .with_places(self.options.places),
             programs,
             counting,
             watched,

@@ -323,6 +323,8 @@ keys {
     WRITE_TEST_SIZE "write_test.size" Bytes "bytes of a write";
     WRITE_TEST_THROUGHPUT_PRINTED "write_test.throughput_printed" Text "throughput as the test printed it";
     WRITE_TEST_TOOK "write_test.took" Seconds "time of all writes";
+    WRITEBACK_DIRTY "writeback.dirty" Bytes "dirty pages and pages under write-back";
+    WRITEBACK_LIMIT "writeback.limit" Bytes "dirty page limit (`nr_dirty_threshold`)";
     ZPOOL_REQUEST_SIZES "zpool.request_sizes" Text "contents of a listing of request sizes";
 }
 families {
@@ -404,5 +406,9 @@ families {
                                        and their number";
     VOLUME_EXCEEDED "volume.exceeded.*" Microseconds "time in which demand exceeded the volume's \
                                                       limit";
+    WRITEBACK_DIRTIED "writeback.dirtied.*" Bytes "data that a program dirtied until the kernel paused it";
+    WRITEBACK_LONGEST "writeback.longest.*" Nanoseconds "longest pause of a program by dirty throttling";
+    WRITEBACK_PAUSED "writeback.paused.*" ProcessTime "time for which the kernel paused a program for its \
+                                                       dirty pages";
 }
 }

@@ -4,6 +4,8 @@
 //! completions change them on the way. Only what is in flight is kept, so the length of a trace
 //! does not matter.
 
+use std::num::NonZeroU32;
+
 use iowhy_model::{DeviceId, Event, Flags, Layer, Name, Op, Sink, Time};
 
 use queues::Queues;
@@ -284,7 +286,7 @@ impl Request {
         event.bytes = Some(self.bytes);
         event.pid = self.pid;
         event.comm = self.comm;
-        event.depth = self.depth;
+        event.depth = self.depth.and_then(NonZeroU32::new);
         event.error = end.error;
         event.flags = self.flags;
         event
@@ -327,6 +329,6 @@ mod tests {
         assert_eq!(issued.count(), kept as usize);
         pairing.take(Action::Issue, &point(2000), &mut recording);
         pairing.take(Action::Complete, &point(2001), &mut recording);
-        assert_eq!(recording.listings[0].events.last().and_then(|e| e.depth), Some(1));
+        assert_eq!(recording.listings[0].events.last().and_then(|e| e.depth), NonZeroU32::new(1));
     }
 }

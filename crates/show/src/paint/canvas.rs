@@ -85,6 +85,32 @@ impl<'a> Canvas<'a> {
     }
 }
 
+/// Writes lines of a table; where the width is limited, what is beyond it follows below, indented.
+///
+/// # Errors
+/// If the writer fails.
+pub fn fitted(text: &str, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start().len() + 2;
+        let (mut rest, mut before) = (line.to_string(), 0);
+        while style.fitted && before + rest.width() > style.width {
+            let room = style.width.saturating_sub(before).max(1);
+            let mut first = rest.clone();
+            let over = break_off(&mut first, room);
+            let end = first.trim_end().rfind(' ').filter(|at| !first[..*at].trim().is_empty());
+            let (first, over) = match end.filter(|_| !over.starts_with(' ')) {
+                Some(at) => (first[..at].to_string(), format!("{}{over}", &first[at..])),
+                None => (first, over),
+            };
+            writeln!(out, "{:before$}{}", "", first.trim_end())?;
+            before = indent.min(style.width / 2);
+            rest = over.trim_start().to_string();
+        }
+        writeln!(out, "{:before$}{rest}", "")?;
+    }
+    Ok(())
+}
+
 /// A text in lines of at most `width` columns, broken between words; a word that is longer is
 /// broken where it must be. At least one line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
@@ -164,6 +190,25 @@ mod tests {
         assert_eq!(drawn("123456789", true), "1234567…\n");
         assert_eq!(drawn("123456789", false), "1234567~\n");
         assert_eq!(drawn("磁盘磁盘磁盘", true), "磁盘磁…\n");
+    }
+
+    #[test]
+    fn rows_that_are_too_long_go_on_below() {
+        let row = "  4 ms   3  ended 75 % by reads of sda; 2 others";
+        let drawn = |width: usize, fitted: bool| {
+            let style = Style { width, fitted, ..Style::plain() };
+            let mut out = Vec::new();
+            super::fitted(row, &style, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(drawn(30, true), "  4 ms   3  ended 75 % by\n    reads of sda; 2 others\n");
+        assert_eq!(drawn(30, false), format!("{row}\n"));
+        for width in 1..row.len() {
+            let text = drawn(width, true);
+            let words = |text: &str| text.split_whitespace().collect::<String>();
+            assert_eq!(words(&text), words(row), "{width}");
+            assert!(text.lines().all(|line| line.len() <= width.max(3)), "{width}: {text}");
+        }
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use iowhy_live::{CallCount, MountPoint, UnfinishedCall};
-use iowhy_model::{Edges, Histogram, Op, Quantile, numbers};
+use iowhy_model::{Edges, Histogram, Op, numbers};
+use serde_json::{Value, json};
 
 use super::text::{self, CallTotals};
+use crate::calls;
 
 /// Mount points and operations shown by default.
 const ROWS: usize = 20;
@@ -57,9 +59,25 @@ impl MountRow<'_> {
 
     /// A percentile, if there are enough calls.
     fn percentile(&self, share: f64) -> String {
-        let enough = self.histogram.count() >= Quantile::events_needed(share);
-        let known = self.histogram.quantile(share).filter(|_| enough);
-        known.map_or("-".to_string(), |known| numbers::duration(known.high_ns as f64))
+        let known = calls::percentile(&self.histogram, share);
+        known.map_or("-".to_string(), |high_ns| numbers::duration(high_ns as f64))
+    }
+
+    fn call(&self) -> &'static str {
+        if self.op == Op::Flush { "sync" } else { self.op.name() }
+    }
+
+    fn json(&self) -> Value {
+        let oldest = self.unfinished.iter().map(|call| call.age.ns()).max();
+        let of = json!({
+            "mount": self.mount.place,
+            "file_system": self.mount.kind,
+            "call": self.call(),
+            "failed": self.failed,
+            "unfinished": self.unfinished.len(),
+            "oldest_ns": oldest,
+        });
+        calls::latencies(&self.histogram, of)
     }
 
     fn place(&self) -> String {
@@ -68,6 +86,19 @@ impl MountRow<'_> {
             kind => format!("{} ({kind})", self.mount.place),
         }
     }
+}
+
+/// The columns of `--csv`, before those of latencies.
+const COLUMNS: [&str; 6] = ["mount", "file_system", "call", "failed", "unfinished", "oldest_ns"];
+
+/// Writes a row per mount point and operation.
+pub fn csv(
+    counts: &[CallCount],
+    unfinished: &[UnfinishedCall],
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    let rows: Vec<Value> = rows(counts, unfinished).iter().map(MountRow::json).collect();
+    iowhy_show::csv::rows(&[&COLUMNS[..], &calls::LATENCY_KEYS].concat(), &rows, out)
 }
 
 /// Draws the table and the calls that have not returned.
@@ -92,10 +123,9 @@ pub fn table(
     }
     let shown = if verbose { all.len() } else { ROWS };
     for row in all.iter().take(shown) {
-        let call = if row.op == Op::Flush { "sync" } else { row.op.name() };
         writeln!(
             out,
-            "{:>10} {:>9} {:>8} {:>8} {:>8} {:>7} {:>7}  {call:<5}  {}",
+            "{:>10} {:>9} {:>8} {:>8} {:>8} {:>7} {:>7}  {:<5}  {}",
             numbers::duration(row.waited()),
             row.histogram.count(),
             row.percentile(0.5),
@@ -103,6 +133,7 @@ pub fn table(
             row.histogram.max_ns.map_or("-".to_string(), |ns| numbers::duration(ns as f64)),
             row.failed,
             row.unfinished.len(),
+            row.call(),
             row.place(),
         )?;
         if let Some(oldest) = row.unfinished.iter().max_by_key(|call| call.age) {
@@ -169,7 +200,8 @@ mod tests {
         };
         let totals = CallTotals { seconds: 10.0, losses: &[], disk_lost: 0 };
         let mut out = Vec::new();
-        table(&counts, &[hangs], &totals, false, &mut out).unwrap();
+        let hanging = [hangs];
+        table(&counts, &hanging, &totals, false, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         println!("{text}");
         let lines: Vec<Vec<&str>> =
@@ -181,5 +213,17 @@ mod tests {
             "24 ms 3 - - 8 ms 1 0 sync /data (ext4)",
         ];
         assert_eq!(lines.iter().map(|line| line.join(" ")).collect::<Vec<_>>(), expected);
+        let mut out = Vec::new();
+        csv(&counts, &hanging, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let rows: Vec<&str> = text.lines().collect();
+        let starts = [
+            "mount,file_system,call,failed,unfinished,oldest_ns,count,sum_ns,",
+            "/mnt,fuse,read,0,1,5000000000,0,",
+            "/data,ext4,read,2,0,,1100,1100000000",
+            "/data,ext4,sync,1,0,,3,24000000",
+        ];
+        assert_eq!(rows.len(), starts.len(), "{text}");
+        assert!(rows.iter().zip(starts).all(|(row, start)| row.starts_with(start)), "{text}");
     }
 }

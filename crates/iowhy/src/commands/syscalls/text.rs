@@ -5,14 +5,13 @@ use std::io::Write;
 
 use iowhy_live::{CallCount, UnfinishedCall};
 use iowhy_model::{
-    Distribution, Edges, Filter, Histogram, Layer, Level, Loss, Op, Recording, Report, Sampling,
-    Sink, Source, Stage, numbers,
+    Distribution, Edges, Histogram, Layer, Level, Loss, Op, Recording, Report, Sampling, Sink,
+    Source, Stage, numbers,
 };
-use iowhy_show::views;
+use iowhy_show::{Style, views};
 use serde_json::{Value, json};
 
 use super::disk::Disk;
-use crate::arguments::Output;
 use crate::calls;
 use crate::present::View;
 use crate::sanitised;
@@ -45,9 +44,10 @@ pub fn table(
     unfinished: &[UnfinishedCall],
     disk: &Disk,
     totals: &CallTotals,
-    verbose: bool,
-) -> anyhow::Result<()> {
-    let mut out = sanitised::stdout();
+    style: &Style,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    let verbose = style.verbose;
     let length = numbers::duration(totals.seconds * 1e9);
     writeln!(out, "I/O calls in {length}, by summed wait (traced)\n")?;
     let shown = if verbose { counts.len() } else { ROWS };
@@ -89,9 +89,9 @@ pub fn table(
             oldest.pid,
         )?;
     }
-    disk_part(counts, disk, &mut out)?;
-    histograms(counts, if verbose { usize::MAX } else { HISTOGRAMS }, &mut out)?;
-    losses(totals, &mut out)?;
+    disk_part(counts, disk, out)?;
+    histograms(counts, if verbose { usize::MAX } else { HISTOGRAMS }, style, out)?;
+    losses(totals, out)?;
     if totals.disk_lost > 0 {
         writeln!(out, "lost     {} block I/Os: the disk share is a lower bound", totals.disk_lost)?;
     }
@@ -147,7 +147,12 @@ fn disk_part(counts: &[CallCount], disk: &Disk, out: &mut dyn Write) -> std::io:
 }
 
 /// One histogram per call, over all processes and files, the longest waits first.
-fn histograms(counts: &[CallCount], most: usize, out: &mut dyn Write) -> std::io::Result<()> {
+fn histograms(
+    counts: &[CallCount],
+    most: usize,
+    style: &Style,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
     let mut calls: Vec<(&str, Option<Op>, Histogram)> = Vec::new();
     for count in counts {
         match calls.iter_mut().find(|(name, _, _)| *name == count.call) {
@@ -173,8 +178,33 @@ fn histograms(counts: &[CallCount], most: usize, out: &mut dyn Write) -> std::io
     recording.end();
     writeln!(out)?;
     let report = Report { recording, findings: Vec::new() };
-    let style = Output::default().style(Filter::default());
-    View(&views::histogram::VIEW).write(&report, &style, out)
+    View(&views::histogram::VIEW).write(&report, style, out)
+}
+
+/// The columns of `--csv`, before those of latencies.
+const COLUMNS: [&str; 9] =
+    ["pid", "comm", "call", "op", "file", "mount", "file_system", "failed", "bytes"];
+
+/// Writes a row per process, call and kind of file.
+pub fn csv(counts: &[CallCount], out: &mut dyn Write) -> std::io::Result<()> {
+    let rows: Vec<Value> = counts.iter().map(row).collect();
+    iowhy_show::csv::rows(&[&COLUMNS[..], &calls::LATENCY_KEYS].concat(), &rows, out)
+}
+
+/// Calls of a process, as an object.
+fn row(count: &CallCount) -> Value {
+    let of = json!({
+        "call": count.call,
+        "op": count.op.map(|op| op.name()),
+        "file": count.file,
+        "pid": count.pid,
+        "comm": count.comm,
+        "mount": count.mount.as_ref().map(|mount| mount.place.as_str()),
+        "file_system": count.mount.as_ref().map(|mount| mount.kind.as_str()),
+        "failed": count.failed,
+        "bytes": count.bytes,
+    });
+    calls::latencies(&count.histogram, of)
 }
 
 /// Writes it all as an object of schema iowhy.syscalls/1.
@@ -184,20 +214,6 @@ pub fn json(
     disk: &Disk,
     totals: &CallTotals,
 ) -> anyhow::Result<()> {
-    let of = |count: &CallCount| {
-        let of = json!({
-            "call": count.call,
-            "op": count.op.map(|op| op.name()),
-            "file": count.file,
-            "pid": count.pid,
-            "comm": count.comm,
-            "mount": count.mount.as_ref().map(|mount| mount.place.as_str()),
-            "file_system": count.mount.as_ref().map(|mount| mount.kind.as_str()),
-            "failed": count.failed,
-            "bytes": count.bytes,
-        });
-        calls::latencies(&count.histogram, of)
-    };
     let waits = waits(counts);
     let disk_of: Vec<Value> = disk
         .processes
@@ -228,7 +244,7 @@ pub fn json(
     let object = json!({
         "schema": "iowhy.syscalls/1",
         "seconds": totals.seconds,
-        "calls": counts.iter().map(of).collect::<Vec<_>>(),
+        "calls": counts.iter().map(row).collect::<Vec<_>>(),
         "unfinished": unfinished.iter().map(not_returned).collect::<Vec<_>>(),
         "disk": disk_of,
         "losses": calls::lost(totals.losses),

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use iowhy_live::{EndedBy, WaitCount, WaitEnd, add_ends};
 use iowhy_model::{Loss, Nanos, Op, numbers, waits};
+use iowhy_show::Style;
 use serde_json::{Value, json};
 
 use crate::calls;
@@ -144,10 +145,10 @@ pub fn table(
     counts: &[WaitCount],
     losses: &[Loss],
     seconds: f64,
-    verbose: bool,
+    style: &Style,
 ) -> anyhow::Result<()> {
-    let mut out = sanitised::stdout();
-    write(&grouped(counts), verbose, &mut out)?;
+    let mut out = Vec::new();
+    write(&grouped(counts), style.verbose, &mut out)?;
     let (all, io) = sums(counts);
     let length = numbers::duration(seconds * 1e9);
     let lost: u64 = numbers::total(losses.iter().map(|loss| loss.count));
@@ -163,7 +164,7 @@ pub fn table(
     for loss in losses {
         writeln!(out, "lost     {} {}", loss.count, loss.what)?;
     }
-    Ok(())
+    Ok(iowhy_show::fitted(&String::from_utf8_lossy(&out), style, &mut sanitised::stdout())?)
 }
 
 /// The shares of the waiting time by kind of end; `None` if nothing waited.
@@ -260,25 +261,48 @@ fn fold(groups: &[WaitGroup], out: &mut dyn Write) -> std::io::Result<()> {
     out.flush()
 }
 
+/// The columns of `--csv`.
+const COLUMNS: [&str; 11] = [
+    "pid",
+    "comm",
+    "for_io",
+    "function",
+    "waits_for",
+    "count",
+    "unfinished",
+    "earlier",
+    "sum_ns",
+    "max_ns",
+    "stack",
+];
+
+/// Writes a row per process and stack.
+pub fn csv(counts: &[WaitCount]) -> anyhow::Result<()> {
+    let rows: Vec<Value> = counts.iter().map(row).collect();
+    Ok(iowhy_show::csv::rows(&COLUMNS, &rows, &mut sanitised::stdout())?)
+}
+
+/// The waits of a process in a stack, as an object.
+fn row(count: &WaitCount) -> Value {
+    let (function, what) = waits::of_stack(&count.stack).unzip();
+    json!({
+        "pid": count.pid,
+        "comm": count.comm,
+        "for_io": count.for_io,
+        "function": function,
+        "waits_for": what.flatten(),
+        "stack": count.stack,
+        "count": count.count,
+        "unfinished": count.unfinished,
+        "earlier": count.earlier,
+        "sum_ns": count.total.ns(),
+        "max_ns": count.longest.ns(),
+        "ended": count.ends.iter().map(end).collect::<Vec<_>>(),
+    })
+}
+
 /// Writes it all as an object of schema iowhy.waits/1.
 pub fn json(counts: &[WaitCount], losses: &[Loss], seconds: f64) -> anyhow::Result<()> {
-    let one = |count: &WaitCount| {
-        let (function, what) = waits::of_stack(&count.stack).unzip();
-        json!({
-            "pid": count.pid,
-            "comm": count.comm,
-            "for_io": count.for_io,
-            "function": function,
-            "waits_for": what.flatten(),
-            "stack": count.stack,
-            "count": count.count,
-            "unfinished": count.unfinished,
-            "earlier": count.earlier,
-            "sum_ns": count.total.ns(),
-            "max_ns": count.longest.ns(),
-            "ended": count.ends.iter().map(end).collect::<Vec<_>>(),
-        })
-    };
     let (all, io) = sums(counts);
     let object = json!({
         "schema": "iowhy.waits/1",
@@ -286,7 +310,7 @@ pub fn json(counts: &[WaitCount], losses: &[Loss], seconds: f64) -> anyhow::Resu
         "sum_ns": all.ns(),
         "io_sum_ns": io.ns(),
         "ended": all_ends(counts).iter().map(end).collect::<Vec<_>>(),
-        "waits": counts.iter().map(one).collect::<Vec<_>>(),
+        "waits": counts.iter().map(row).collect::<Vec<_>>(),
         "losses": calls::lost(losses),
     });
     writeln!(sanitised::stdout(), "{object}")?;

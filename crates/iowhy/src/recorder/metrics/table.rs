@@ -143,6 +143,15 @@ const fn each(
     Metric { name, kind, unit: Unit::One, labels, help, from: From::Each(samples) }
 }
 
+fn named(figures: &Figures, value: fn(&Counters) -> f64) -> Samples<'_> {
+    let all = figures.named.iter();
+    all.map(|((by, name, op), one)| {
+        let labels = vec![(*by).to_string(), name.clone(), op.name().to_string()];
+        (labels, Value::Number(value(one)))
+    })
+    .collect()
+}
+
 /// All of them, in the order in which they are served.
 pub const METRICS: &[Metric] = &[
     Metric {
@@ -175,6 +184,23 @@ pub const METRICS: &[Metric] = &[
         "Summed waiting time of all I/Os.",
         |one| one.waited_s,
     ),
+    each(
+        "iowhy_named_ios_total",
+        Kind::Counter,
+        &["by", "name", "op"],
+        "I/Os of a container or volume, with --metrics-by; beyond the first 256 names as `other`.",
+        |figures| named(figures, |one| one.ios as f64),
+    ),
+    Metric {
+        unit: Unit::Seconds,
+        ..each(
+            "iowhy_named_waited_seconds_total",
+            Kind::Counter,
+            &["by", "name", "op"],
+            "Summed waiting time of these I/Os.",
+            |figures| named(figures, |one| one.waited_s),
+        )
+    },
     each(
         "iowhy_in_flight",
         Kind::Gauge,
@@ -378,6 +404,7 @@ mod tests {
         let latencies = Histogram::empty(Edges::standard());
         figures.latencies.insert((device(), Op::Read, Stage::Total), latencies);
         figures.counters.insert((device(), Op::Read), Counters::default());
+        figures.named.insert(("container", "web".to_string(), Op::Read), Counters::default());
         figures.in_flight.insert(device(), 0);
         let limit = Limit { device: device(), of_bytes: false, per_s: 1.0 };
         figures.limits.push((limit, [0.5].into()));

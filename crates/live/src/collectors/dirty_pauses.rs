@@ -1,0 +1,353 @@
+//! Dirty throttling: how long the kernel pauses programs that dirty pages faster than they can be
+//! written back, with eBPF.
+//!
+//! ## Watches
+//! The tracepoint `balance_dirty_pages`: each pause of a task, per process and device: number, sum,
+//! longest, and the pages that the process had dirtied since its last one. `/proc/vmstat` once a
+//! second for dirty pages and the limit.
+//!
+//! ## Needs
+//! Linux 5.10 or later with BTF, and root or `CAP_BPF` with `CAP_PERFMON`. Without, nothing is
+//! watched, and the rest of the watch is not affected.
+//!
+//! ## Costs
+//! A microsecond when a task is paused, at most every few milliseconds per task, and half of one for
+//! other waits with a timeout (`io_schedule_timeout`); nothing for other writes. One small file a second, 1 MiB.
+//!
+//! ## Not in this output
+//! A pause that has not ended. Waits for pages under write-back (fsync, a full journal), which `waits`
+//! shows. On a kernel without BPF trampolines, how much longer than the kernel intended a pause
+//! lasted: a jiffy, and the wait for a CPU.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use aya::maps::{MapData, PerCpuArray, PerCpuHashMap};
+use aya::programs::{BtfTracePoint, FExit};
+use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use iowhy_model::typed::{Bytes, OfProcess};
+use iowhy_model::{Fact, Level, Nanos, Sampling, Sink, Source, Time, typed};
+use rustix::time::{ClockId, clock_getres};
+
+use crate::bpf::{absent, broke, refused};
+use crate::btf::KernelTypes;
+use crate::call_latencies::{CallerGlobals, Callers, missed, name_in};
+use crate::rights::Rights;
+use crate::{Collector, Error, clock, devices};
+
+/// Its name in the list of collectors.
+pub const NAME: &str = "dirty-pauses";
+
+/// The compiled `bpf/dirty_pauses.bpf.c`.
+static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/dirty_pauses.bpf.o"));
+
+const TRACEPOINT: &str = "balance_dirty_pages";
+const PROGRAM: &str = "note_pause";
+/// Where a paused task sleeps, and the program at its return.
+const SLEEP: &str = "io_schedule_timeout";
+const END: &str = "end_pause";
+/// Its arguments: with each limit as its own, and with one structure for them.
+const MANY: usize = 12;
+const FEW: usize = 8;
+/// Words of `struct dirtier`, and 64-bit words of `struct pauses`.
+const DIRTIER_WORDS: usize = 10;
+const PAUSES_WORDS: usize = 4;
+/// Processes reported per device, those with the longest pauses (a choice).
+const REPORTED: usize = 5;
+
+/// Who was paused: device, process and its name.
+type Dirtier = (String, u32, String);
+
+/// The pauses of a process.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Pauses {
+    total: Nanos,
+    longest: Nanos,
+    dirtied: u64,
+}
+
+/// The watcher of pauses.
+#[derive(Default)]
+pub struct DirtyPauses {
+    running: Option<AttachedState>,
+}
+
+struct AttachedState {
+    // Dropped first, so that nothing is counted into tables that are being freed.
+    _programs: Ebpf,
+    dirtiers: PerCpuHashMap<MapData, [u32; DIRTIER_WORDS], [u64; PAUSES_WORDS]>,
+    missed: PerCpuArray<MapData, u64>,
+    devices: BTreeMap<String, String>,
+    vmstat: Option<File>,
+    /// Bytes dirty or under write-back, and the limit: the sample nearest to it.
+    filled: Option<(u64, u64)>,
+    /// As of the last report, and when that was.
+    known: BTreeMap<Dirtier, Pauses>,
+    since: Time,
+}
+
+/// The programs, in the kernel but not attached; with that at the return of the sleep, or without.
+fn load(many: u32, ends: bool, btf: &Btf) -> Result<Ebpf, Error> {
+    let (globals, mut loader) = (CallerGlobals::of(&Callers::default()), EbpfLoader::new());
+    let tick = clock_getres(ClockId::MonotonicCoarse);
+    let tick = tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64;
+    let seen = u32::from(ends);
+    loader
+        .btf(Some(btf))
+        .override_global("many_arguments", &many, true)
+        .override_global("ends_seen", &seen, true)
+        .override_global("tick_ns", &tick, true);
+    globals.set(&mut loader);
+    let mut programs = loader.load(OBJECT).map_err(refused)?;
+    tracepoint_program(&mut programs)?.load(TRACEPOINT, btf).map_err(refused)?;
+    if ends {
+        exit_program(&mut programs)?.load(SLEEP, btf).map_err(refused)?;
+    }
+    Ok(programs)
+}
+
+fn tracepoint_program(programs: &mut Ebpf) -> Result<&mut BtfTracePoint, Error> {
+    let program = programs.program_mut(PROGRAM).ok_or_else(|| absent(PROGRAM))?;
+    program.try_into().map_err(refused)
+}
+
+fn exit_program(programs: &mut Ebpf) -> Result<&mut FExit, Error> {
+    programs.program_mut(END).ok_or_else(|| absent(END))?.try_into().map_err(refused)
+}
+
+impl AttachedState {
+    fn begin() -> Result<AttachedState, Error> {
+        Rights::read()?.suffice()?;
+        let types = KernelTypes::read()?;
+        let many = match types.tracepoint_arguments(TRACEPOINT) {
+            Some(MANY) => 1u32,
+            Some(FEW) => 0,
+            _ => return Err(absent(TRACEPOINT)),
+        };
+        let btf = Btf::from_sys_fs().map_err(refused)?;
+        // Where its return cannot be seen, the lengths that the kernel sets are counted.
+        let (mut programs, ends) = match load(many, true, &btf) {
+            Ok(programs) => (programs, true),
+            Err(_) => (load(many, false, &btf)?, false),
+        };
+        let mut take = |name: &str| programs.take_map(name).ok_or_else(|| absent(name));
+        let dirtiers = PerCpuHashMap::try_from(take("dirtiers")?).map_err(refused)?;
+        let missed = PerCpuArray::try_from(take("missed")?).map_err(refused)?;
+        if ends {
+            exit_program(&mut programs)?.attach().map_err(refused)?;
+        }
+        tracepoint_program(&mut programs)?.attach().map_err(refused)?;
+        let known = devices::devices(Path::new("/sys")).unwrap_or_default().into_iter();
+        Ok(AttachedState {
+            _programs: programs,
+            dirtiers,
+            missed,
+            devices: known.map(|of| (format!("{}:{}", of.major, of.minor), of.name)).collect(),
+            vmstat: File::open("/proc/vmstat").ok(),
+            filled: None,
+            known: BTreeMap::new(),
+            since: clock::now(),
+        })
+    }
+
+    /// Reads how near to the limit the dirty pages are.
+    fn sample(&mut self) {
+        let mut text = vec![0; 16 << 10];
+        let read = self.vmstat.as_ref().and_then(|file| file.read_at(&mut text, 0).ok());
+        let text = String::from_utf8_lossy(text.get(..read.unwrap_or(0)).unwrap_or_default());
+        let Some((dirty, limit)) = dirty_of(&text, rustix::param::page_size() as u64) else {
+            return;
+        };
+        let share = |(dirty, limit): (u64, u64)| dirty as f64 / limit.max(1) as f64;
+        if self.filled.is_none_or(|known| share((dirty, limit)) > share(known)) {
+            self.filled = Some((dirty, limit));
+        }
+    }
+
+    /// Everything since the beginning.
+    fn read(&self) -> Result<BTreeMap<Dirtier, Pauses>, Error> {
+        let page = rustix::param::page_size() as u64;
+        let mut all: BTreeMap<Dirtier, Pauses> = BTreeMap::new();
+        for entry in self.dirtiers.iter() {
+            let (key, cpus) = entry.map_err(broke)?;
+            let (pid, comm, device) = dirtier(&key);
+            let device = self.devices.get(&device).cloned().unwrap_or(device);
+            let pauses = all.entry((device, pid, comm)).or_default();
+            pauses.add(cpus.iter(), page);
+        }
+        Ok(all)
+    }
+
+    /// Emits what happened since the last report in a listing of its own, if anything did.
+    fn report(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        self.sample();
+        let (all, now) = (self.read()?, clock::now());
+        let new = all.iter().map(|(who, pauses)| {
+            let before = self.known.get(who).copied().unwrap_or_default();
+            (who, pauses.since(before))
+        });
+        let mut new: Vec<(&Dirtier, Pauses)> =
+            new.filter(|(_, pauses)| pauses.total > Nanos(0)).collect();
+        new.sort_by_key(|(_, pauses)| std::cmp::Reverse(pauses.total));
+        if !new.is_empty() {
+            let mut source = Source::new(NAME, "live", Level::E);
+            source.sampling = Sampling::Traced;
+            source.watched = Some(now - self.since);
+            sink.begin(source);
+            clock::state(sink, self.since);
+            state(&new, self.filled, &self.devices, sink);
+            let [no_group, no_start] = missed(&self.missed)?;
+            let none = "pauses not counted: too many processes";
+            sink.lost(none, no_group.saturating_add(no_start));
+            sink.end();
+        }
+        (self.known, self.since, self.filled) = (all, now, None);
+        Ok(())
+    }
+}
+
+impl Pauses {
+    /// Adds the counts of each CPU.
+    fn add<'a>(&mut self, cpus: impl Iterator<Item = &'a [u64; PAUSES_WORDS]>, page: u64) {
+        let time = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        for [_, sum, longest, pages] in cpus {
+            self.total = Nanos(self.total.ns().saturating_add(time(*sum)));
+            self.longest = self.longest.max(Nanos(time(*longest)));
+            self.dirtied = self.dirtied.saturating_add(pages.saturating_mul(page));
+        }
+    }
+
+    /// Of this, what is new. The longest is known since the beginning.
+    fn since(self, before: Pauses) -> Pauses {
+        let total = Nanos(self.total.ns().saturating_sub(before.total.ns()));
+        let longest = self.longest.min(total);
+        Pauses { total, longest, dirtied: self.dirtied.saturating_sub(before.dirtied) }
+    }
+}
+
+/// Process, name and device of a key of the table.
+fn dirtier(key: &[u32; DIRTIER_WORDS]) -> (u32, String, String) {
+    let bytes: Vec<u8> = key.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let text = |from: usize, to: usize| name_in(bytes.get(from..to).unwrap_or_default());
+    (key[0], text(4, 20), text(20, 40))
+}
+
+/// Bytes dirty or under write-back, and the limit, of a text of /proc/vmstat.
+fn dirty_of(text: &str, page: u64) -> Option<(u64, u64)> {
+    let value = |name: &str| -> Option<u64> {
+        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines.find(|(key, _)| *key == name)?.1.trim().parse().ok()
+    };
+    let dirty = value("nr_dirty")?.saturating_add(value("nr_writeback")?);
+    let limit = value("nr_dirty_threshold")?;
+    Some((dirty.saturating_mul(page), limit.saturating_mul(page)))
+}
+
+/// The facts of the open listing: those with the longest pauses on each device.
+fn state(
+    new: &[(&Dirtier, Pauses)],
+    filled: Option<(u64, u64)>,
+    devices: &BTreeMap<String, String>,
+    sink: &mut dyn Sink,
+) {
+    let (from, memory) = ("balance_dirty_pages", "/proc/vmstat");
+    let mut reported: BTreeMap<&str, usize> = BTreeMap::new();
+    for ((name, pid, comm), pauses) in new {
+        let number = reported.entry(name).or_default();
+        *number += 1;
+        if *number > REPORTED {
+            continue;
+        }
+        // A file system without a disk has a number of its own.
+        let device = devices.values().any(|known| known == name).then(|| sink.device(name));
+        let (who, of) = (format!("{comm} ({pid})"), format!("{name}.{pid}"));
+        let paused = OfProcess { value: pauses.total, who };
+        sink.fact(Fact::of(device, typed::WRITEBACK_PAUSED.member(&of), paused, from));
+        let longest = typed::WRITEBACK_LONGEST.member(&of);
+        sink.fact(Fact::of(device, longest, pauses.longest, from));
+        let dirtied = typed::WRITEBACK_DIRTIED.member(&of);
+        sink.fact(Fact::of(device, dirtied, Bytes(pauses.dirtied), from));
+    }
+    if let Some((dirty, limit)) = filled {
+        sink.fact(Fact::of(None, typed::WRITEBACK_DIRTY, Bytes(dirty), memory));
+        sink.fact(Fact::of(None, typed::WRITEBACK_LIMIT, Bytes(limit), memory));
+    }
+}
+
+impl Collector for DirtyPauses {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    /// Without the right to watch, nothing is.
+    fn begin(&mut self, _sink: &mut dyn Sink) -> Result<(), Error> {
+        self.running = AttachedState::begin().ok();
+        Ok(())
+    }
+
+    fn poll(&mut self, _sink: &mut dyn Sink) -> Result<(), Error> {
+        if let Some(running) = &mut self.running {
+            running.sample();
+        }
+        Ok(())
+    }
+
+    fn snapshot(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        self.running.as_mut().map_or(Ok(()), |running| running.report(sink))
+    }
+
+    fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        self.running.take().map_or(Ok(()), |mut running| running.report(sink))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{Recording, key};
+
+    use super::*;
+
+    #[test]
+    fn pauses_of_all_cpus_are_summed_and_later_ones_are_new() {
+        let mut first = Pauses::default();
+        first.add([[2, 40, 24, 100], [1, 20, 20, 0]].iter(), 4096);
+        assert_eq!((first.total, first.longest), (Nanos(60), Nanos(24)));
+        assert_eq!(first.dirtied, 409_600);
+        let mut later = first;
+        later.add([[1, 12, 12, 7]].iter(), 4096);
+        let new = later.since(first);
+        assert_eq!((new.total, new.longest, new.dirtied), (Nanos(12), Nanos(12), 28_672));
+        let mut key = [0u32; DIRTIER_WORDS];
+        key[0] = 42;
+        key[1] = u32::from_ne_bytes(*b"dd\0\0");
+        key[5] = u32::from_ne_bytes(*b"7:12");
+        assert_eq!(dirtier(&key), (42, "dd".to_string(), "7:12".to_string()));
+        let text = "nr_dirty 100\nnr_writeback 20\nnr_writeback_temp 9\nnr_dirty_threshold 150\n";
+        assert_eq!(dirty_of(text, 4096), Some((491_520, 614_400)));
+        assert_eq!(dirty_of("nr_dirty x", 4096), None);
+    }
+
+    #[test]
+    fn the_longest_five_of_a_device_are_stated() {
+        let who: Vec<Dirtier> =
+            (1..=7).map(|pid| ("loop9".to_string(), pid, "dd".to_string())).collect();
+        let pauses = Pauses { total: Nanos(5), longest: Nanos(3), dirtied: 4096 };
+        let new: Vec<(&Dirtier, Pauses)> = who.iter().map(|of| (of, pauses)).collect();
+        let devices = BTreeMap::from([("7:9".to_string(), "loop9".to_string())]);
+        let mut recording = Recording::new();
+        recording.begin(Source::new(NAME, "live", Level::E));
+        state(&new, Some((10, 20)), &devices, &mut recording);
+        recording.end();
+        let facts = &recording.listings[0].facts;
+        let paused: Vec<_> = facts
+            .iter()
+            .filter(|fact| fact.key.member_of(key::WRITEBACK_PAUSED).is_some())
+            .collect();
+        assert_eq!(paused.len(), REPORTED);
+        assert_eq!(recording.device_of(paused[0].device.unwrap()).name, "loop9");
+        assert_eq!(paused[0].value.of_process().map(|of| of.1), Some("dd (1)"));
+        assert_eq!(facts.len(), 3 * REPORTED + 2);
+    }
+}
