@@ -15,7 +15,8 @@
 //! writes. One small file a second, 1 MiB.
 //!
 //! ## Not in this output
-//! Pauses end early if the task is killed: their length is the one that the kernel set. Waits for
+//! How long a pause lasted: its length is the one that the kernel set. A task sleeps up to a jiffy
+//! longer, then waits for a CPU (`waits` measures that), and shorter if it is killed. Waits for
 //! pages under write-back (fsync, a full journal), which `waits` shows.
 
 use std::collections::BTreeMap;
