@@ -379,7 +379,8 @@ while True:
     k += 1
 "#;
 
-/// A file system on a loop device whose limit of dirty pages is 4 MiB, if the kernel has such limits.
+/// A file system on a loop device whose limit of dirty pages is 4 MiB, if the kernel has such
+/// limits.
 struct Throttled {
     disk: Loop,
     mount: std::path::PathBuf,

@@ -11,8 +11,8 @@
 //!
 //! ## Needs
 //! A live watch with eBPF (`iowhy why`, `iowhy record`): the pauses that the kernel sets, by
-//! process and device. A pause lasts longer than that by a jiffy (1 to 10 ms) and the wait for a CPU;
-//! `iowhy waits` measures it.
+//! process and device. A pause lasts longer than that, by a jiffy (1 to 10 ms) and the wait for a
+//! CPU; `iowhy waits` measures it.
 //!
 //! ## Rule
 //! One program was paused for more than a tenth of the time watched, at a device. A fault of that
