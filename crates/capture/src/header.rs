@@ -6,7 +6,8 @@ pub const MAGIC: [u8; 8] = *b"\x89IOWHY\x01\n";
 /// Added to the end mark of a repeated block.
 const REPEATS: u16 = 1 << 8;
 /// The version of the content. Version 1 had facts as texts, version 2 every bucket of a histogram,
-/// versions 1 to 3 no file of an event, versions 1 to 4 no weight, versions 1 to 5 no CPU and queue.
+/// versions 1 to 3 no file of an event, versions 1 to 4 no weight, versions 1 to 5 no
+/// CPU and queue.
 pub const VERSION: u16 = 6;
 /// The version that is written where no I/O has a CPU or a queue.
 pub const WITHOUT_PLACES: u16 = 5;

@@ -1,5 +1,5 @@
-//! Shared by `syscalls`, `uprobe` and `waits`: which calls are counted and for how long, how rows are
-//! shown, and latencies as JSON.
+//! Shared by `syscalls`, `uprobe` and `waits`: which calls are counted and for how long, how rows
+//! are shown, and latencies as JSON.
 
 use std::path::Path;
 use std::time::Duration;

@@ -379,7 +379,8 @@ while True:
     k += 1
 "#;
 
-/// A file system on a loop device whose limit of dirty pages is 4 MiB, if the kernel has such limits.
+/// A file system on a loop device whose limit of dirty pages is 4 MiB, if the kernel has such
+/// limits.
 struct Throttled {
     disk: Loop,
     mount: std::path::PathBuf,
@@ -438,8 +439,19 @@ fn a_writer_that_is_paused_for_its_dirty_pages_is_named_with_the_time_it_waited(
     let waits = object(waits);
     stopped(record);
     let throttle = |row: &&Value| row["function"] == "balance_dirty_pages";
-    let waited: Vec<Value> = rows(&waits).iter().filter(throttle).cloned().collect();
-    let waited = sum(&waited) / 1e9;
+    let throttled_in: Vec<Value> = rows(&waits).iter().filter(throttle).cloned().collect();
+    let waited = sum(&throttled_in) / 1e9;
+    // A task sleeps up to a jiffy longer than it is told, of 10 ms at most, and waits for a CPU.
+    let longer = |row: &Value| {
+        let late: f64 = row["ended"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|end| end["late_ns"].as_f64().unwrap())
+            .sum();
+        late / 1e9 + row["count"].as_f64().unwrap() * 0.01
+    };
+    let longer: f64 = throttled_in.iter().map(longer).sum();
     let again = Command::new(env!("CARGO_BIN_EXE_iowhy"))
         .args(["why", "--json", capture.to_str().unwrap()])
         .output()
@@ -460,7 +472,7 @@ fn a_writer_that_is_paused_for_its_dirty_pages_is_named_with_the_time_it_waited(
         let paused = evidence[0]["value"].as_f64().expect("a time");
         println!("paused {paused:.2} s, waited {waited:.2} s: {}", found["sentence"]);
         assert_eq!(evidence[0]["unit"], "s", "{found}");
-        // It began a little before the watch of its waits.
-        assert!(waited > 1.0 && (0.8..1.5).contains(&(paused / waited)), "{waited}: {found}");
+        // It began a little before the watch of its waits, at most a second or two.
+        assert!(paused > waited - longer && paused < waited + 2.0, "{waited} {longer}: {found}");
     }
 }

@@ -2,9 +2,6 @@
 /*
  * Dirty throttling: for how long the kernel pauses a task because too many pages are dirty, and how
  * many the task had dirtied, summed per process and backing device.
- *
- * The tracepoint tells the length that the kernel sets. The task sleeps in io_schedule_timeout, and
- * often longer than that: its return ends the pause, where a program may be attached to it.
  */
 #include "callers.h"
 
@@ -13,8 +10,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Arguments of balance_dirty_pages: 12, and 8 since the limits are one structure. The last ones are
  * the same: pages dirtied, period, pause, start. */
 const volatile u32 many_arguments;
-const volatile u32 ends_seen; /* the second program is attached */
-const volatile u64 tick_ns;   /* of a jiffy */
 
 struct task_struct___dirtier {
 	struct task_struct___dirtier *group_leader;
@@ -37,9 +32,9 @@ struct dirtier {
 
 struct pauses {
 	u64 count;
-	u64 sum; /* ns */
-	u64 longest;
-	u64 pages; /* dirtied */
+	u64 jiffies;
+	u64 longest; /* jiffies */
+	u64 pages;   /* dirtied */
 };
 
 /* A value per CPU: two tasks of a process may be paused at once. */
@@ -50,20 +45,6 @@ struct {
 	TYPE(key, struct dirtier);
 	TYPE(value, struct pauses);
 } dirtiers SEC(".maps");
-
-struct pausing {
-	u64 at;
-	struct dirtier by;
-};
-
-/* Tasks that are paused now, by thread. */
-struct {
-	NUMBER(type, MAP_HASH);
-	NUMBER(max_entries, 1024);
-	NUMBER(map_flags, NO_PREALLOC);
-	TYPE(key, u32);
-	TYPE(value, struct pausing);
-} pausing SEC(".maps");
 
 static u64 (*current_task)(void) = (void *)35;
 static u64 (*jiffies_now)(void) = (void *)118;
@@ -79,14 +60,6 @@ INLINE u64 argument(u64 *arguments, u32 of_many)
 		asm volatile("%0 = *(u64 *)(%1 + %2)"
 			     : "=r"(value) : "r"(arguments), "i"(8 * (of_many - 4)));
 	return value;
-}
-
-INLINE void ended(struct pauses *pauses, u64 length)
-{
-	pauses->count += 1;
-	pauses->sum += length;
-	if (length > pauses->longest)
-		pauses->longest = length;
 }
 
 SEC("tp_btf/balance_dirty_pages") int note_pause(u64 *arguments)
@@ -120,30 +93,9 @@ SEC("tp_btf/balance_dirty_pages") int note_pause(u64 *arguments)
 		pauses->pages += argument(arguments, 8);
 	if (pause <= 0)
 		return 0;
-	if (ends_seen) {
-		struct pausing now = { .at = ktime_get_ns(), .by = by };
-		u32 thread = (u32)current_pid_tgid();
-
-		if (map_update(&pausing, &thread, &now, 0))
-			miss(NO_START_KEPT);
-	} else {
-		ended(pauses, pause * tick_ns);
-	}
-	return 0;
-}
-
-SEC("fexit/io_schedule_timeout") int end_pause(u64 *arguments)
-{
-	u32 thread = (u32)current_pid_tgid();
-	struct pausing *paused = map_lookup(&pausing, &thread);
-	struct pauses *pauses;
-
-	(void)arguments;
-	if (!paused)
-		return 0;
-	pauses = map_lookup(&dirtiers, &paused->by);
-	if (pauses)
-		ended(pauses, ktime_get_ns() - paused->at);
-	map_delete(&pausing, &thread);
+	pauses->count += 1;
+	pauses->jiffies += pause;
+	if ((u64)pause > pauses->longest)
+		pauses->longest = pause;
 	return 0;
 }

@@ -11,7 +11,8 @@
 //!
 //! ## Needs
 //! A live watch with eBPF (`iowhy why`, `iowhy record`): the pauses that the kernel sets, by
-//! process and device.
+//! process and device. A pause lasts longer than that, by a jiffy (1 to 10 ms) and the wait for a
+//! CPU; `iowhy waits` measures it.
 //!
 //! ## Rule
 //! One program was paused for more than a tenth of the time watched, at a device. A fault of that
@@ -130,7 +131,7 @@ fn finding(analysis: &Analysis, paused: &[Paused], place: usize, watched: f64) -
     });
     finding.sentence = format!(
         "{} writes to {to} through the page cache faster than it is written back ({how_much}), and \
-         the kernel paused it for {} s of that time (dirty throttling){others}",
+         the kernel paused it for at least {} s of that time (dirty throttling){others}",
         first.who,
         phrase::digits(first.seconds),
     );
@@ -138,7 +139,7 @@ fn finding(analysis: &Analysis, paused: &[Paused], place: usize, watched: f64) -
         cited(recording, reading, what, (*value, unit))
     };
     let pause = (first.seconds, FactReading { fact: first.reading.fact, listing: place });
-    let what = format!("time for which {} was paused", first.who);
+    let what = format!("pauses set for {}", first.who);
     finding.evidence = vec![number(&pause, &what, Unit::Seconds).above(PAUSED * watched)];
     if paused.len() > 1 {
         let all: f64 = paused.iter().map(|one| one.seconds).sum();
@@ -216,9 +217,12 @@ mod tests {
         let pauses = [("sdb", "tail (7)", 0.8), ("sdb", "dd (42)", 8.5), ("sdc", "cp (9)", 0.4)];
         let found = judged(&pauses, Some(10.0));
         let [one] = &found[..] else { panic!("{} findings", found.len()) };
-        for words in
-            ["dd (42) writes to sdb", "3 GiB in 10 s", "8.5 s of that time", "; tail (7) waited"]
-        {
+        for words in [
+            "dd (42) writes to sdb",
+            "3 GiB in 10 s",
+            "at least 8.5 s of that time",
+            "; tail (7) waited",
+        ] {
             assert!(one.sentence.contains(words), "{words}: {}", one.sentence);
         }
         let numbers: Vec<f64> = one.evidence.iter().map(|known| known.amount.value).collect();

@@ -81,7 +81,8 @@ struct Hist {
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Duration>,
     /// One histogram for each: none, device, op, flags, size, process, cgroup, mount, volume, unit,
-    /// container, pod, file, cpu (of the completion), queue (of the hardware); several separated by commas [default: device,op]
+    /// container, pod, file, cpu (of the completion), queue (of the hardware); several
+    /// separated by commas [default: device,op]
     #[arg(long, value_name = "KEYS", value_parser = groups::key, value_delimiter = ',')]
     by: Vec<Key>,
     /// Count from the start in each report, not from the previous report

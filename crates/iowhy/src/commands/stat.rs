@@ -6,7 +6,8 @@
 //! time (D2C) are added, measured with iowhy's own clock. Without an interval it watches one second
 //! and prints once; with one it continues until the count is reached or Ctrl-C. Averages since boot
 //! are never included. `--by` prints a row per mount point, volume, systemd unit, container, pod,
-//! file, CPU or hardware queue instead of per device, computed from individual I/Os that are sent to user space.
+//! file, CPU or hardware queue instead of per device, computed from individual I/Os
+//! that are sent to user space.
 //!
 //! ## Examples
 //! `iowhy stat 1`: every second; `iowhy stat --for 10s`: once, over ten.

@@ -11,13 +11,13 @@
 //! watched, and the rest of the watch is not affected.
 //!
 //! ## Costs
-//! A microsecond when a task is paused, at most every few milliseconds per task, and half of one for
-//! other waits with a timeout (`io_schedule_timeout`); nothing for other writes. One small file a second, 1 MiB.
+//! A microsecond when a task is paused, at most every few milliseconds per task; nothing for other
+//! writes. One small file a second, 1 MiB.
 //!
 //! ## Not in this output
-//! A pause that has not ended. Waits for pages under write-back (fsync, a full journal), which `waits`
-//! shows. On a kernel without BPF trampolines, how much longer than the kernel intended a pause
-//! lasted: a jiffy, and the wait for a CPU.
+//! How long a pause lasted: its length is the one that the kernel set. A task sleeps up to a jiffy
+//! longer, then waits for a CPU (`waits` measures that), and shorter if it is killed. Waits for
+//! pages under write-back (fsync, a full journal), which `waits` shows.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -25,7 +25,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use aya::maps::{MapData, PerCpuArray, PerCpuHashMap};
-use aya::programs::{BtfTracePoint, FExit};
+use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use iowhy_model::typed::{Bytes, OfProcess};
 use iowhy_model::{Fact, Level, Nanos, Sampling, Sink, Source, Time, typed};
@@ -45,9 +45,6 @@ static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/dirty_p
 
 const TRACEPOINT: &str = "balance_dirty_pages";
 const PROGRAM: &str = "note_pause";
-/// Where a paused task sleeps, and the program at its return.
-const SLEEP: &str = "io_schedule_timeout";
-const END: &str = "end_pause";
 /// Its arguments: with each limit as its own, and with one structure for them.
 const MANY: usize = 12;
 const FEW: usize = 8;
@@ -88,35 +85,6 @@ struct AttachedState {
     since: Time,
 }
 
-/// The programs, in the kernel but not attached; with that at the return of the sleep, or without.
-fn load(many: u32, ends: bool, btf: &Btf) -> Result<Ebpf, Error> {
-    let (globals, mut loader) = (CallerGlobals::of(&Callers::default()), EbpfLoader::new());
-    let tick = clock_getres(ClockId::MonotonicCoarse);
-    let tick = tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64;
-    let seen = u32::from(ends);
-    loader
-        .btf(Some(btf))
-        .override_global("many_arguments", &many, true)
-        .override_global("ends_seen", &seen, true)
-        .override_global("tick_ns", &tick, true);
-    globals.set(&mut loader);
-    let mut programs = loader.load(OBJECT).map_err(refused)?;
-    tracepoint_program(&mut programs)?.load(TRACEPOINT, btf).map_err(refused)?;
-    if ends {
-        exit_program(&mut programs)?.load(SLEEP, btf).map_err(refused)?;
-    }
-    Ok(programs)
-}
-
-fn tracepoint_program(programs: &mut Ebpf) -> Result<&mut BtfTracePoint, Error> {
-    let program = programs.program_mut(PROGRAM).ok_or_else(|| absent(PROGRAM))?;
-    program.try_into().map_err(refused)
-}
-
-fn exit_program(programs: &mut Ebpf) -> Result<&mut FExit, Error> {
-    programs.program_mut(END).ok_or_else(|| absent(END))?.try_into().map_err(refused)
-}
-
 impl AttachedState {
     fn begin() -> Result<AttachedState, Error> {
         Rights::read()?.suffice()?;
@@ -127,18 +95,17 @@ impl AttachedState {
             _ => return Err(absent(TRACEPOINT)),
         };
         let btf = Btf::from_sys_fs().map_err(refused)?;
-        // Where its return cannot be seen, the lengths that the kernel sets are counted.
-        let (mut programs, ends) = match load(many, true, &btf) {
-            Ok(programs) => (programs, true),
-            Err(_) => (load(many, false, &btf)?, false),
-        };
+        let (globals, mut loader) = (CallerGlobals::of(&Callers::default()), EbpfLoader::new());
+        loader.btf(Some(&btf)).override_global("many_arguments", &many, true);
+        globals.set(&mut loader);
+        let mut programs = loader.load(OBJECT).map_err(refused)?;
         let mut take = |name: &str| programs.take_map(name).ok_or_else(|| absent(name));
         let dirtiers = PerCpuHashMap::try_from(take("dirtiers")?).map_err(refused)?;
         let missed = PerCpuArray::try_from(take("missed")?).map_err(refused)?;
-        if ends {
-            exit_program(&mut programs)?.attach().map_err(refused)?;
-        }
-        tracepoint_program(&mut programs)?.attach().map_err(refused)?;
+        let program = programs.program_mut(PROGRAM).ok_or_else(|| absent(PROGRAM))?;
+        let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
+        program.load(TRACEPOINT, &btf).map_err(refused)?;
+        program.attach().map_err(refused)?;
         let known = devices::devices(Path::new("/sys")).unwrap_or_default().into_iter();
         Ok(AttachedState {
             _programs: programs,
@@ -168,6 +135,8 @@ impl AttachedState {
 
     /// Everything since the beginning.
     fn read(&self) -> Result<BTreeMap<Dirtier, Pauses>, Error> {
+        let tick = clock_getres(ClockId::MonotonicCoarse);
+        let tick = tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64;
         let page = rustix::param::page_size() as u64;
         let mut all: BTreeMap<Dirtier, Pauses> = BTreeMap::new();
         for entry in self.dirtiers.iter() {
@@ -175,7 +144,7 @@ impl AttachedState {
             let (pid, comm, device) = dirtier(&key);
             let device = self.devices.get(&device).cloned().unwrap_or(device);
             let pauses = all.entry((device, pid, comm)).or_default();
-            pauses.add(cpus.iter(), page);
+            pauses.add(cpus.iter(), tick, page);
         }
         Ok(all)
     }
@@ -198,9 +167,8 @@ impl AttachedState {
             sink.begin(source);
             clock::state(sink, self.since);
             state(&new, self.filled, &self.devices, sink);
-            let [no_group, no_start] = missed(&self.missed)?;
-            let none = "pauses not counted: too many processes";
-            sink.lost(none, no_group.saturating_add(no_start));
+            let [no_group, _] = missed(&self.missed)?;
+            sink.lost("pauses not counted: too many processes", no_group);
             sink.end();
         }
         (self.known, self.since, self.filled) = (all, now, None);
@@ -210,10 +178,15 @@ impl AttachedState {
 
 impl Pauses {
     /// Adds the counts of each CPU.
-    fn add<'a>(&mut self, cpus: impl Iterator<Item = &'a [u64; PAUSES_WORDS]>, page: u64) {
-        let time = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-        for [_, sum, longest, pages] in cpus {
-            self.total = Nanos(self.total.ns().saturating_add(time(*sum)));
+    fn add<'a>(
+        &mut self,
+        cpus: impl Iterator<Item = &'a [u64; PAUSES_WORDS]>,
+        tick: u64,
+        page: u64,
+    ) {
+        let time = |ticks: u64| i64::try_from(ticks.saturating_mul(tick)).unwrap_or(i64::MAX);
+        for [_, ticks, longest, pages] in cpus {
+            self.total = Nanos(self.total.ns().saturating_add(time(*ticks)));
             self.longest = self.longest.max(Nanos(time(*longest)));
             self.dirtied = self.dirtied.saturating_add(pages.saturating_mul(page));
         }
@@ -312,13 +285,16 @@ mod tests {
     #[test]
     fn pauses_of_all_cpus_are_summed_and_later_ones_are_new() {
         let mut first = Pauses::default();
-        first.add([[2, 40, 24, 100], [1, 20, 20, 0]].iter(), 4096);
-        assert_eq!((first.total, first.longest), (Nanos(60), Nanos(24)));
+        first.add([[2, 10, 6, 100], [1, 5, 5, 0]].iter(), 4_000_000, 4096);
+        assert_eq!((first.total, first.longest), (Nanos(60_000_000), Nanos(24_000_000)));
         assert_eq!(first.dirtied, 409_600);
         let mut later = first;
-        later.add([[1, 12, 12, 7]].iter(), 4096);
+        later.add([[1, 3, 3, 7]].iter(), 4_000_000, 4096);
         let new = later.since(first);
-        assert_eq!((new.total, new.longest, new.dirtied), (Nanos(12), Nanos(12), 28_672));
+        assert_eq!(
+            (new.total, new.longest, new.dirtied),
+            (Nanos(12_000_000), Nanos(12_000_000), 28_672)
+        );
         let mut key = [0u32; DIRTIER_WORDS];
         key[0] = 42;
         key[1] = u32::from_ne_bytes(*b"dd\0\0");
