@@ -360,9 +360,6 @@ families {
     MEMBER_ERRORS "member.errors.*" Count "errors of a member counted by an array or controller";
     MEMBER_EVENTS "member.events.*" Count "events of one class reported by a pool for a member";
     PAGING "paging.*" PerSecond "rate of a kind of paging, mean or maximum";
-    RPC_OP_CALLS "rpc.op.calls.*" Count "calls of one operation of a file server's client";
-    RPC_OP_QUEUE "rpc.op.queue.*" Nanoseconds "mean time of an operation in the client's queue";
-    RPC_OP_TRIP "rpc.op.trip.*" Nanoseconds "mean time of an operation from sending to the reply";
     PCI_ERRORS "pci.errors.*" Flag "whether such errors of a PCI function occurred";
     PHY "phy.*" Count "counter of a SAS phy";
     POD "pod.*" Text "namespace and name of a pod";
@@ -371,6 +368,9 @@ families {
     PRESSURE_AVG60 "pressure.*.avg60" Percent "share of the last 60 s in which tasks waited for a resource";
     PRESSURE_TOTAL "pressure.*.total" Microseconds "time since boot in which tasks waited for a resource";
     RECORDER "recorder.*" Any "fact reported by the flight recorder";
+    RPC_OP_CALLS "rpc.op.calls.*" Count "calls of one operation of a file server's client";
+    RPC_OP_QUEUE "rpc.op.queue.*" Nanoseconds "mean time of an operation in the client's queue";
+    RPC_OP_TRIP "rpc.op.trip.*" Nanoseconds "mean time of an operation from sending to the reply";
     RUN_RATE_DEVIATION "run.rate.deviation.*" Number "standard deviation of a run's rate over its \
                                                       samples, divided by the mean";
     RUN_RATE_SAMPLES "run.rate.samples.*" Count "rate samples of a run";
