@@ -147,6 +147,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("mdstat", "cut", 0, UNENDED),
     ("mongodb-log", "cut", 0, "half a line tells of no checkpoint and no query, and is ignored"),
     ("iowhy-capture", "dropped", 1, "blocks have checksums"),
+    ("nfs-mountstats", "dropped", 1, "times without the number of their calls are reported"),
     ("nfsstat", "cut", 0, "the half line is one of those that are ignored"),
     ("nmon", "dropped", 1, "snapshots bear numbers"),
     (

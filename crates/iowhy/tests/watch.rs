@@ -412,8 +412,8 @@ fn what_is_served_is_the_table_of_metrics() {
         ours.and_then(|line| line.rsplit(' ').next()?.parse().ok()).expect(begin)
     };
     let by_volume = reads("iowhy_named_ios_total{by=\"volume\",name=\"/");
-    let by_device = reads("iowhy_ios_total{");
-    assert!(by_device > 1000.0 && by_volume == by_device, "{by_volume} {by_device}");
+    let by_device = reads(&format!("iowhy_ios_total{{device=\"{}\"", disk.name));
+    assert!(by_device > 1000.0 && by_volume == by_device, "{by_volume} {by_device}: {text}");
 }
 
 #[test]

@@ -120,7 +120,11 @@ impl<'a> Sample<'a> {
         let value = decimal(line.value)?;
         let mut behind = line.behind.split_whitespace();
         // Milliseconds, or seconds in OpenMetrics.
-        let at = behind.next().and_then(decimal).map(|at| if at > 1e11 { at / MS } else { at });
+        let at = match behind.next() {
+            Some(at) => Some(decimal(at).filter(|at| *at > 0.0)?),
+            None => None,
+        };
+        let at = at.map(|at| if at > 1e11 { at / MS } else { at });
         behind.next().is_none().then_some(Sample { line, value, at })
     }
 
@@ -260,7 +264,7 @@ impl Reader for NodeExporter {
         let Some(sample) = Sample::of(line) else {
             return Step::skipped_if(
                 line.trim_start().starts_with(FAMILY),
-                "its value is not a number",
+                "its value is not a number, or its time is not one",
             );
         };
         match sample.line.name {
