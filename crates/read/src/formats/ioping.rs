@@ -394,3 +394,22 @@ fn event(one: &Value, zero: &mut Option<f64>, sink: &mut dyn Sink) -> Option<Eve
     event.queued = Some(end - Nanos(i64::try_from(ns).ok()?));
     Some(event)
 }
+
+// A sample of them cannot be: with one of ten numbers made invalid the line is nothing known.
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn ten_numbers_that_fit_together() {
+        // ioping 1.3, -B; the man page of 0.8 counts microseconds.
+        let raw = "19 5283987 3596 14728272 56035 278105 4014969 880899 20 950159434\n";
+        let one = &crate::scan::recorded(raw).listings[0].distributions[0];
+        assert_eq!((one.histogram.count(), one.histogram.max_ns), (19, Some(4_014_969)));
+        assert_eq!(
+            super::raw("10 20000 500 2048000 1000 2000 3000 10 11 30000").unwrap().max_ns,
+            Some(3_000_000)
+        );
+        assert_eq!(super::raw("10 20000 501 2048000 1000 2500 3000 10 11 30000"), None);
+        let longest = super::raw("10 20000 500 2048000 1000 2000 18446744073709551615 10 11 30000");
+        assert_eq!(longest.unwrap().max_ns, Some(u64::MAX));
+    }
+}
