@@ -33,7 +33,7 @@ const STEPS: [(&str, &[&str]); 3] = [
 pub struct Suite {
     /// With the tests that take long by nature.
     pub long: bool,
-    /// Without format and lints, although all programs run.
+    /// Without format, lints and second runs, although all programs run.
     pub bare: bool,
     /// Only programs whose package or name contains one of these; all if there is none.
     pub only: Vec<String>,
@@ -90,7 +90,8 @@ impl Suite {
         };
         let programs: Vec<Program> = programs.into_iter().filter(wanted).collect();
         let started = Instant::now();
-        let ended = run::all(&programs, self.long)?;
+        // `./test --twice` looks for what fails by chance.
+        let ended = run::all(&programs, self.long, !self.bare)?;
         let mut sum = TestCount::default();
         for (program, text, good) in &ended {
             let mut count = TestCount::of(text);

@@ -132,13 +132,17 @@ impl Took {
     }
 }
 
-/// Runs all of them; each returns its output, and whether it succeeded. A program that watches or
-/// waits and fails beside the others runs once more, alone; if it passes then, its first failure is
-/// printed.
+/// Runs all of them; each returns its output, and whether it succeeded. With `again`, a program
+/// that watches or waits and fails beside the others runs once more, alone; if it passes then, its
+/// first failure is printed.
 ///
 /// # Errors
 /// If one cannot be started.
-pub fn all(programs: &[Program], long: bool) -> io::Result<Vec<(Program, String, bool)>> {
+pub fn all(
+    programs: &[Program],
+    long: bool,
+    again: bool,
+) -> io::Result<Vec<(Program, String, bool)>> {
     let mut took = Took::read(&fs::read_to_string(Took::file()).unwrap_or_default());
     let queue = Mutex::new(Queue::of(programs, &took));
     let ended = Mutex::new(Vec::new());
@@ -164,9 +168,9 @@ pub fn all(programs: &[Program], long: bool) -> io::Result<Vec<(Program, String,
     results?;
     let mut ended = ended.into_inner().unwrap_or_else(|broken| broken.into_inner());
     for first in &mut ended {
-        if !first.good && Kind::of(&first.program) != Kind::Computes {
-            let again = one(first.program.clone(), &place.0, long)?;
-            first.is_followed_by(again)?;
+        if again && !first.good && Kind::of(&first.program) != Kind::Computes {
+            let second = one(first.program.clone(), &place.0, long)?;
+            first.is_followed_by(second)?;
         }
     }
     if !long {
