@@ -209,13 +209,12 @@ fn unnamed_ports(analysis: &Analysis) -> Vec<Finding> {
 
 fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let mut builder = EvidenceBuilder::default();
-    let proven = [
+    let mut proven = [
         from_log(analysis, candidate, &mut builder),
         from_failures(analysis, candidate, &mut builder),
         from_smart(analysis, candidate, &mut builder),
         from_members(analysis, candidate, &mut builder),
     ];
-    let mut proven = proven;
     let errors = proven.iter().any(|nats| *nats > 0.0);
     let own_word = from_own_word(analysis, candidate, &mut builder);
     let own_word = own_word.max(from_hardware(analysis, candidate, &mut builder));

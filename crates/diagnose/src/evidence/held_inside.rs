@@ -53,14 +53,12 @@ fn finding(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Findin
     let reports = lowest.1.len() as u64;
     let mut finding = new_finding(verdict, Some(*lowest.0), vec![place]);
     finding.subject.devices = holding.iter().map(|(device, _)| **device).collect();
+    let (have, complete) =
+        if names.len() == 1 { ("has", "completes") } else { ("have", "complete") };
     finding.sentence = format!(
-        "{} requests in flight all the time and complete{} none, while none of the {} of the \
+        "{} {have} requests in flight all the time and {complete} none, while none of the {} of the \
          listing has anything to do: the requests hang inside {}, above the disks",
-        match names.len() {
-            1 => format!("{} has", names[0]),
-            _ => format!("{} have", phrase::list(&names)),
-        },
-        if names.len() == 1 { "s" } else { "" },
+        phrase::list(&names),
         phrase::count(disks.len() as f64, "disk(s)"),
         name(lowest.0)
     );

@@ -772,6 +772,7 @@ fn held_by_few(analysis: &Analysis, input: &str, disks: &[String]) -> Option<Obs
 fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f64) -> String {
     let iowait = [key::VMSTAT_MEAN.of("wa"), key::CPU_MEAN.of("iowait")].contains(&one.key);
     let flush = [key::FLUSH_SLOWEST, key::FLUSH_SLOWEST_AT_LEAST].contains(&one.key);
+    let of_machine = |key| analysis.facts.about(Some(input), "").machine_number(key);
     // Requests that were counted, or bytes of all disks where requests were not.
     let worked = analysis
         .intervals
@@ -784,15 +785,11 @@ fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f6
             key::VMSTAT_MEAN.of("bo"),
         ]
         .into_iter()
-        .any(|moved| {
-            let mean = analysis.facts.about(Some(input), "").machine_number(moved);
-            mean.is_some_and(|(per_s, _)| per_s > 0.0)
-        });
-    let of_machine = |key| analysis.facts.about(Some(input), "").machine_number(key);
-    let faults = one.key == key::PAGING.of("majflt.mean");
-    let none_read = of_machine(key::PAGING.of("in.mean")).is_some_and(|(kib, _)| kib <= 0.0);
+        .any(|moved| of_machine(moved).is_some_and(|(per_s, _)| per_s > 0.0));
+    let faults_read_nothing = one.key == key::PAGING.of("majflt.mean")
+        && of_machine(key::PAGING.of("in.mean")).is_some_and(|(kib, _)| kib <= 0.0);
     let meaning = match one.would_mean {
-        _ if faults && none_read => {
+        _ if faults_read_nothing => {
             "and none of them read anything (pgpgin is 0): the pages were never written, or are in \
              memory already; no disk takes part"
         }

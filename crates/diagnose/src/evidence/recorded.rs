@@ -11,6 +11,7 @@ use iowhy_model::{
 
 use crate::analysis::{Analysis, requests};
 use crate::evidence::builder::{cited, computed, read_off};
+use crate::evidence::round_trips;
 use crate::evidence::throughput;
 use crate::phrase;
 
@@ -163,7 +164,9 @@ fn counted_for_programs(analysis: &Analysis, place: usize, listing: &Listing) ->
 
 /// Averages since boot: the longest mean, and of whom.
 fn since_boot(analysis: &Analysis, place: usize, listing: &Listing) -> Option<Observation> {
-    let rows: Vec<&Interval> = listing.intervals.iter().filter(|row| row.since_boot).collect();
+    let counted = round_trips::counted(listing);
+    let rows = listing.intervals.iter().filter(|row| row.since_boot).chain(&counted);
+    let rows: Vec<&Interval> = rows.collect();
     let mean = |row: &&Interval| Some((row.mean_await_ns()? / 1e6, row.device));
     let longest = rows.iter().filter_map(mean).max_by(|a, b| a.0.total_cmp(&b.0));
     let mut devices: Vec<DeviceId> = rows.iter().map(|row| row.device).collect();

@@ -47,96 +47,112 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.collect()
 }
 
-/// Times that writes take as long as reads, and ms from which on they are slow, where reads show
-/// that network and server answer at once (choices); and what that is worth.
-const TIMES_READS: f64 = 10.0;
+/// Times that one operation takes as long as another, where the other shows that network and server
+/// answer at once; ms from which on writes are slow (choices); and what that is worth.
+const TIMES: f64 = 10.0;
 const SLOW_WRITE_MS: f64 = 10.0;
 const STABLE: f64 = 0.90;
 
-/// Mounts whose writes are answered late, and whose reads are not: the server makes each durable.
-pub fn stable_writes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let mut found: Vec<Finding> = Vec::new();
-    let all = mounts(analysis, false).into_iter().chain(mounts(analysis, true));
-    for mount in all {
-        let (Some(read), Some(write)) = (mount.timed(Some(Op::Read)), mount.timed(Some(Op::Write)))
+/// An operation that is answered late while another one of its mount is not.
+struct Late<'s, 'a> {
+    mount: Mount<'s, 'a>,
+    /// Their number.
+    n: u64,
+    /// Mean round trips, and mean time in the client's queue before.
+    ms: f64,
+    others_ms: f64,
+    queue_ms: f64,
+    /// What counts as late, ms.
+    least_ms: f64,
+}
+
+/// Mounts on which one operation takes so long, and another one does not.
+fn late<'s, 'a>(
+    analysis: &'s Analysis<'a>,
+    [op, other]: [Op; 2],
+    least_ms: f64,
+) -> Vec<Late<'s, 'a>> {
+    let mut found: Vec<Late> = Vec::new();
+    for mount in mounts(analysis, false).into_iter().chain(mounts(analysis, true)) {
+        let (Some(late), Some((_, others_ms, _))) =
+            (mount.timed(Some(op)), mount.timed(Some(other)))
         else {
             continue;
         };
-        let ((_, reads_ms, _), (n, ms, queue_ms)) = (read, write);
-        let late = ms >= SLOW_WRITE_MS && ms >= TIMES_READS * reads_ms && queue_ms < ms;
+        let (n, ms, queue_ms) = late;
+        let least_ms = least_ms.max(TIMES * others_ms);
         let lost = !mount.repeated().is_empty();
-        let known = |of: &Finding| of.subject.device == Some(mount.device);
-        if !late || lost || found.iter().any(known) {
-            continue;
+        let is_known = found.iter().any(|known| known.mount.device == mount.device);
+        if ms >= least_ms && queue_ms < ms && !lost && !is_known {
+            found.push(Late { mount, n, ms, others_ms, queue_ms, least_ms });
         }
+    }
+    found
+}
+
+impl Late<'_, '_> {
+    /// By the names of one operation and of the other: `a read`, `a call without data`.
+    fn finding(&self, verdict: Verdict, [one, other]: [&str; 2], sentence: String) -> Finding {
+        let Late { mount, n, ms, others_ms, least_ms, .. } = self;
         let mut finding = new_finding(verdict, Some(mount.device), vec![mount.place]);
-        finding.sentence = format!(
+        finding.sentence = sentence;
+        let source = mount.analysis.source(mount.place);
+        let mean = |of: &str, ms: f64| {
+            computed(&format!("mean round trip of {of}"), ms, Unit::Ms, *n, source)
+        };
+        finding.evidence = vec![mean(one, *ms).above(*least_ms), mean(other, *others_ms)];
+        finding.explained_share = 1.0;
+        shares::advise(&mut finding);
+        finding
+    }
+}
+
+/// Mounts whose writes are answered late, and whose reads are not: the server makes each durable.
+pub fn stable_writes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = late(analysis, [Op::Write, Op::Read], SLOW_WRITE_MS).into_iter().map(|late| {
+        let sentence = format!(
             "the file server of {} answers reads in {} and writes in {}: network and client are \
              quick, and the server takes that long to make a write durable (its disk, a synchronous \
              export, no write cache)",
-            mount.name(),
-            phrase::ms(reads_ms),
-            phrase::ms(ms)
+            late.mount.name(),
+            phrase::ms(late.others_ms),
+            phrase::ms(late.ms)
         );
-        let source = mount.analysis.source(mount.place);
-        finding.evidence = vec![
-            computed("mean round trip of a write", ms, Unit::Ms, n, source)
-                .above(SLOW_WRITE_MS.max(TIMES_READS * reads_ms)),
-            computed("mean round trip of a read", reads_ms, Unit::Ms, n, source),
-        ];
+        let mut finding = late.finding(verdict, ["a write", "a read"], sentence);
         finding.assume(STABLE, "reads of the same mount are answered at once");
-        finding.explained_share = 1.0;
-        shares::advise(&mut finding);
-        if mount.since_mount {
+        if late.mount.since_mount {
             let since = "means since the mount: `nfsiostat 5 3` shows quick writes now";
             finding.refuted_by.push(since.to_string());
         }
-        found.push(finding);
-    }
-    found
+        finding
+    });
+    found.collect()
 }
 
 /// Mounts whose reads are answered late, and whose calls that move no data are not: reading or the
 /// transfer takes that long.
 pub fn slow_reads(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let mut found: Vec<Finding> = Vec::new();
-    for mount in mounts(analysis, false).into_iter().chain(mounts(analysis, true)) {
-        let known = |of: &Finding| of.subject.device == Some(mount.device);
-        let (Some(read), Some(other)) = (mount.timed(Some(Op::Read)), mount.timed(Some(Op::Other)))
-        else {
-            continue;
-        };
-        let ((n, ms, queue_ms), (_, others_ms, _)) = (read, other);
-        let late = ms >= SLOW_MS && ms >= TIMES_READS * others_ms && queue_ms < ms;
-        if !late || found.iter().any(known) {
-            continue;
-        }
-        let mut finding = new_finding(verdict, Some(mount.device), vec![mount.place]);
-        finding.sentence = format!(
+    let found = late(analysis, [Op::Read, Op::Other], SLOW_MS).into_iter().map(|late| {
+        let sentence = format!(
             "the file server of {} answers calls without data in {} and reads in {}: the client \
              sends both at once, so the server's disk takes that long, or the transfer (the rate \
              of the network)",
-            mount.name(),
-            phrase::ms(others_ms),
-            phrase::ms(ms)
+            late.mount.name(),
+            phrase::ms(late.others_ms),
+            phrase::ms(late.ms)
         );
-        let source = mount.analysis.source(mount.place);
-        finding.evidence = vec![
-            computed("mean round trip of a read", ms, Unit::Ms, n, source)
-                .above(SLOW_MS.max(TIMES_READS * others_ms)),
-            computed("mean round trip of a call without data", others_ms, Unit::Ms, n, source),
-            computed("mean time of a read in the client's queue", queue_ms, Unit::Ms, n, source),
-        ];
+        let mut finding = late.finding(verdict, ["a read", "a call without data"], sentence);
+        let source = late.mount.analysis.source(late.mount.place);
+        let what = "mean time of a read in the client's queue";
+        finding.evidence.push(computed(what, late.queue_ms, Unit::Ms, late.n, source));
         finding.assume(STABLE, "calls without data of the same mount are answered at once");
-        finding.explained_share = 1.0;
-        shares::advise(&mut finding);
-        if mount.since_mount {
+        if late.mount.since_mount {
             let since = "means since the mount: `nfsiostat 5 3` shows quick reads now";
             finding.refuted_by.push(since.to_string());
         }
-        found.push(finding);
-    }
-    found
+        finding
+    });
+    found.collect()
 }
 
 /// Mounts whose requests wait in the client before they are sent.
@@ -157,7 +173,8 @@ fn mounts<'s, 'a>(analysis: &'s Analysis<'a>, since_mount: bool) -> Vec<Mount<'s
         for row in listing.intervals.iter().filter(above) {
             mounts.entry((place, row.device)).or_default().push(Cow::Borrowed(row));
         }
-        for row in counted(listing).into_iter().filter(|_| since_mount) {
+        let counted = if since_mount { counted(listing) } else { Vec::new() };
+        for row in counted {
             mounts.entry((place, row.device)).or_default().push(Cow::Owned(row));
         }
     }
@@ -170,7 +187,7 @@ fn mounts<'s, 'a>(analysis: &'s Analysis<'a>, since_mount: bool) -> Vec<Mount<'s
 
 /// Operations of which only their number and their means are known (`mountstats`): as rows of the
 /// time since the mount, with as many calls.
-fn counted(listing: &Listing) -> Vec<Interval> {
+pub fn counted(listing: &Listing) -> Vec<Interval> {
     let ops = [Op::Read, Op::Write, Op::Flush, Op::Other];
     let names = ["read", "write", "commit", "other"];
     let facts = |key: FactKey| {
@@ -188,7 +205,8 @@ fn counted(listing: &Listing) -> Vec<Interval> {
             let mut row = Interval::new(device, Layer::Application);
             let (queue, trip) = (of(key::RPC_OP_QUEUE, device)?, of(key::RPC_OP_TRIP, device)?);
             (row.wait_ns, row.device_ns) = (Some(queue * 1e9), Some(trip * 1e9));
-            row.rates = vec![(op, Rates { ios_per_s: calls, ..Rates::default() })];
+            let await_ns = Some((queue + trip) * 1e9);
+            row.rates = vec![(op, Rates { ios_per_s: calls, await_ns, ..Rates::default() })];
             row.since_boot = true;
             Some(row)
         })

@@ -23,7 +23,8 @@
 //! `kernel.log.KIND.count` count all messages of a kind, and `kernel.log.lines` the lines read, so
 //! that a log without messages is known, too; `kernel.log.end` is the time of the last of them.
 //! `tasks.out_of_memory` counts processes that the kernel ended because memory ran out, and
-//! `tasks.retry_memory` XFS's messages about memory that it asked for a hundred times.
+//! `tasks.retry_memory` XFS's messages about memory that it asked for a hundred times, and
+//! `tasks.stalled_for_memory` allocations that took ten seconds and more.
 //!
 //! ## How to capture
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
@@ -546,13 +547,12 @@ impl Counted {
 /// XFS's message about an allocation that failed a hundred times.
 const RETRIES: &str = " possible memory allocation deadlock ";
 
-/// `cc1: page allocation stalls for 10646ms, order:0, ...` (mm/page_alloc.c): ten seconds and more,
-/// by the name of the program, which has 15 bytes at most.
+/// `cc1: page allocation stalls for 10646ms, order:0, ...` (mm/page_alloc.c): ten seconds and more.
 fn is_stalled_allocation(message: &str) -> bool {
     let Some((program, rest)) = message.split_once(": ") else { return false };
     let stall =
         rest.strip_prefix("page allocation stalls for ").and_then(|ms| ms.split_once("ms,"));
-    program.len() <= 15
+    program.len() <= forms::TASK_NAME
         && stall.is_some_and(|(ms, rest)| integer(ms).is_some() && rest.starts_with(" order:"))
 }
 

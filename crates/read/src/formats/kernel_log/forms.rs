@@ -913,7 +913,7 @@ pub(super) fn is_of_a_driver(message: &str) -> bool {
 /// `INFO: task NAME:PID blocked for more than 120 seconds.`, of late `blocked in I/O wait for more
 /// than`. A name has 15 bytes at most.
 fn is_of_a_hung_task(message: &str) -> bool {
-    const LONGEST: usize = 15 + 1 + 8;
+    const LONGEST: usize = TASK_NAME + 1 + 8;
     let hung_task =
         message.strip_prefix("INFO: task ").and_then(|rest| rest.rsplit_once(" blocked "));
     hung_task.is_some_and(|(task, rest)| {
@@ -926,12 +926,13 @@ fn is_of_a_hung_task(message: &str) -> bool {
     })
 }
 
+/// Bytes of a task's name at most: TASK_COMM_LEN without its end (include/linux/sched.h).
+pub(super) const TASK_NAME: usize = 15;
+
 /// Whether a message begins with a task's name, which its program chooses: `NAME[PID]: segfault
 /// at`, `NAME (PID): ...`, `NAME: page allocation failure`, `NAME invoked oom-killer`, `NAME:
 /// attempt to access beyond end of device`.
 fn begins_with_a_task(message: &str) -> bool {
-    /// TASK_COMM_LEN without its end (include/linux/sched.h).
-    const LONGEST: usize = 15;
     const SAID: [&str; 3] = [
         ": page allocation failure", ": attempt to access beyond end of device",
         " invoked oom-killer",
@@ -941,7 +942,7 @@ fn begins_with_a_task(message: &str) -> bool {
             .and_then(|rest| rest.split_once(end))
             .is_some_and(|(number, _)| integer(number).is_some())
     };
-    let places = message.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST);
+    let places = message.char_indices().map(|(at, _)| at).take_while(|at| *at <= TASK_NAME);
     places.filter_map(|at| message.get(at..)).any(|rest| {
         SAID.iter().any(|words| rest.starts_with(words))
             || numbered(rest, "[", "]")
