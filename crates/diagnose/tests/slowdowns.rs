@@ -261,6 +261,29 @@ fn a_clock_is_no_platter() {
 }
 
 #[test]
+fn steps_in_a_full_queue_are_only_suspected() {
+    // The same steps with 1 and with 64 in flight on a device that serves one request at a time:
+    // behind so many a device that completes in batches looks the same.
+    for (in_flight, stands) in [(1, true), (64, false)] {
+        let mut capture = MadeCapture::traced();
+        capture.medium("nvme0n1", Medium::Nvme);
+        let mut ends: Vec<f64> = Vec::new();
+        for k in 0..600usize {
+            let steps = if k % 3 == 0 { 1 + (capture.chance() * 4.0) as u32 } else { 0 };
+            let took = 0.3 * capture.about(0.05) + f64::from(steps) * 4.0;
+            let from = k.checked_sub(in_flight).map_or(0.0, |before| ends[before]);
+            let end = ends.last().copied().unwrap_or(0.0) + took;
+            let sector = (capture.chance() * 1e8) as u64 * 8;
+            capture.io("nvme0n1", Op::Read, sector, 4096, from, end - from);
+            ends.push(end);
+        }
+        let findings = capture.judge();
+        assert!(!of(&findings, "device.periodic-delay").is_empty(), "{}", brief(&findings));
+        assert_eq!(accuses(&findings, "device.periodic-delay"), stands, "{}", brief(&findings));
+    }
+}
+
+#[test]
 fn unnoticed_steps_are_only_suspected() {
     // One read in twenty waits one to three steps of 2 ms: 20 ms of each second, or 2.
     for (apart_ms, stands) in [(10.0, true), (100.0, false)] {

@@ -19,7 +19,8 @@
 //! not be within 1 % of a revolution at any standard speed, nor of a half, third, double or triple
 //! of one, and no step pattern of a platter may fit. Random requests of such a device are tested if
 //! a quarter of them is faster than any seek; if these are reads, there is no platter. Steps that
-//! account for less than a hundredth of the time are only suspected.
+//! account for less than a hundredth of the time, or in a queue of five for each request that is
+//! served at once, are only suspected.
 //!
 //! ## Wrong if
 //! The device does have a platter, with a non-standard speed; or the log's own clock has this
@@ -85,9 +86,9 @@ const SAME: f64 = 0.01;
 /// Shorter steps than any platter's must be whole quanta of firmware: a bus that several large
 /// requests share deals them out in even steps too.
 const SAME_QUANTA: f64 = 0.02;
-/// Share of the wait that is the request's own service; below it a queue is full, and a limit then
-/// produces even steps.
-const MOSTLY_OWN: f64 = 0.1;
+/// Share of the wait that is the request's own service; below it a queue is full (a choice: five in
+/// line), and batches or a limit then produce even steps.
+const MOSTLY_OWN: f64 = 0.2;
 /// The longest time slice for which a task waits for a processor, ms: a tick at 250 Hz, and what a
 /// guest adds to it (sched(7): slices of 0.7 to 3 ms, which end with a tick).
 const SLICE_MS: f64 = 4.6;
@@ -235,8 +236,7 @@ fn finding(
     // A provider's rate limiter releases requests by its own clock.
     let (own, all) = (spread::mean(&trace.services_ns), trace.mean_ns());
     let waits = own.is_some_and(|own| own < MOSTLY_OWN * all);
-    let is_dealt =
-        analysis.network_odds(trace.device) > 0.5 || waits && analysis.may_be_limited(trace.device);
+    let is_dealt = analysis.network_odds(trace.device) > 0.5;
     // Nor can it be distinguished from time slices on a CPU-starved host, if the device is
     // software.
     let input = analysis.input(trace.listing);
@@ -254,6 +254,7 @@ fn finding(
     let lost_per_s = found.explained_share * trace.lost_ns() / trace.span_ns();
     let is_unfelt = lost_per_s < FELT_PER_S;
     for (stands, why) in [
+        (waits, "the queue is full: requests that complete in batches are as evenly apart"),
         (is_dealt, "a provider that admits requests at a fixed rate causes such steps"),
         (is_slice, "the CPU scheduler's time slice causes such steps on a busy host"),
         (is_program, "flash pages programmed one after the other cause such steps"),
