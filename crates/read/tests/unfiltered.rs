@@ -18,6 +18,12 @@ fn source_of(text: &str) -> (Level, Sampling, u64) {
 fn rows_that_are_all_there_were_are_a_trace() {
     let reported = format!("{HEADING}# unfiltered: every I/O is listed\n{ROW}");
     assert_eq!(source_of(&reported), (Level::D, Sampling::Traced, 0));
+    // As a live `snoop` prints it on a terminal of the day: names and the first time follow.
+    let live = format!(
+        "{HEADING}# unfiltered: every I/O is listed\n# devices: sdb (vg-data, /var/lib/pg), \
+         sdc\n# from 2026-11-29 14:00:01 +0100\n{ROW}"
+    );
+    assert_eq!(source_of(&live), (Level::D, Sampling::Traced, 0));
     let unsaid = format!("{HEADING}{ROW}");
     assert_eq!(source_of(&unsaid).0, Level::C);
     // A name that shows it is a name.

@@ -59,6 +59,8 @@ const SECTOR_BYTES: u64 = 512;
 const FAILED: &str = "# the I/O below failed: errno ";
 /// Its mark that the rows are complete.
 const UNFILTERED: &str = "# unfiltered: every I/O is listed";
+/// Its lines below the heading: the devices' other names, the time of the first I/O.
+const HEAD: [&str; 2] = ["# devices: ", "# from "];
 /// The heading of the file after the latency.
 const FILE_HEADING: &str = "LAT(ms)  FILE";
 /// A clock that falls by more than this went past midnight.
@@ -324,6 +326,9 @@ impl Biosnoop {
         }
         if line == UNFILTERED {
             (sink.source().sampling, sink.source().level) = (Sampling::Traced, Level::D);
+            return Step::Consumed;
+        }
+        if HEAD.iter().any(|begin| line.starts_with(begin)) {
             return Step::Consumed;
         }
         if let Some(reported) = line.strip_prefix(FAILED) {

@@ -46,6 +46,9 @@ pub const VIEW: View = View {
 
 /// The mark of complete rows.
 const UNFILTERED: &str = "# unfiltered: every I/O is listed";
+/// Before the other names of devices, and before the time of the first I/O: the reader knows both.
+const NAMES: &str = "# devices: ";
+const FROM: &str = "# from ";
 /// Slow enough to be red without a threshold of the user's: the default of the outlier script of
 /// LucaCanali/Linux_tracing_scripts.
 const OUTLIER: Nanos = Nanos(500_000_000);
@@ -78,11 +81,11 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
                 writeln!(out, "{UNFILTERED}")?;
             }
             if let Some(legend) = legend(recording, listing, style) {
-                writeln!(out, "# {}", clean(&legend))?;
+                writeln!(out, "{NAMES}{}", clean(&legend))?;
             }
             let first = listing.events.iter().find_map(|event| event.completed);
             if let (Some(clock), Some(first)) = (columns.clock, first) {
-                writeln!(out, "# from {}", clock.words(first.ns(), &style.zone))?;
+                writeln!(out, "{FROM}{}", clock.words(first.ns(), &style.zone))?;
             }
         }
         let mut unfinished = 0;
