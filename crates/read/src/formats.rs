@@ -131,6 +131,7 @@ mod redis_log;
 mod rocksdb_log;
 mod sadf;
 mod sar;
+mod seeker;
 mod server_log;
 mod smart;
 mod smartctl;
@@ -293,6 +294,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     rocksdb_log::FORMAT,
     sadf::FORMAT,
     sar::FORMAT,
+    seeker::FORMAT,
     server_log::FORMAT,
     smart::FORMAT,
     smartctl::FORMAT,

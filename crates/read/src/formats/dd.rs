@@ -7,7 +7,8 @@
 //! what was read or written, the block size, and whether the page cache was used. Where a busybox
 //! without statistics prints the records alone, `time dd bs=4M ...` and the line `real 0m 40.07s`
 //! below are the result. Where `sync` follows on the command line (`time sh -c "dd ... && sync"`),
-//! that line is the rate with the data on the medium.
+//! that line is the rate with the data on the medium. `dd: error reading '/dev/sdb': Input/output
+//! error` is a request that failed.
 //!
 //! ## How to capture
 //! `dd if=/dev/sdb of=/dev/null bs=1M count=1000 iflag=direct`,
@@ -127,6 +128,14 @@ fn is_damaged(line: &str) -> bool {
     let rated = line.split_whitespace().next_back().is_some_and(|unit| scale(unit).is_some());
     let numbers = line.split_whitespace().filter(|word| decimal(word).is_some()).count();
     rated && numbers > 1 && line.contains([',', '，']) && has_odd(line)
+}
+
+/// The file whose request failed with EIO: ``dd: writing `/dev/sdc': Input/output error``,
+/// `dd: error reading '/dev/sdb': Input/output error`, `dd: /dev/sda: Input/output error`.
+fn refused(line: &str) -> Option<&str> {
+    let said = line.trim().strip_prefix("dd: ")?.strip_suffix(": Input/output error")?;
+    let path = said.rsplit(' ').next()?.trim_matches(['`', '\'', '‘', '’', '"']);
+    path.starts_with('/').then_some(path)
 }
 
 /// Bytes of a unit of rate: `GB/s`, `MiB/s`, `bytes/sec`, `kB/秒`.
@@ -288,6 +297,9 @@ impl Reader for Dd {
                 self.emit_pending(sink);
             }
             self.pending = Some(done);
+        } else if let Some(path) = refused(line) {
+            let device = sink.device(path.strip_prefix("/dev/").unwrap_or(path));
+            sink.add_fact(device, typed::SCAN_FAILED, 1u64);
         } else if is_damaged(line) && (self.records.is_some() || self.command.is_some()) {
             return Step::skipped("no bytes, time and rate that agree");
         } else {

@@ -80,7 +80,8 @@ fn with_latency(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Opti
     let at_once = depth.checked_mul(threads).filter(|count| *count > 0)?;
     // CrystalDiskMark has diskspd pass the cache by (`-Sh`).
     let cached = if kind.len() == 3 { PageCache::No } else { PageCache::Unknown };
-    row(found, report, op, sink)?;
+    let mean = bytes(&size).filter(|bytes| *bytes > 0.0)?;
+    row(found, report, op, mean, sink)?;
     let device = report.device(sink);
     sink.add_fact(device, typed::RUN_AT_ONCE, at_once);
     sink.add_fact(device, typed::RUN_CACHED, cached);
@@ -103,7 +104,7 @@ fn rate_alone(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option
     }
     let size = size.trim().trim_end_matches('B').trim_end_matches('i');
     report.name(&format!("{order}{size} {at_once} at once"));
-    row(found, report, Some(op), sink)?;
+    row(found, report, Some(op), bytes(size).unwrap_or(SEQUENTIAL), sink)?;
     // Without a latency the depth alone would make one of the rate: only one at a time is exact.
     let device = report.device(sink);
     if at_once == 1 {
@@ -113,13 +114,24 @@ fn rate_alone(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option
     Some(())
 }
 
-fn row(found: &Found, report: &Report, op: Option<Op>, sink: &mut dyn Sink) -> Option<()> {
+/// Requests of a sequential test whose size is not printed, bytes (CrystalDiskMark 3 and 5).
+const SEQUENTIAL: f64 = 1_048_576.0;
+
+fn row(
+    found: &Found,
+    report: &Report,
+    op: Option<Op>,
+    size: f64,
+    sink: &mut dyn Sink,
+) -> Option<()> {
+    let moved = found.number("mb").map(|mb| mb * 1e6);
     let ios = found.number("ios").or_else(|| {
         let (_, ios) = found.line().split_once('[')?;
         decimal(ios.strip_suffix("IOPS]")?.trim())
     });
-    let known =
-        rates(ios, found.number("mb").map(|mb| mb * 1e6), found.number("us").map(|us| us * 1e3));
+    // Where requests are not counted, they are as large as the test says.
+    let ios = ios.or(moved.map(|moved| moved / size));
+    let known = rates(ios, moved, found.number("us").map(|us| us * 1e3));
     let mut interval = Interval::new(report.device(sink), Layer::Application);
     match op {
         Some(op) => interval.rates.extend(known.map(|rates| (op, rates))),

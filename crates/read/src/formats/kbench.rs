@@ -41,7 +41,7 @@ static LABELS: Labels = Labels {
             .like(&["Bandwidth in KiB/sec (Read/Write)"]),
         begins("^Latency in ns (Read/Write)$", |_, report, _| report.enter(LATENCY))
             .like(&["Latency in ns (Read/Write)"]),
-        says("^{order:word}:{ }{read:n}{ }/{ }{write:n}$", |found, report, sink| {
+        says("^{order:word}:{ }{read:#}{ }/{ }{write:#}$", |found, report, sink| {
             let order = match found.text("order")? {
                 "Random" => "random",
                 "Sequential" => "sequential",
@@ -51,7 +51,7 @@ static LABELS: Labels = Labels {
                 [(Op::Read, found.positive("read")?), (Op::Write, found.positive("write")?)];
             values.into_iter().try_for_each(|(op, value)| emit(report, order, op, value, sink))
         })
-        .like(&["Random:            9836 / 8920"]),
+        .like(&["Random:            9836 / 8920", "Sequential:       1,178,934 / 107,599"]),
     ],
     ignored: &["For", "Size", "Quick Mode", "SIZE", "QUICK MODE", "CPU Idleness Profiling"],
     own: &["^====="],
