@@ -32,6 +32,7 @@ use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::arrays;
 use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
 use crate::evidence::class_of_runs;
+use crate::evidence::clean_bills;
 use crate::evidence::medium_readings::{self, Readings};
 use crate::evidence::observations;
 use crate::evidence::unaccused;
@@ -472,12 +473,19 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
                     0.0 => phrase::count(records, "row(s) of averages or counted I/O(s)"),
                     seen => phrase::count(seen, "I/O(s)"),
                 };
-                format!(
-                    "too little data about {} to judge: {amount}{excess}; {} individual I/Os are \
-                     enough",
-                    named(disks),
-                    phrase::thousands(PLENTY)
-                )
+                match clean_bills::few_and_no_wait(analysis, input) {
+                    Some(once) => format!(
+                        "{}; one report, which may be the average since boot, does not show \
+                         whether that is so while it is slow",
+                        once.sentence
+                    ),
+                    None => format!(
+                        "too little data about {} to judge: {amount}{excess}; {} individual I/Os \
+                         are enough",
+                        named(disks),
+                        phrase::thousands(PLENTY)
+                    ),
+                }
             }
         },
     };

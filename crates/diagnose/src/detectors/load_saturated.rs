@@ -314,6 +314,15 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let batch = "the disk is idle most of the time: the requests came in a batch, such as \
                  write-back, and no program may wait for them";
     finding.doubt_if(rests, batch, SHAPE_ALONE);
+    if let Some(ms) = runs::stood_still(analysis, row.listing, wait) {
+        let why = format!(
+            "a request of the run took {}, {:.0} times the mean wait: the device, what is behind \
+             it, or write-back stood still, which no queue does",
+            phrase::ms(ms),
+            ms / wait
+        );
+        finding.doubt(why, SHAPE_ALONE);
+    }
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let latency = read_off("mean latency (await)", wait, Unit::Ms, 1, source);

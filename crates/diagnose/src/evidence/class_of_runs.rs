@@ -67,32 +67,166 @@ fn alone(analysis: &Analysis, input: &str) -> Option<Alone> {
     of_rows.chain(of_counts).find(|one| one.ms >= BY_MEMORY_MS)
 }
 
-/// A read that was alone and took as long as a healthy disk of some class does, with the bound of
-/// the slowest such class, if its own class is not known.
-pub fn is_of_a_class(analysis: &Analysis, input: &str) -> Option<(DeviceId, f64, f64)> {
+/// Bytes of a request whose transfer is most of it (docs/METHOD.md, 10 Rules); bytes per second of
+/// them, and ms of a small read, that together only something that turns shows: flash that streams
+/// as fast finds a sector in less than one (choices).
+const LARGE: f64 = 524_288.0;
+pub const STREAMS_PER_S: f64 = 40e6;
+const SEEKS_MS: f64 = 2.5;
+/// Times that writes of a healthy disk may be slower than its reads; and from which on a small
+/// write, of this many ms, waits for something that no read waits for (choices).
+const IN_PROPORTION: f64 = 2.5;
+const APART: f64 = 8.0;
+const FELT_WRITE_MS: f64 = 2.0;
+
+/// What the runs of an input give in one direction, at best.
+#[derive(Clone, Copy, Default)]
+struct Given {
+    /// Bytes per second of large requests.
+    stream: Option<f64>,
+    /// A small request that is alone, ms.
+    one_ms: Option<f64>,
+}
+
+/// Whether a run reports one request in flight at most.
+fn is_alone(analysis: &Analysis, place: usize, row: &Interval) -> bool {
+    analysis.at_once(place, row.device).is_some_and(|n| n <= ALONE)
+}
+
+/// The figures of one volume in tests of several kinds, reads and writes.
+struct Profile {
+    reads: Given,
+    writes: Given,
+}
+
+impl Profile {
+    fn of(analysis: &Analysis, input: &str) -> Profile {
+        let mut profile = Profile { reads: Given::default(), writes: Given::default() };
+        let listings = analysis.recording.listings.iter().enumerate();
+        for (place, listing) in listings.filter(|(place, _)| analysis.input(*place) == input) {
+            let present = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
+            for row in listing.intervals.iter().filter(present) {
+                // Reads beside writes are another test.
+                let [(op, rates)] = row.rates.as_slice() else { continue };
+                let given = match op {
+                    Op::Read => &mut profile.reads,
+                    Op::Write => &mut profile.writes,
+                    _ => continue,
+                };
+                let (Some(bytes), Some(moved)) = (rates.mean_bytes(), rates.bytes_per_s) else {
+                    if let Some(ns) = rates.await_ns.filter(|_| is_alone(analysis, place, row)) {
+                        given.one_ms = given.one_ms.into_iter().chain([ns / 1e6]).reduce(f64::max);
+                    }
+                    continue;
+                };
+                if bytes >= LARGE {
+                    given.stream = given.stream.into_iter().chain([moved]).reduce(f64::max);
+                } else if bytes <= SMALL && is_alone(analysis, place, row) {
+                    let ms = rates.await_ns.map_or(1e3 / rates.ios_per_s, |ns| ns / 1e6);
+                    given.one_ms = given.one_ms.into_iter().chain([ms]).reduce(f64::max);
+                }
+            }
+        }
+        profile
+    }
+
+    /// Whether its reads are those of something that turns: quick in sequence, slow elsewhere.
+    fn turns(&self) -> bool {
+        self.reads.stream.is_some_and(|per_s| per_s >= STREAMS_PER_S)
+            && self.reads.one_ms.is_some_and(|ms| ms >= SEEKS_MS)
+    }
+
+    /// How many times slower writes are than reads, in sequence and one at a time.
+    fn writes_slower(&self) -> [Option<f64>; 2] {
+        let times = |slow: Option<f64>, fast: Option<f64>| Some(slow? / fast?);
+        [times(self.reads.stream, self.writes.stream), times(self.writes.one_ms, self.reads.one_ms)]
+    }
+
+    /// Why its writes are no measure of its disks, in words.
+    fn slow_writes(&self) -> Option<String> {
+        let [stream, one] = self.writes_slower();
+        let far = one.is_some_and(|times| times >= APART)
+            && self.writes.one_ms.is_some_and(|ms| ms >= FELT_WRITE_MS);
+        let both = self.turns() && [stream, one].iter().flatten().any(|t| *t > IN_PROPORTION);
+        let each = [
+            stream.filter(|times| *times > IN_PROPORTION).zip(self.writes.stream).map(
+                |(times, per_s)| {
+                    format!("{} times in sequence ({})", phrase::digits(times), phrase::rate(per_s))
+                },
+            ),
+            one.filter(|times| *times > IN_PROPORTION).zip(self.writes.one_ms).map(
+                |(times, ms)| {
+                    format!("{} times one at a time ({})", phrase::digits(times), phrase::ms(ms))
+                },
+            ),
+        ];
+        let each: Vec<String> = each.into_iter().flatten().collect();
+        (far || both).then(|| {
+            format!(
+                "writes are slower than reads, {}: something that no read waits for (parity, \
+                 copies on other disks or servers, a write cache that is off), not a slow disk",
+                phrase::list(&each)
+            )
+        })
+    }
+}
+
+/// A read that was alone and took as long as a healthy disk of some class needs.
+pub struct OfAClass {
+    /// What was read.
+    pub device: DeviceId,
+    /// How long it took, ms.
+    pub ms: f64,
+    /// How long one of the slowest such class may take, ms.
+    pub most_ms: f64,
+    /// Bytes per second in sequence, where these show the same class: something that turns.
+    pub stream: Option<f64>,
+}
+
+/// A read that was alone and took as long as a healthy disk of some class does, if its own class is
+/// not known and its writes are in proportion.
+pub fn of_a_class(analysis: &Analysis, input: &str) -> Option<OfAClass> {
     let one = alone(analysis, input).filter(|one| analysis.medium(one.device).is_none())?;
+    let profile = Profile::of(analysis, input);
+    if profile.slow_writes().is_some() {
+        return None;
+    }
     let request = Request { op: Op::Read, bytes: one.bytes, sequential: Some(false) };
     let s0 = CLASSES.map(|medium| {
         HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms().max(1e-9)
     });
     let most = s0.into_iter().rfind(|s0| OF_IT.contains(&(one.ms / s0)))?;
-    Some((one.device, one.ms, OF_IT.end() * most))
+    let stream = profile.reads.stream.filter(|_| profile.turns());
+    Some(OfAClass { device: one.device, ms: one.ms, most_ms: OF_IT.end() * most, stream })
 }
 
 /// `6.7 ms per read of 4 KiB, one at a time, is what a spinning disk takes if it is healthy; if it
-/// is a memory card or eMMC instead, it is 14 times slower than its class`.
+/// is a memory card or eMMC instead, it is 14 times slower than its class`; and whether writes are
+/// far slower than reads.
 pub fn reported(analysis: &Analysis, input: &str) -> Option<String> {
+    let profile = Profile::of(analysis, input);
+    let reads = of_reads(analysis, input, profile.turns());
+    let all: Vec<String> = reads.into_iter().chain(profile.slow_writes()).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+fn of_reads(analysis: &Analysis, input: &str, turns: bool) -> Option<String> {
     let one = alone(analysis, input).filter(|one| analysis.medium(one.device).is_none())?;
     let request = Request { op: Op::Read, bytes: one.bytes, sequential: Some(false) };
     let times = |medium: Medium| {
         one.ms / HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms().max(1e-9)
     };
-    let healthy: Vec<Medium> =
-        CLASSES.into_iter().filter(|medium| OF_IT.contains(&times(*medium))).collect();
-    let slow = CLASSES.into_iter().rfind(|medium| times(*medium) > *OF_IT.end());
+    let classes = || CLASSES.into_iter().filter(|medium| !turns || *medium == Medium::Rotational);
+    let healthy: Vec<Medium> = classes().filter(|medium| OF_IT.contains(&times(*medium))).collect();
+    let slow = classes().rfind(|medium| times(*medium) > *OF_IT.end());
     let is = match (healthy.as_slice(), slow) {
-        ([], None) => return None,
-        ([], Some(_)) => "is longer than any healthy disk takes".to_string(),
+        ([], None) if !turns => return None,
+        ([], _) if times(Medium::Rotational) < *OF_IT.start() => {
+            "is less than one spinning disk takes and more than flash does: several disks, a short \
+             stretch of one, or a cache before it"
+                .to_string()
+        }
+        ([], _) => "is longer than any healthy disk takes".to_string(),
         ([first, ..], slow) => {
             let names: Vec<&str> = healthy.iter().map(|medium| phrase::medium(*medium)).collect();
             let other = slow.map(|slow| Readings { healthy: *first, slow, times: times(slow) });

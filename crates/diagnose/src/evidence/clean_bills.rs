@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use iowhy_model::{Bound, FactKey, Finding, Layer, Unit, Verdict, key};
+use iowhy_model::{Bound, FactKey, Finding, Interval, Layer, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
@@ -64,7 +64,7 @@ pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
             let by_disk = places(analysis, input).any(|place| is_timed(analysis, place));
             match by_disk {
                 _ if !open() => None,
-                true => hardly_any(analysis, input),
+                true => hardly_any(analysis, input).or_else(|| few_and_no_wait(analysis, input)),
                 false => quick_programs::nothing_slow(analysis, input)
                     .or_else(|| of_a_class(analysis, input)),
             }
@@ -81,20 +81,31 @@ fn places<'s>(analysis: &'s Analysis, input: &'s str) -> impl Iterator<Item = us
 /// What it is worth that reads took as long as a healthy disk of one class needs, where the class
 /// is not known: an even chance.
 const OF_A_CLASS: f64 = 0.5;
+/// The same where another test of it shows the class.
+const BY_TWO: f64 = 0.93;
 
 /// Reads of a program, one at a time, took as long as a healthy disk of some class does.
 fn of_a_class(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let (device, ms, most) = class_of_runs::is_of_a_class(analysis, input)?;
+    let found = class_of_runs::of_a_class(analysis, input)?;
     let place = places(analysis, input).next()?;
-    let mut finding = new_finding(Verdict::Healthy, Some(device), vec![place]);
+    let mut finding = new_finding(Verdict::Healthy, Some(found.device), vec![place]);
     finding.sentence = class_of_runs::reported(analysis, input)?;
     let source = analysis.source(place);
     let what = "mean of a read, one at a time";
-    finding.evidence = vec![read_off(what, ms, Unit::Ms, 1, source).below(most)];
-    finding.assume(OF_A_CLASS, "as long as a healthy disk of one class needs");
+    finding.evidence = vec![read_off(what, found.ms, Unit::Ms, 1, source).below(found.most_ms)];
+    match found.stream {
+        Some(per_s) => {
+            let what = "throughput of reads in sequence";
+            let stream = read_off(what, per_s, Unit::BytesPerSecond, 1, source);
+            finding.evidence.push(stream.above(class_of_runs::STREAMS_PER_S));
+            finding.assume(BY_TWO, "quick in sequence, and seeks of a healthy spinning disk");
+        }
+        None => finding.assume(OF_A_CLASS, "as long as a healthy disk of one class needs"),
+    }
     (finding.explained_share, finding.share_is_assumed) = (1.0, true);
     finding.refuted_by = lines(&["the disk is of a faster class"]);
     finding.next_step = vec![Readings::step("")];
+    finding.next_step.extend(look_elsewhere());
     Some(finding)
 }
 
@@ -145,6 +156,63 @@ fn hardly_any(analysis: &Analysis, input: &str) -> Option<Finding> {
     Some(finding)
 }
 
+/// Averages without latencies (transfers per second only): hardly any I/O, and idle CPUs did not
+/// wait for it.
+pub fn few_and_no_wait(analysis: &Analysis, input: &str) -> Option<Finding> {
+    let about = analysis.facts.about(Some(input), "");
+    let number = |key: FactKey| {
+        about.machine_number(key).filter(|(_, of)| analysis.input(of.listing) == input)
+    };
+    let rows: Vec<&Interval> = places(analysis, input)
+        .flat_map(|place| &analysis.listing(place).intervals)
+        .filter(|row| row.layer == Layer::Block && !row.since_boot)
+        .collect();
+    let untimed = |row: &&Interval| {
+        row.busy.is_none() && row.queue_len.is_none() && row.mean_await_ns().is_none()
+    };
+    let most = rows.iter().max_by(|a, b| a.ios_per_s().total_cmp(&b.ios_per_s()))?;
+    let per_s = most.ios_per_s();
+    let idle = number(key::CPU_MEAN.of("idle")).filter(|(share, _)| *share >= IDLE)?;
+    let iowait = number(key::CPU_MEAN.of("iowait")).filter(|(share, _)| *share <= NO_WAIT)?;
+    let blocked = number(key::VMSTAT_MEAN.of("b")).is_some_and(|(tasks, _)| tasks > BLOCKED);
+    if !rows.iter().all(untimed) || per_s > FEW_PER_S || blocked {
+        return None;
+    }
+    let mut builder = EvidenceBuilder::default();
+    let share = |share: f64| (share, Unit::Share);
+    builder.fact(analysis, &iowait.1, "iowait", share(iowait.0), Some(Bound::Below(NO_WAIT)));
+    builder.fact(analysis, &idle.1, "idle CPU time", share(idle.0), Some(Bound::Above(IDLE)));
+    let programs = number(key::CPU_MEAN.of("user")).filter(|(share, _)| *share >= 0.5);
+    if let Some((used, reading)) = &programs {
+        builder.fact(analysis, reading, "CPU time in programs", share(*used), None);
+    }
+    let mut finding = new_finding(Verdict::Healthy, Some(most.device), builder.listings.clone());
+    let disk = analysis.disk(most.device);
+    finding.sentence = format!(
+        "hardly any I/O: {} at most ({}), and idle CPUs wait for I/O {} of the time{}",
+        phrase::iops(per_s),
+        phrase::disk(&disk),
+        phrase::percent(iowait.0),
+        programs.map_or(String::new(), |(used, _)| format!(
+            "; programs use {} of the CPUs: if something is slow, it is there",
+            phrase::percent(used)
+        ))
+    );
+    finding.evidence = builder.evidence;
+    finding.assume(HARDLY_ANY, "hardly any I/O, and no CPU waits for it");
+    // A disk that did anything since boot has no zeros in that average.
+    let of_one_report =
+        per_s > 0.0 && rows.iter().filter(|row| row.device == most.device).count() == 1;
+    finding.doubt_if(of_one_report, "one report: it may be the average since boot", SHAPE_ALONE);
+    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+    finding.refuted_by = lines(&[
+        "the problem did not occur during the capture",
+        "the slow program uses a disk that is not listed, or a server",
+    ]);
+    finding.next_step = look_elsewhere();
+    Some(finding)
+}
+
 /// Time that requests waited per second, all together: the mean number in flight.
 fn waited(row: &IntervalSample) -> f64 {
     let by_rate = row.per_s() * row.await_ms().unwrap_or(0.0) / 1e3;
@@ -174,10 +242,11 @@ fn accuses(known: &Finding) -> bool {
     !known.verdict.accuses_nobody() && !own_queue && known.confidence() > SUSPECTED
 }
 
-/// Screens of `top`: iowait up to which no processor waits, idle time that would show it, and what
-/// a moment is worth (choices).
+/// iowait up to which no processor waits, idle time that would show it, I/Os per second of a disk
+/// that are hardly any, and what a screen of `top`, a moment, is worth (choices).
 const NO_WAIT: f64 = 0.01;
-const IDLE: f64 = 0.3;
+const IDLE: f64 = 0.2;
+const FEW_PER_S: f64 = 10.0;
 const ONE_MOMENT: f64 = 0.62;
 
 /// `top` lists no task in uninterruptible sleep, and idle processors wait for nothing.

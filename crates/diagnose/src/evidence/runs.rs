@@ -82,6 +82,11 @@ const EVEN: f64 = 0.2;
 /// Share of the requests in flight that the median accounts for, where the queue makes it (a
 /// choice): longer ones are pauses.
 const HALF: f64 = 0.5;
+/// A request that took this long, ms, and so many times the mean wait was not in a queue only
+/// (choices: what programs notice as a pause; the longest of a million exponential waits is 14
+/// times the mean, and a queue that is kept full spreads far less).
+const PAUSE_MS: f64 = 1000.0;
+const BEYOND: f64 = 15.0;
 /// So few requests are not a queue (a choice).
 const FEW_SHARE: f64 = 0.001;
 
@@ -324,6 +329,20 @@ fn a_few_may_be_all(analysis: &Analysis, run: &Run) -> bool {
         Some(histogram.mean_ns()?.0 / histogram.max_ns.filter(|ns| *ns > 0)? as f64)
     };
     !shaped && of_run().filter_map(share).any(|share| share < FEW_SHARE)
+}
+
+/// The longest request that a run in this listing reports, ms, where it took [`PAUSE_MS`] and
+/// [`BEYOND`] times as long as its disk's requests wait on average: a queue makes each request wait
+/// about as long, so something stood still.
+pub fn stood_still(analysis: &Analysis, listing: usize, wait_ms: f64) -> Option<f64> {
+    let rows = &analysis.recording.listings.get(listing)?.intervals;
+    let ran =
+        |device| rows.iter().any(|row| row.layer == Layer::Application && row.device == device);
+    let of_runs = analysis.histograms.iter().filter(|sample| sample.listing == listing);
+    let of_runs = of_runs.filter(|sample| ran(sample.known.device));
+    let longest = of_runs.filter_map(|sample| sample.known.histogram.max_ns).max()?;
+    let longest_ms = longest as f64 / 1e6;
+    (longest_ms >= PAUSE_MS && longest_ms >= BEYOND * wait_ms).then_some(longest_ms)
 }
 
 /// Runs whose own depth makes the latency, with the verdict `of_large` for large requests and the
