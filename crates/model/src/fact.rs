@@ -18,7 +18,7 @@ use crate::{DeviceId, Nanos, Time};
 
 pub use command::CommandKind;
 pub use keys::{key, typed};
-pub use message::{Message, MessageKind, PathEvent};
+pub use message::{Message, MessageKind, PathEvent, PortErrors, port_errors};
 
 /// A fact about a device or the machine that is not a measurement of I/O: a mount option, a queue
 /// setting, a counter of SMART, a temperature.

@@ -67,8 +67,8 @@ pub use device_totals::DeviceTotals;
 pub use distribution::Distribution;
 pub use event::{Event, Layer, SmallNumber, Stage};
 pub use fact::{
-    CommandKind, Fact, FactKey, FactValue, KeyFamily, Kind, Message, MessageKind, PathEvent, key,
-    typed,
+    CommandKind, Fact, FactKey, FactValue, KeyFamily, Kind, Message, MessageKind, PathEvent,
+    PortErrors, key, port_errors, typed,
 };
 pub use field::{EVENT_FIELDS, Field, FieldKind, FieldValue, INTERVAL_FIELDS, RATE_FIELDS};
 pub use filter::Filter;

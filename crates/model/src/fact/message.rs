@@ -389,11 +389,36 @@ const DEAD: [&str; 4] = [
     " misclassified, device detection",
 ];
 
+/// What the error register of an ATA port says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortErrors {
+    /// Frames or words were corrupted.
+    Link,
+    /// The link came or went.
+    Phy,
+}
+
+/// The meaning of `SErr 0x280000` of a libata exception (the bits of include/linux/ata.h,
+/// `SERR_*`).
+pub fn port_errors(text: &str) -> Option<PortErrors> {
+    /// Data that could not be recovered, 10b to 8b decode errors, CRC errors and failed handshakes.
+    const LINK: u32 = 1 << 8 | 1 << 19 | 1 << 21 | 1 << 22;
+    /// The PHY's readiness changed, COMWAKE, and another device than before.
+    const PHY: u32 = 1 << 16 | 1 << 18 | 1 << 26;
+    let (_, register) = text.split_once(" SErr 0x")?;
+    let bits = u32::from_str_radix(register.split_whitespace().next()?, 16).ok()?;
+    match bits {
+        _ if bits & LINK != 0 => Some(PortErrors::Link),
+        _ if bits & PHY != 0 => Some(PortErrors::Phy),
+        _ => None,
+    }
+}
+
 fn log_event(text: &str) -> Option<PathEvent> {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if says(&[CORRECTED]) {
         Some(PathEvent::Corrected)
-    } else if says(&CORRUPT) {
+    } else if says(&CORRUPT) || port_errors(text) == Some(PortErrors::Link) {
         Some(PathEvent::Corruption)
     } else if says(&[UAS]) || (text.starts_with("usb ") && says(&[USB_RESET])) {
         Some(PathEvent::UsbReset)
@@ -552,6 +577,11 @@ mod tests {
         }
         let text = "nvme 0000:03:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=";
         assert_eq!(log_event(text), Some(PathEvent::Corruption));
+        let of = |register| {
+            log_event(&format!("ata1.00: exception Emask 0x0 SAct 0x0 SErr {register} action 0x0"))
+        };
+        assert_eq!(of("0x280000"), Some(PathEvent::Corruption));
+        assert_eq!((of("0x50000"), of("0x0")), (None, None));
     }
 
     #[test]

@@ -42,7 +42,8 @@ static LABELS: Labels = Labels {
                 let rate = found.positive("n")?;
                 let wait_ns = found.time("took")?.ns() as f64;
                 AGREES.contains(&(rate * wait_ns / 1e9)).then_some(())?;
-                let rates = Rates { bytes_per_s: Some(rate * BYTES), ..one_by_one(1e9 / wait_ns) };
+                let alone = one_by_one(1e9 / wait_ns);
+                let rates = Rates { bytes_per_s: Some(alone.ios_per_s * BYTES), ..alone };
                 report.average(Some(Op::Read), rates, None, sink)?;
                 let device = report.device(sink);
                 sink.add_fact(device, typed::RUN_AT_ONCE, 1u64);

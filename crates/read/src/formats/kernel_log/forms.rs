@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
-use iowhy_model::MessageKind;
+use iowhy_model::{MessageKind, PortErrors, port_errors};
 
 use super::address::{is_pci, peripheral};
 use super::names;
@@ -168,6 +168,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Command, &[L::Cam], &["CAM status: ATA Status Error"]),
     row(K::Offline, &[L::Cam], &["lost device"]),
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting task abort"]),
+    // drivers/scsi/qla2xxx/qla_os.c, qla2xxx_eh_abort
+    row(K::Timeout, &[L::FibreChannel], &["", "Abort command issued"]),
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting device reset"]),
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting target reset"]),
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting host reset"]),
@@ -951,19 +953,14 @@ fn begins_with_a_task(message: &str) -> bool {
 }
 
 /// The meaning of a port's error register where it is not spelled out: `ata1.00: exception Emask
-/// 0x0 SAct 0x0 SErr 0x280000 action 0x0` (the bits of include/linux/ata.h, `SERR_*`).
+/// 0x0 SAct 0x0 SErr 0x280000 action 0x0`.
 fn of_a_port(logger: Logger, body: &str) -> Option<MessageKind> {
-    /// Data that could not be recovered, 10b to 8b decode errors, CRC errors and failed handshakes.
-    const LINK: u32 = 1 << 8 | 1 << 19 | 1 << 21 | 1 << 22;
-    /// The PHY's readiness changed, COMWAKE, and another device than before.
-    const PHY: u32 = 1 << 16 | 1 << 18 | 1 << 26;
-    let exception = body.strip_prefix("exception Emask ").filter(|_| logger == L::Ata)?;
-    let (_, register) = exception.split_once(" SErr 0x")?;
-    let bits = u32::from_str_radix(register.split_whitespace().next()?, 16).ok()?;
-    match bits {
-        _ if bits & LINK != 0 => Some(MessageKind::Link),
-        _ if bits & PHY != 0 => Some(MessageKind::Phy),
-        _ => None,
+    if logger != L::Ata || !body.starts_with("exception Emask ") {
+        return None;
+    }
+    match port_errors(body)? {
+        PortErrors::Link => Some(MessageKind::Link),
+        PortErrors::Phy => Some(MessageKind::Phy),
     }
 }
 
