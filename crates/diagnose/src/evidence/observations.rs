@@ -773,6 +773,12 @@ fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f6
     let iowait = [key::VMSTAT_MEAN.of("wa"), key::CPU_MEAN.of("iowait")].contains(&one.key);
     let flush = [key::FLUSH_SLOWEST, key::FLUSH_SLOWEST_AT_LEAST].contains(&one.key);
     let of_machine = |key| analysis.facts.about(Some(input), "").machine_number(key);
+    let of_disks = |listing: usize| {
+        let rows = &analysis.listing(listing).intervals;
+        analysis.input(listing) == input && rows.iter().any(|row| row.layer == Layer::Block)
+    };
+    let lists_disks = (0..analysis.recording.listings.len()).any(of_disks)
+        || of_machine(key::VMSTAT_MEAN.of("bi")).is_some();
     // Requests that were counted, or bytes of all disks where requests were not.
     let worked = analysis
         .intervals
@@ -792,6 +798,10 @@ fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f6
         _ if faults_read_nothing => {
             "and none of them read anything (pgpgin is 0): the pages were never written, or are in \
              memory already; no disk takes part"
+        }
+        _ if iowait && !lists_disks => {
+            "tasks wait for I/O, and the input lists no disk: `iostat -x 1` shows whose, a disk's or \
+             a server's; Linux 6.1.39 to 6.14 counts idle io_uring waits as well"
         }
         _ if iowait && !worked => {
             "tasks wait for I/O that no listed disk performs: it is on another disk or a server, \

@@ -965,7 +965,8 @@ impl KernelLog {
         if let Some(line_text) = self.given_up.take() {
             // The adapter reports that it gives up, and the next line names the device.
             let address = names::address(message).filter(|_| message.contains("CDB: "));
-            let whose = address.map(|address| self.names.at(address));
+            let destination = names::destination(message);
+            let whose = address.or(destination.as_deref()).map(|address| self.names.at(address));
             let adapter = device(&line_text.message.text).map(str::to_string);
             let name = whose.or(adapter).unwrap_or_default();
             let mut given_up = line_text.message;

@@ -378,11 +378,13 @@ pub(super) fn is_bare(line: &str) -> bool {
         let rest = line.strip_prefix(prefix);
         rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     };
-    let older = names::address(line).or_else(|| {
-        line.strip_prefix("scsi").and_then(|_| names::older_address(line)).and(Some(""))
-    });
+    let older = || {
+        let scsi = line.starts_with("scsi");
+        scsi && (names::older_address(line).is_some() || names::destination(line).is_some())
+    };
     BEGIN.iter().any(|begin| line.starts_with(begin))
-        || older.is_some()
+        || names::address(line).is_some()
+        || older()
         || is_of_pci(line)
         || peripheral(line).is_some()
         || forms::of_ide(line).is_some()

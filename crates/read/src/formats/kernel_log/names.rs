@@ -61,6 +61,15 @@ pub(super) fn older_address(message: &str) -> Option<String> {
     Some(format!("{}:0:{}:{}", number(host)?, number(id)?, number(lun)?))
 }
 
+/// 1:0:2:0 of `scsi1 : destination target 2, lun 0`, by which the SCSI layer named a command's device
+/// before 2.6.20 (drivers/scsi/constants.c, scsi_print_command).
+pub(super) fn destination(message: &str) -> Option<String> {
+    let number = |text: &str| text.parse::<u32>().ok();
+    let (host, rest) = message.strip_prefix("scsi")?.split_once(" : destination target ")?;
+    let (id, lun) = rest.trim_end().split_once(", lun ")?;
+    Some(format!("{}:0:{}:{}", number(host)?, number(id)?, number(lun)?))
+}
+
 /// 1 of `scsi host1: uas_eh_device_reset_handler start`.
 pub(super) fn host(message: &str) -> Option<u32> {
     let (number, _) = message.strip_prefix("scsi host")?.split_once(':')?;
@@ -199,6 +208,7 @@ mod tests {
         for other in ["scsi1: Dumping Card State", "scsi host1: uas", "scsi1 : aic79xx", "scsi: x"]
         {
             assert_eq!((super::older_address(other), super::address(other)), (None, None));
+            assert_eq!(super::destination(other), None);
         }
     }
 }
