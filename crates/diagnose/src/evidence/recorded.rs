@@ -168,6 +168,9 @@ fn since_boot(analysis: &Analysis, place: usize, listing: &Listing) -> Option<Ob
     let rows = listing.intervals.iter().filter(|row| row.since_boot).chain(&counted);
     let rows: Vec<&Interval> = rows.collect();
     let mean = |row: &&Interval| Some((row.mean_await_ns()? / 1e6, row.device));
+    // A client counts its calls to a server from the mount on.
+    let is_client = rows.first().is_some_and(|row| row.layer == Layer::Application);
+    let since = if is_client { "since the mount" } else { "since boot" };
     let longest = rows.iter().filter_map(mean).max_by(|a, b| a.0.total_cmp(&b.0));
     let mut devices: Vec<DeviceId> = rows.iter().map(|row| row.device).collect();
     devices.sort_unstable();
@@ -176,8 +179,8 @@ fn since_boot(analysis: &Analysis, place: usize, listing: &Listing) -> Option<Ob
     let (ms, device) = longest?;
     let name = &analysis.recording.device_of(device).name;
     let what = match devices.len() {
-        1 => format!("mean latency of {name} since boot"),
-        n => format!("longest mean latency since boot of {n} devices ({name})"),
+        1 => format!("mean latency of {name} {since}"),
+        n => format!("longest mean latency {since} of {n} devices ({name})"),
     };
     let evidence = read_off(&what, ms, Unit::Ms, rows.len() as u64, source);
     let others: Vec<DeviceId> = devices.into_iter().filter(|other| *other != device).collect();
@@ -186,7 +189,7 @@ fn since_boot(analysis: &Analysis, place: usize, listing: &Listing) -> Option<Ob
         false => format!("; also {}", names(analysis, &others)),
     };
     let would_mean = format!(
-        "an average since boot shows little of the present{beside}: run the same command with an \
+        "an average {since} shows little of the present{beside}: run the same command with an \
          interval"
     );
     Some(Observation { evidence, would_mean, verdict: None })
