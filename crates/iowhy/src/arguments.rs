@@ -280,7 +280,7 @@ impl Words {
         let is_time = |word: &String| duration(word).is_ok() && !PathBuf::from(word).exists();
         let is_repeat = self.words.first().is_some_and(is_time);
         if !is_repeat {
-            return Ok(if files.given()? {
+            return Ok(if files.reads_captures()? {
                 Task::Read(files)
             } else {
                 Task::Watch(Repeat::default())

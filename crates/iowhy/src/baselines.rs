@@ -51,7 +51,7 @@ impl Baselines {
         };
         let there = outputs::open_to_rewrite(Path::new(file)).map_err(wrong)?;
         let mut baseline = match &there {
-            Some(there) => learned(file, there)?,
+            Some(there) => read_learned(file, there)?,
             None => Baseline::default(),
         };
         let from = recording.listings.first().map_or("-", |listing| listing.source.input.as_str());
@@ -76,8 +76,8 @@ impl Baselines {
     }
 }
 
-/// The content of an earlier `--learn`; nothing else is ever replaced.
-fn learned(name: &str, mut file: &File) -> anyhow::Result<Baseline> {
+/// Reads a baseline that `--learn` wrote and refuses any other file: nothing else is replaced.
+fn read_learned(name: &str, mut file: &File) -> anyhow::Result<Baseline> {
     let mut text = String::new();
     let wrong = |why: String| {
         let hint = "name a new file, or one that `--learn` wrote";

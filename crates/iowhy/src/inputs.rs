@@ -38,8 +38,9 @@ impl Files {
     /// Whether to read captures rather than watch this machine: files are named, or something is
     /// piped in.
     ///
-    /// # Errors If the pipe ended before any data.
-    pub fn given(&self) -> anyhow::Result<bool> {
+    /// # Errors
+    /// If the pipe ended before any data.
+    pub fn reads_captures(&self) -> anyhow::Result<bool> {
         Ok(self.named() || piped()?)
     }
 

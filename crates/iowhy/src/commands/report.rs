@@ -70,7 +70,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     asked.selection = asked.selection.settled();
     asked.files.add_store();
     let healthy_origin = asked.baselines.healthy_origin()?;
-    let reads = !asked.time.is_live(&asked.files)? && asked.files.given()?;
+    let reads = !asked.time.is_live(&asked.files)? && asked.files.reads_captures()?;
     if reads {
         only_live(matches)?;
     }

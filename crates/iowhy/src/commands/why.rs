@@ -131,7 +131,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Some(name) => (examples::recording(name)?, 0, false),
         // A given duration means to watch this machine, unless captures are named: an open pipe on
         // stdin is not a capture.
-        None if !why.time.is_live(&why.files)? && why.files.given()? => {
+        None if !why.time.is_live(&why.files)? && why.files.reads_captures()? => {
             only_live(matches)?;
             // A probe that may follow needs access to its device.
             if why.ask {

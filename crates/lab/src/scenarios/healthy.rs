@@ -78,7 +78,7 @@ pub(super) const RECIPES: &[Recipe] = &[
     }),
     recipe("insufficient", "a-few-lookups", |chance| {
         let (disk, _) = platter(chance, "");
-        few(chance, |chance| {
+        few_requests(chance, |chance| {
             let load = lookups(chance, 1, 4e8);
             disk.clone().under(load)
         })
@@ -86,14 +86,14 @@ pub(super) const RECIPES: &[Recipe] = &[
     recipe("insufficient", "a-few-with-a-slow-one", |chance| {
         let (disk, _) = platter(chance, "");
         let disk = disk.with_fault(format!("stall=7s/{:.0}ms", chance.even(150.0, 900.0)));
-        few(chance, |chance| {
+        few_requests(chance, |chance| {
             let load = lookups(chance, 1, 1e9);
             disk.clone().under(load)
         })
     }),
     recipe("insufficient", "a-few-on-flash", |chance| {
         let disk = sata_ssd(chance, "").with_fault(format!("slow={:.1}", chance.scale(5.0, 40.0)));
-        few(chance, |chance| {
+        few_requests(chance, |chance| {
             let load = lookups(chance, 1, 5e8);
             disk.clone().under(load)
         })
@@ -112,7 +112,7 @@ fn plan(disk: super::Setup, chance: &mut Chance) -> Plan {
 }
 
 /// Three to eight requests: they prove nothing.
-fn few(chance: &mut Chance, disk: impl Fn(&mut Chance) -> super::Setup) -> Plan {
+fn few_requests(chance: &mut Chance, disk: impl Fn(&mut Chance) -> super::Setup) -> Plan {
     let disk = disk(chance);
     let most = chance.whole(3, 8);
     let truth = Truth::sound("insufficient");

@@ -62,7 +62,8 @@ const PIECE_BEGINS: [&str; 6] =
     ["\"jobs\"", "\"jobname\"", "\"job options\"", "\"read\"", "\"write\"", "\"latency_ms\""];
 
 fn sniff(lines: &[&str]) -> Detect {
-    let Some((first, rest)) = lines.split_first().filter(|(first, _)| begins_a_piece(first)) else {
+    let Some((first, rest)) = lines.split_first().filter(|(first, _)| lacks_opening_brace(first))
+    else {
         return sniff_document(lines, &MARKS);
     };
     let opened = format!("{{{first}");
@@ -71,7 +72,7 @@ fn sniff(lines: &[&str]) -> Detect {
 }
 
 /// Whether the brace ahead of this line was cut off.
-fn begins_a_piece(line: &str) -> bool {
+fn lacks_opening_brace(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with('"')
         && PIECE_BEGINS.iter().any(|key| {
@@ -92,7 +93,7 @@ struct FioJson {
 
 impl Reader for FioJson {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let opened = (!self.has_begun && begins_a_piece(line)).then(|| format!("{{{line}"));
+        let opened = (!self.has_begun && lacks_opening_brace(line)).then(|| format!("{{{line}"));
         self.has_begun = true;
         let (pieces, step) = self.document.list_step("\"jobs\"", opened.as_deref().unwrap_or(line));
         for piece in pieces {

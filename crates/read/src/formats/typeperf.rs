@@ -41,7 +41,7 @@ static LABELS: Labels = Labels {
             let counters = || cells.iter().skip(1).map(|path| counter(path));
             sink.source().host = counters().flatten().next().map(|(host, _)| host.to_string());
             if counters().flatten().next().is_none() {
-                sink.note(note("no counter of a disk under its English name"));
+                sink.note(note("no disk counter found: only their English names are known"));
             }
             let named = counters().map(|known| known.map_or(String::new(), |(_, column)| column));
             report.heading = named.collect();

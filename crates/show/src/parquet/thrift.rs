@@ -43,7 +43,7 @@ impl Struct {
     /// Bytes.
     pub fn binary(&mut self, field: u8, value: &[u8]) {
         self.field(field, BINARY);
-        self.bare(value);
+        self.length_prefixed(value);
     }
 
     /// A structure in this one.
@@ -67,7 +67,7 @@ impl Struct {
     /// A list of texts.
     pub fn list_of_texts(&mut self, field: u8, values: &[&str]) {
         self.list(field, BINARY, values.len());
-        values.iter().for_each(|value| self.bare(value.as_bytes()));
+        values.iter().for_each(|value| self.length_prefixed(value.as_bytes()));
     }
 
     /// As bytes, with the mark of its end.
@@ -92,7 +92,7 @@ impl Struct {
         }
     }
 
-    fn bare(&mut self, value: &[u8]) {
+    fn length_prefixed(&mut self, value: &[u8]) {
         varint(value.len() as u64, &mut self.bytes);
         self.bytes.extend_from_slice(value);
     }

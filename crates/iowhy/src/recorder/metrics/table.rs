@@ -113,7 +113,7 @@ impl Metric {
     }
 }
 
-const fn own(
+const fn own_metric(
     name: &'static str,
     kind: Kind,
     unit: Unit,
@@ -272,118 +272,126 @@ pub const METRICS: &[Metric] = &[
             vec![(Vec::new(), Value::Number(f64::from(u8::from(fails))))]
         },
     ),
-    own(
+    own_metric(
         "iowhy_unlisted_devices",
         Kind::Gauge,
         Unit::One,
         "Devices whose metrics are combined as `other`, beyond the first 256.",
         |own| own.unlisted_devices as f64,
     ),
-    own("iowhy_lost_ios_total", Kind::Counter, Unit::One, "I/Os lost by the tracer.", |own| {
-        own.lost_ios as f64
-    }),
-    own(
+    own_metric(
+        "iowhy_lost_ios_total",
+        Kind::Counter,
+        Unit::One,
+        "I/Os lost by the tracer.",
+        |own| own.lost_ios as f64,
+    ),
+    own_metric(
         "iowhy_unlisted_ios_total",
         Kind::Counter,
         Unit::One,
         "I/Os counted in histograms only, because of the limit on individual I/Os.",
         |own| own.unlisted_ios as f64,
     ),
-    own(
+    own_metric(
         "iowhy_suppressed_alarms",
         Kind::Gauge,
         Unit::One,
         "Alarms since the last incident that did not start one.",
         |own| own.suppressed_alarms as f64,
     ),
-    own(
+    own_metric(
         "iowhy_unjudged_total",
         Kind::Counter,
         Unit::One,
         "Verdicts skipped (queue full).",
         |own| own.unjudged as f64,
     ),
-    own(
+    own_metric(
         "iowhy_notifications_dropped_total",
         Kind::Counter,
         Unit::One,
         "Incident notifications dropped (queue full).",
         |own| own.notifications_dropped as f64,
     ),
-    own("iowhy_store_bytes", Kind::Gauge, Unit::Bytes, "Size of the store in bytes.", |own| {
-        own.store_bytes as f64
-    }),
-    own(
+    own_metric(
+        "iowhy_store_bytes",
+        Kind::Gauge,
+        Unit::Bytes,
+        "Size of the store in bytes.",
+        |own| own.store_bytes as f64,
+    ),
+    own_metric(
         "iowhy_store_written_bytes_total",
         Kind::Counter,
         Unit::Bytes,
         "Bytes written to the store.",
         |own| own.store_written_bytes as f64,
     ),
-    own(
+    own_metric(
         "iowhy_store_waiting_bytes",
         Kind::Gauge,
         Unit::Bytes,
         "Bytes waiting to be written to the store.",
         |own| own.store_waiting_bytes as f64,
     ),
-    own(
+    own_metric(
         "iowhy_store_given_up_total",
         Kind::Counter,
         Unit::One,
         "Writes to the store dropped because the disk did not accept them in time.",
         |own| own.store_given_up as f64,
     ),
-    own(
+    own_metric(
         "iowhy_store_refused_total",
         Kind::Counter,
         Unit::One,
         "Writes to the store that failed with an error.",
         |own| own.store_refused as f64,
     ),
-    own(
+    own_metric(
         "iowhy_store_thinned_total",
         Kind::Counter,
         Unit::One,
         "Histograms and averages merged into coarser intervals as they aged.",
         |own| own.store_thinned as f64,
     ),
-    own(
+    own_metric(
         "iowhy_store_removed_total",
         Kind::Counter,
         Unit::One,
         "Segments and incidents removed from the store.",
         |own| own.store_removed as f64,
     ),
-    own(
+    own_metric(
         "iowhy_cpu_seconds_total",
         Kind::Counter,
         Unit::Seconds,
         "CPU time of the recorder, without its BPF programs.",
         |own| own.cpu_s,
     ),
-    own(
+    own_metric(
         "iowhy_bpf_seconds_total",
         Kind::Counter,
         Unit::Seconds,
         "CPU time of the recorder's BPF programs, while kernel.bpf_stats_enabled is 1.",
         |own| own.bpf_s,
     ),
-    own(
+    own_metric(
         "iowhy_judge_cpu_seconds_total",
         Kind::Counter,
         Unit::Seconds,
         "CPU time spent on verdicts, part of iowhy_cpu_seconds_total.",
         |own| own.judge_cpu_s,
     ),
-    own(
+    own_metric(
         "iowhy_resident_bytes",
         Kind::Gauge,
         Unit::Bytes,
         "Resident memory of the recorder.",
         |own| own.resident_bytes,
     ),
-    own("iowhy_seconds_total", Kind::Counter, Unit::Seconds, "Seconds recorded.", |own| {
+    own_metric("iowhy_seconds_total", Kind::Counter, Unit::Seconds, "Seconds recorded.", |own| {
         own.seconds as f64
     }),
 ];
