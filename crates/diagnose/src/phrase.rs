@@ -87,6 +87,30 @@ pub fn node(disk: &str) -> String {
     format!("/dev/{}", if is_node { disk } else { "DISK" })
 }
 
+/// Texts with a disk's name for `{disk}` and its device node for `{node}`.
+pub fn about(texts: &[&str], name: &str) -> Vec<String> {
+    let node = node(name);
+    texts.iter().map(|text| text.replace("{node}", &node).replace("{disk}", name)).collect()
+}
+
+/// Words of which `{n}` at the beginning is a number and `{share}` the same in percent.
+pub fn said(words: &str, n: f64) -> String {
+    match words.strip_prefix("{n} ") {
+        Some(counted) => count(n, counted),
+        None => words.replace("{share}", &percent(n)),
+    }
+}
+
+/// Of a text of paragraphs `Title: words` with a list (`- `) each, one paragraph: the words and the
+/// points of its list.
+pub fn paragraph<'t>(text: &'t str, title: &str) -> (&'t str, Vec<&'t str>) {
+    let (_, told) = text.split_once(&format!("\n{title}: ")).unwrap_or_default();
+    let (told, _) = told.split_once("\n\n").unwrap_or((told, ""));
+    let mut lines = told.lines();
+    let words = lines.next().unwrap_or_default();
+    (words, lines.filter_map(|line| line.strip_prefix("- ")).collect())
+}
+
 /// Whether a step names a command or a file, which it quotes.
 pub fn names_a_command(step: &str) -> bool {
     step.contains('`')

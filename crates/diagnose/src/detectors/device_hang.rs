@@ -97,9 +97,9 @@ fn given_up(analysis: &Analysis) -> Vec<Finding> {
         }
         let reading: Vec<&LogLine> =
             logged.into_iter().filter(|line| line.kind == MessageKind::Controller).collect();
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let what = "controller resets and their results in the kernel's log";
-        builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+        builder.log_lines(what, &reading, Some(Bound::Above(0.0)));
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         let name = &analysis.recording.device_of(device).name;
         finding.sentence = format!(

@@ -184,7 +184,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 fn unnamed_ports(analysis: &Analysis) -> Vec<Finding> {
     let medium = analysis.facts.unnamed().filter(|line| line.kind == MessageKind::Medium);
     let found = by_port(medium).into_iter().map(|(device, reading)| {
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let nats = from_lines(analysis, &reading, &mut builder);
         builder.clauses = vec![Clause::fixed(KERNEL_LOG, nats)];
         let port = &analysis.recording.device_of(device).name;
@@ -208,7 +208,7 @@ fn unnamed_ports(analysis: &Analysis) -> Vec<Finding> {
 }
 
 fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::of(analysis);
     let mut proven = [
         from_log(analysis, candidate, &mut builder),
         from_failures(analysis, candidate, &mut builder),
@@ -308,9 +308,9 @@ fn logged_before(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Find
     if reading.is_empty() || denied.count() > 0 {
         return None;
     }
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::of(analysis);
     let what = "medium errors in the kernel's log, more than ten minutes before the capture";
-    builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+    builder.log_lines(what, &reading, Some(Bound::Above(0.0)));
     let mut finding =
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
     finding.assume(PRIOR, "errors from before the time watched");
@@ -370,7 +370,7 @@ fn from_array(
         return 0.0;
     }
     let what = "reads of this member that failed, as its array logs";
-    builder.log_lines(analysis, what, reading, Some(Bound::Above(0.0)));
+    builder.log_lines(what, reading, Some(Bound::Above(0.0)));
     let n = LogLine::messages(reading);
     builder.words.push(format!(
         "{} that its array corrected or could not correct, in the kernel's log",
@@ -390,7 +390,7 @@ fn from_hardware(
         return 0.0;
     }
     let what = "internal failures reported by the drive (sense key Hardware Error)";
-    builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+    builder.log_lines(what, &reading, Some(Bound::Above(0.0)));
     let n = LogLine::messages(&reading);
     builder.words.push(format!(
         "{} with an internal failure (Hardware Error), in the kernel's log",
@@ -408,10 +408,10 @@ fn from_hardware(
 fn from_lines(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBuilder) -> f64 {
     let Some(first) = reading.first() else { return 0.0 };
     let what = "medium errors in the kernel's log";
-    builder.log_lines(analysis, what, reading, Some(Bound::Above(0.0)));
+    builder.log_lines(what, reading, Some(Bound::Above(0.0)));
     if let Some(line) = reading.iter().find(|line| line.message.sector.is_some()) {
         let sector = line.message.sector.unwrap_or(0) as f64;
-        builder.fact(analysis, &line.reading, "first sector named", (sector, Unit::Sector), None);
+        builder.fact(&line.reading, "first sector named", (sector, Unit::Sector), None);
     }
     let stamp = &first.message.stamp;
     let at = match stamp.parse::<f64>() {
@@ -450,7 +450,7 @@ fn from_failures(
     let above = Some(Bound::Above(0.0));
     if of_medium > 0 {
         let n = (of_medium as f64, Unit::Count, of_medium);
-        builder.failed(analysis, listing, "requests that failed as unreadable", n, above);
+        builder.failed(listing, "requests that failed as unreadable", n, above);
         builder.words.push(phrase::count(of_medium as f64, "request(s) failed as unreadable"));
         nats = FAILED_MEDIUM;
     }
@@ -460,9 +460,9 @@ fn from_failures(
         ranges.sort_unstable();
         let again = ranges.windows(2).filter(|pair| pair[0] == pair[1]).count();
         let n = (io.len() as f64, Unit::Count, io.len());
-        builder.failed(analysis, listing, "requests that failed with EIO", n, above);
+        builder.failed(listing, "requests that failed with EIO", n, above);
         let n = (again as f64, Unit::Count, io.len());
-        builder.number(analysis, listing, "of these, repeated within 1 MiB", n, above);
+        builder.number(listing, "of these, repeated within 1 MiB", n, above);
         builder.words.push(phrase::count(io.len() as f64, "request(s) failed with EIO"));
         nats = nats.max(if again > 0 { FAILED_TWICE } else { FAILED });
     }
@@ -504,10 +504,10 @@ fn from_smart(
         };
         let bound = (nats > 0.0).then_some(Bound::Above(0.0));
         let many = phrase::several(words);
-        builder.fact(analysis, &reading, &many, (value, Unit::Count), bound);
+        builder.fact(&reading, &many, (value, Unit::Count), bound);
         if let Some(rise) = grew {
             let what = format!("{many}: increase");
-            builder.fact(analysis, &reading, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
+            builder.fact(&reading, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
         }
         if nats > 0.0 {
             builder.words.push(phrase::count(value, words));
@@ -521,7 +521,7 @@ fn from_smart(
         && errors >= MANY_ERRORS
     {
         let above = Some(Bound::Above(MANY_ERRORS - 1.0));
-        builder.fact(analysis, &reading, "errors in the drive's log", (errors, Unit::Count), above);
+        builder.fact(&reading, "errors in the drive's log", (errors, Unit::Count), above);
         builder.words.push(format!("{} errors in the drive's log", phrase::thousands(errors)));
         most = most.max(FAILED_MEDIUM);
     }
@@ -532,7 +532,7 @@ fn from_smart(
         && (!used || most > 0.0)
     {
         let what = "NVMe critical warning, bit 2: reliability degraded";
-        builder.fact(analysis, &reading, what, (value, Unit::Count), Some(Bound::Above(0.0)));
+        builder.fact(&reading, what, (value, Unit::Count), Some(Bound::Above(0.0)));
         builder.words.push("the drive reports its media as unreliable".to_string());
         most = most.max(FAILED_MEDIUM);
     }
@@ -558,13 +558,7 @@ fn from_members(
     let alone = || !arrays::fails_with_others(analysis, &candidate.disk);
     let reads = count("read").filter(|(n, _)| *n > 0.0 && only_reads && alone());
     if let Some((reads, reading)) = reads {
-        builder.fact(
-            analysis,
-            &reading,
-            "failed reads counted by its array",
-            (reads, Unit::Count),
-            above,
-        );
+        builder.fact(&reading, "failed reads counted by its array", (reads, Unit::Count), above);
         builder.words.push(phrase::count(reads, "read(s) failed in its array, and no write"));
         let nats = match thrown {
             Some(_) => FAILED_MEDIUM,
@@ -576,7 +570,7 @@ fn from_members(
     if let Some((errors, reading)) = count("media").filter(|(n, _)| *n > 0.0) {
         let grew = about.rise(key::MEMBER_ERRORS.of("media")).is_some_and(|(rise, _)| rise > 0.0);
         let what = "media errors counted by its controller";
-        builder.fact(analysis, &reading, what, (errors, Unit::Count), above);
+        builder.fact(&reading, what, (errors, Unit::Count), above);
         builder.words.push(phrase::count(errors, "media error(s) in its controller's count"));
         most = most.max(match grew {
             true => FAILED_MEDIUM,
@@ -586,18 +580,12 @@ fn from_members(
     }
     let predicted = count("predictive").filter(|(n, _)| *n > 0.0);
     if let Some((n, reading)) = predicted {
-        builder.fact(analysis, &reading, "predicted failures", (n, Unit::Count), above);
+        builder.fact(&reading, "predicted failures", (n, Unit::Count), above);
         builder.words.push(PREDICTED.to_string());
         most = most.max(FAILED_TWICE);
     } else if let Some(reading) = reported.filter(|reading| reading.text() == "predictive failure")
     {
-        builder.fact(
-            analysis,
-            &reading,
-            "its controller predicts a failure",
-            (1.0, Unit::Count),
-            above,
-        );
+        builder.fact(&reading, "its controller predicts a failure", (1.0, Unit::Count), above);
         builder.words.push(PREDICTED.to_string());
         most = most.max(FAILED_TWICE);
     }
@@ -615,7 +603,7 @@ fn reads_of_a_failing_drive(
     let Some((reads, reading)) = reads.filter(|(n, _)| *n >= MANY_FAILED) else { return 0.0 };
     let above = Some(Bound::Above(MANY_FAILED));
     let what = "failed reads counted by its array";
-    builder.fact(analysis, &reading, what, (reads, Unit::Count), above);
+    builder.fact(&reading, what, (reads, Unit::Count), above);
     builder.words.push(phrase::count(reads, "read(s) failed in its array"));
     FAILED
 }
@@ -632,7 +620,7 @@ fn from_own_word(
         let failing = reading.fact.value.words().unwrap_or_default();
         let what = format!("pre-fail attributes that are FAILING_NOW ({})", failing.join(", "));
         let n = failing.len() as f64;
-        builder.fact(analysis, &reading, &what, (n, Unit::Count), Some(Bound::Above(0.0)));
+        builder.fact(&reading, &what, (n, Unit::Count), Some(Bound::Above(0.0)));
         builder.words.push(format!(
             "SMART attribute {} is FAILING_NOW, which predicts a failure within a day",
             failing.join(", ")
@@ -643,11 +631,11 @@ fn from_own_word(
     if let Some((defects, reading)) = defects {
         let what = "grown defects, from a single reading";
         let above = Some(Bound::Above(MANY_DEFECTS - 1.0));
-        builder.fact(analysis, &reading, what, (defects, Unit::Count), above);
+        builder.fact(&reading, what, (defects, Unit::Count), above);
         builder.words.push(phrase::count(defects, "grown defect(s)"));
         if let Some((again, reading)) = about.number(key::SMART_REREAD).filter(|(n, _)| *n > 0.0) {
             let what = "reads corrected by rereading";
-            builder.fact(analysis, &reading, what, (again, Unit::Count), None);
+            builder.fact(&reading, what, (again, Unit::Count), None);
             builder.words.push(phrase::count(again, "read(s) corrected by rereading"));
         }
         most = most.max(DEFECTS);
@@ -656,7 +644,7 @@ fn from_own_word(
         && passed <= 0.0
     {
         let what = "SMART overall health (1: passed, 0: failed)";
-        builder.fact(analysis, &reading, what, (passed, Unit::Count), Some(Bound::Below(1.0)));
+        builder.fact(&reading, what, (passed, Unit::Count), Some(Bound::Below(1.0)));
         builder.words.push("its SMART overall health is FAILED".to_string());
         most = most.max(FAILED_TWICE);
     }
@@ -666,7 +654,7 @@ fn from_own_word(
         && spare < least
     {
         let what = "spare blocks left";
-        builder.fact(analysis, &reading, what, (spare, Unit::Share), Some(Bound::Below(least)));
+        builder.fact(&reading, what, (spare, Unit::Share), Some(Bound::Below(least)));
         builder.words.push(format!(
             "{} of its spare blocks are left, less than its own threshold of {}",
             phrase::percent(spare),
@@ -678,13 +666,7 @@ fn from_own_word(
     if let Some((used, reading)) = worn.into_iter().find_map(|key| about.number(key))
         && used > 1.0
     {
-        builder.fact(
-            analysis,
-            &reading,
-            "endurance used",
-            (used, Unit::Share),
-            Some(Bound::Above(1.0)),
-        );
+        builder.fact(&reading, "endurance used", (used, Unit::Share), Some(Bound::Above(1.0)));
         builder.words.push(format!("{} of its rated endurance is used", phrase::percent(used)));
         most = most.max(WORN);
     }
@@ -705,7 +687,7 @@ fn from_its_controller(
         return 0.0;
     };
     let what = "drives failed by their controller";
-    builder.fact(analysis, &reading, what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    builder.fact(&reading, what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
     builder.words.push(format!("its controller reports it as `{}`", reading.text()));
     BY_CONTROLLER
 }
@@ -725,26 +707,19 @@ fn from_places(
     };
     let n = place.spans;
     builder.number(
-        analysis,
         listing,
         "first sector of the slow range of 1 MiB",
         (place.sector as f64, Unit::Sector, n),
         None,
     );
     let spans = (n as f64, Unit::Count, n);
-    builder.number(analysis, listing, "I/Os to it", spans, Some(Bound::Above(1.0)));
+    builder.number(listing, "I/Os to it", spans, Some(Bound::Above(1.0)));
     let slow = (place.slow as f64, Unit::Count, n);
-    builder.number(analysis, listing, "slow ones of these", slow, Some(Bound::Above(1.0)));
+    builder.number(listing, "slow ones of these", slow, Some(Bound::Above(1.0)));
     let others = (place.others_slow as f64 / place.others.max(1) as f64, Unit::Share, place.others);
-    builder.number(analysis, listing, "share of slow I/Os elsewhere", others, None);
+    builder.number(listing, "share of slow I/Os elsewhere", others, None);
     let chance = (place.chance, Unit::Count, n);
-    builder.number(
-        analysis,
-        listing,
-        "probability by chance (Fisher)",
-        chance,
-        Some(Bound::Below(CHANCE)),
-    );
+    builder.number(listing, "probability by chance (Fisher)", chance, Some(Bound::Below(CHANCE)));
     builder.words.push(format!(
         "{} of {n} I/Os around sector {} were slow ({} median)",
         place.slow,

@@ -231,10 +231,10 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// same minute of an hour: a shared cause or a scheduled job is more likely than each drive.
 fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
     let found = adapters::stopped_together(analysis).into_iter().map(|stopped| {
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let above = Some(Bound::Above(0.0));
         let what = "commands without a response on several drives, in the kernel's log";
-        builder.log_lines(analysis, what, &stopped.lines, above);
+        builder.log_lines(what, &stopped.lines, above);
         let drives = stopped.devices.len();
         let worth = match stopped.window_s {
             Some(_) => HOURLY,
@@ -267,7 +267,7 @@ fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
         if stopped.window_s.is_some() {
             let n = (stopped.lines.len() as f64, Unit::Count);
             let first = &stopped.lines[0].reading;
-            builder.fact(analysis, first, "share at the same minutes of an hour", n, above);
+            builder.fact(first, "share at the same minutes of an hour", n, above);
         }
         finding.next_step = match stopped.window_s {
             Some(_) => lines(&[
@@ -297,7 +297,7 @@ fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
 
 /// Links or disks that were lost together: one fault of a shared component.
 fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::of(analysis);
     let (n, above) = (lost.devices.len() as f64, Some(Bound::Above(1.0)));
     let first = lost.lines.first();
     if let Some(first) = first {
@@ -305,16 +305,10 @@ fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
             Some(_) => "disks of one adapter that went offline together",
             None => "links of this host that were lost together",
         };
-        builder.fact(analysis, &first.reading, what, (n, Unit::Count), above);
+        builder.fact(&first.reading, what, (n, Unit::Count), above);
         if lost.seconds > 0.0 {
             let (apart, within) = ((lost.seconds, Unit::Seconds), Some(Bound::Below(TOGETHER_S)));
-            builder.fact(
-                analysis,
-                &first.reading,
-                "time from the first to the last",
-                apart,
-                within,
-            );
+            builder.fact(&first.reading, "time from the first to the last", apart, within);
         }
     }
     let errors: Vec<&LogLine> =
@@ -323,7 +317,7 @@ fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
         Some(_) => ("requests to offline devices, in the kernel's log", WAS_RESET),
         None => ("link errors in the kernel's log", CORRUPTED),
     };
-    builder.log_lines(analysis, what, &errors, Some(Bound::Above(0.0)));
+    builder.log_lines(what, &errors, Some(Bound::Above(0.0)));
     builder.clauses = vec![Clause::fixed(what, worth), Clause::fixed("lost together", TOGETHER)];
     let mut finding = accusation(lost.devices[0], builder.listings.clone(), &builder);
     finding.subject.device = None;
@@ -372,10 +366,10 @@ fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
 /// than each disk.
 fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
     let found = adapters::not_answering(analysis, SHARE_ADAPTER).into_iter().map(|adapter| {
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let above = Some(Bound::Above(0.0));
         let what = "commands without a response on disks of one adapter, in the kernel's log";
-        builder.log_lines(analysis, what, &adapter.lines, above);
+        builder.log_lines(what, &adapter.lines, above);
         builder.clauses = vec![Clause::fixed(what, WAS_RESET)];
         let listings = builder.listings.clone();
         let mut finding = accusation(adapter.devices[0], listings, &builder);
@@ -411,11 +405,11 @@ fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
 /// each of them.
 fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
     let lost = arrays::shared_faults(analysis).into_iter().filter_map(|shared| {
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let n = (shared.names.len() as f64, Unit::Count);
-        builder.fact(analysis, &shared.reading, shared.what, n, Some(Bound::Above(1.0)));
+        builder.fact(&shared.reading, shared.what, n, Some(Bound::Above(1.0)));
         let of = (shared.members as f64, Unit::Count);
-        builder.fact(analysis, &shared.reading, "members", of, None);
+        builder.fact(&shared.reading, "members", of, None);
         builder.clauses = vec![Clause::fixed(shared.what, TWO_TOGETHER)];
         let device = shared.reading.fact.device?;
         let mut finding = accusation(device, builder.listings.clone(), &builder);
@@ -440,12 +434,12 @@ fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
         Some(finding)
     });
     let found = arrays::failing_together(analysis).into_iter().map(|array| {
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let (failing, all) = (array.failing.len(), array.members);
         let above = Some(Bound::Above(all as f64 / 2.0));
         let of = (failing as f64, Unit::Count);
-        builder.fact(analysis, &array.reading, "members that count errors", of, above);
-        builder.fact(analysis, &array.reading, "members", (all as f64, Unit::Count), None);
+        builder.fact(&array.reading, "members that count errors", of, above);
+        builder.fact(&array.reading, "members", (all as f64, Unit::Count), None);
         builder.clauses = vec![Clause::fixed("members that count errors together", FAILED)];
         let mut finding = accusation(array.device, builder.listings.clone(), &builder);
         finding.sentence = format!(
@@ -475,7 +469,7 @@ fn finding(
     lost: &SharedLoss,
     joined: &dyn Fn(&LogLine) -> bool,
 ) -> Option<Finding> {
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::of(analysis);
     let about = candidate.about();
     let told_elsewhere = |line: &&LogLine| reported.iter().any(|known| std::ptr::eq(*known, *line));
     let mut reading: Vec<&LogLine> = about.log().filter(|line| !told_elsewhere(line)).collect();
@@ -783,7 +777,7 @@ fn unnamed_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec<
         if reading.iter().any(|line| joined(line)) {
             return None;
         }
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let nats = from_log(analysis, &reading, &mut builder);
         builder.clauses = vec![Clause::fixed(KERNEL_LOG, nats)];
         if nats <= 0.0 {
@@ -994,7 +988,7 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     for (lines, what, nats) in kinds {
         let Some(first) = lines.first() else { continue };
         let nats = if is_stale(analysis, first, lines) { nats + STALE } else { nats };
-        builder.log_lines(analysis, &phrase::several(what), lines, Some(Bound::Above(0.0)));
+        builder.log_lines(&phrase::several(what), lines, Some(Bound::Above(0.0)));
         let counted = phrase::count(LogLine::messages(lines) as f64, what);
         let is_reset = [PathEvent::Reset, PathEvent::UsbReset, PathEvent::LinkReset]
             .iter()
@@ -1002,7 +996,7 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         let period = period(lines).filter(|_| is_reset);
         if let Some(seconds) = period {
             let n = (seconds, Unit::Seconds);
-            builder.fact(analysis, &first.reading, "median time between two of them", n, None);
+            builder.fact(&first.reading, "median time between two of them", n, None);
         }
         let every = period.map(|seconds| format!(", every {}", phrase::ms(seconds * 1e3)));
         let every = every.unwrap_or_default();
@@ -1016,7 +1010,7 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     let wakes: Vec<&LogLine> = if unplugged.is_empty() { wakes } else { Vec::new() };
     if let Some(first) = wakes.first().filter(|_| corrupt.is_empty() && most > 0.0 && !hurt) {
         let what = "link wake-ups without a corrupted frame, in the kernel's log";
-        builder.log_lines(analysis, what, &wakes, None);
+        builder.log_lines(what, &wakes, None);
         builder.words.push(format!(
             "the link wakes up ({}) without corrupted frames, so check link power management \
              before the cable",
@@ -1076,7 +1070,7 @@ fn from_pool(
         }
         let n = lost.parts.len() as f64;
         let what = format!("partitions of {} failed by their arrays", lost.disk);
-        builder.fact(analysis, &state, &what, (n, Unit::Count), Some(Bound::Above(1.0)));
+        builder.fact(&state, &what, (n, Unit::Count), Some(Bound::Above(1.0)));
         let pools: Vec<String> = lost.parts.iter().map(|(_, array)| array.to_string()).collect();
         builder.words.push(format!(
             "{} each failed a partition of {}: the drive or its path is faulty, not the individual \
@@ -1087,7 +1081,7 @@ fn from_pool(
         return MEMBER_GONE;
     }
     let what = format!("member state: `{}`", state.text());
-    builder.fact(analysis, &state, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    builder.fact(&state, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
     let counted = match reads + writes > 0.0 {
         true => format!(
             " after {} and {} failed",
@@ -1101,7 +1095,7 @@ fn from_pool(
     let stopped = of_pool.all(key::ARRAY_STATE).find(|state| STOPPED.contains(&state.text()));
     if let Some(stopped) = stopped {
         let what = format!("state of the pool: `{}`", stopped.text());
-        builder.fact(analysis, &stopped, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+        builder.fact(&stopped, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
         let named = stopped.text().to_uppercase();
         builder.words.push(format!(
             "{pool} stopped ({named}): {disk} is {is}{counted}, and no other member has its data; \
@@ -1154,13 +1148,7 @@ fn from_counter(
     };
     let grew =
         about.rise(key::SMART_RAW.of("199")).map(|(rise, _)| rise).filter(|rise| *rise > 0.0);
-    builder.fact(
-        analysis,
-        &reading,
-        "CRC errors of the link (SMART 199)",
-        (value, Unit::Count),
-        None,
-    );
+    builder.fact(&reading, "CRC errors of the link (SMART 199)", (value, Unit::Count), None);
     let Some(rise) = grew else {
         // A lifetime count proves nothing alone; beside a drive of the same model with a count of 0
         // it does, unless the disk was measured: then its latencies decide, because many healthy
@@ -1171,7 +1159,7 @@ fn from_counter(
         };
         let what = format!("CRC errors of {}, of the same model", twin.0);
         let below = Some(Bound::Below(1.0));
-        builder.fact(analysis, &twin.1, &what, (0.0, Unit::Count), below);
+        builder.fact(&twin.1, &what, (0.0, Unit::Count), below);
         builder.words.push(format!(
             "{}, and none on {}, of the same model",
             phrase::count(value, "CRC error(s)"),
@@ -1180,13 +1168,7 @@ fn from_counter(
         return TWIN;
     };
     let above = Some(Bound::Above(0.0));
-    builder.fact(
-        analysis,
-        &reading,
-        "CRC errors since the previous record",
-        (rise, Unit::Count),
-        above,
-    );
+    builder.fact(&reading, "CRC errors since the previous record", (rise, Unit::Count), above);
     builder
         .words
         .push(format!("{} more CRC errors than in the previous record", phrase::thousands(rise)));
@@ -1221,7 +1203,7 @@ fn from_link_counters(
             continue;
         };
         let grew = format!("{}: increase", phrase::several(what));
-        builder.fact(analysis, &reading, &grew, (rise, Unit::Count), Some(Bound::Above(0.0)));
+        builder.fact(&reading, &grew, (rise, Unit::Count), Some(Bound::Above(0.0)));
         builder.words.push(format!("{} since the first reading", phrase::count(rise, what)));
         most = most.max(GREW);
     }
@@ -1232,7 +1214,7 @@ fn from_link_counters(
     {
         let what = "corrupt transfers among the last entries of the drive's error log";
         let bound = young.then_some(Bound::Above(0.0));
-        builder.fact(analysis, &reading, what, (errors, Unit::Count), bound);
+        builder.fact(&reading, what, (errors, Unit::Count), bound);
         if young {
             builder.words.push(phrase::count(errors, "corrupt transfer(s) in the drive's own log"));
             most = most.max(FAILED);
@@ -1255,7 +1237,7 @@ fn from_paths(
     }
     let line_text = reading.text();
     let what = format!("path state: `{line_text}`");
-    builder.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    builder.fact(&reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
     builder.words.push(format!("its volume reports this path as `{line_text}`"));
     FAILED
 }
@@ -1272,13 +1254,7 @@ fn from_failures(
         return 0.0;
     }
     let n = (lost as f64, Unit::Count, lost);
-    builder.failed(
-        analysis,
-        listing,
-        "requests that failed with ENOLINK",
-        n,
-        Some(Bound::Above(0.0)),
-    );
+    builder.failed(listing, "requests that failed with ENOLINK", n, Some(Bound::Above(0.0)));
     builder.words.push(phrase::count(lost as f64, "request(s) failed because the link was gone"));
     FAILED
 }
@@ -1300,7 +1276,7 @@ fn from_member(
     };
     let what = "failed writes counted by its array";
     let above = Some(Bound::Above(MANY_FAILED));
-    builder.fact(analysis, &reading, what, (writes, Unit::Count), above);
+    builder.fact(&reading, what, (writes, Unit::Count), above);
     builder.words.push(format!(
         "{}, {} and {} failed in its array, so it was unreachable for a time",
         phrase::count(reads, "read(s)"),
@@ -1339,7 +1315,7 @@ fn failed_in_its_pool(
     for (kind, what, counted) in kinds {
         if let Some((n, reading)) = count(kind).filter(|(n, _)| *n > 0.0) {
             let above = (n >= MANY_FAILED).then_some(Bound::Above(MANY_FAILED));
-            builder.fact(analysis, &reading, what, (n, Unit::Count), above);
+            builder.fact(&reading, what, (n, Unit::Count), above);
             words.push(phrase::count(n, counted));
         }
     }
@@ -1357,7 +1333,7 @@ fn from_transport(
     let count = candidate.about().number(key::MEMBER_ERRORS.of("transport"));
     let Some((errors, reading)) = count.filter(|(n, _)| *n > RESETS) else { return 0.0 };
     let what = "transport errors counted by the system";
-    builder.fact(analysis, &reading, what, (errors, Unit::Count), Some(Bound::Above(RESETS)));
+    builder.fact(&reading, what, (errors, Unit::Count), Some(Bound::Above(RESETS)));
     builder.words.push(phrase::count(errors, "command(s) never completed"));
     NEVER_BACK
 }
@@ -1371,7 +1347,7 @@ fn slow_link(
     let Some((share, now, reading)) = link_share(candidate) else { return 0.0 };
     let bound = Some(Bound::Below(if share < FAR_BELOW { FAR_BELOW } else { 1.0 }));
     let what = "link speed, divided by its maximum";
-    builder.fact(analysis, &reading, what, (share, Unit::Ratio), bound);
+    builder.fact(&reading, what, (share, Unit::Ratio), bound);
     if share >= FAR_BELOW {
         return SUPPORTS;
     }

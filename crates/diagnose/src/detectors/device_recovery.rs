@@ -29,8 +29,7 @@ use iowhy_model::{Bound, Clause, Finding, Level, MessageKind, Unit, Verdict, key
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::EvidenceBuilder;
-use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::builder::{EvidenceBuilder, lines};
 use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::confidence;
 use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
@@ -76,10 +75,7 @@ const STATED: f64 = 1.0;
 const LOGGED: f64 = 3.0;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    candidates::candidates(analysis)
-        .iter()
-        .filter_map(|candidate| finding(analysis, candidate))
-        .collect()
+    candidates::candidates(analysis).iter().filter_map(finding).collect()
 }
 
 /// A time limit, how late it may be noticed, where it was stated, and its owner.
@@ -107,7 +103,7 @@ fn limits<'a>(candidate: &FaultCandidate<'_, 'a>) -> Vec<Limit<'a>> {
     limits
 }
 
-fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+fn finding(candidate: &FaultCandidate) -> Option<Finding> {
     let (trace, listing) = (candidate.trace?, candidate.listing?);
     let latencies_s: Vec<f64> = trace.spans.iter().map(|span| span.latency_ns() / 1e9).collect();
     let (found, late, stated): (Pile, _, _) = limits(candidate)
@@ -117,28 +113,27 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         })
         .filter(|(pile, _, _)| pile.members >= AT_STATED)
         .max_by_key(|(pile, _, stated)| (stated.is_some(), pile.members))?;
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::about(candidate);
     let needed = if stated.is_some() { AT_STATED } else { AT_GUESSED };
     let n = found.members;
     let count = (n as f64, Unit::Count, n);
     let bound = Some(Bound::Above(needed as f64 - 1.0));
     let near = if late { "requests from the limit to one second above" } else { NEAR };
-    builder.number(analysis, listing, near, count, bound);
+    builder.number(listing, near, count, bound);
     let beside = (found.beside as f64, Unit::Count, latencies_s.len());
     let bound = Some(Bound::Below(n as f64));
-    builder.number(analysis, listing, "other requests within a factor of two of it", beside, bound);
+    builder.number(listing, "other requests within a factor of two of it", beside, bound);
     let median = (found.ratio * found.limit_s, Unit::Seconds, n);
-    builder.number(analysis, listing, "median latency of those at the limit", median, None);
+    builder.number(listing, "median latency of those at the limit", median, None);
     let count = confidence::above("requests at the limit", n as f64, needed as f64 - 0.5);
     builder.clauses = vec![count];
     if let Some((reading, words)) = stated {
-        builder.fact(analysis, &reading, words, (found.limit_s, Unit::Seconds), None);
+        builder.fact(&reading, words, (found.limit_s, Unit::Seconds), None);
         builder.clauses.push(Clause::fixed("a limit reported by the disk", STATED));
     }
-    let logged = from_log(analysis, candidate, &mut builder);
+    let logged = from_log(candidate, &mut builder);
     builder.clauses.push(Clause::fixed("lines of the kernel's log", logged));
-    let mut finding =
-        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
     builder.believe(&mut finding, PRIOR);
     let proven = logged > 0.0 || stated.is_some() || n >= AT_GUESSED;
     let why = "neither the log nor the disk confirms a time limit: few requests of similar length";
@@ -156,36 +151,26 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         "the kernel's log has no messages at these moments",
     ]);
     finding.next_step = next_step(&candidate.disk, logged > 0.0);
-    finding.evidence = builder.evidence;
     Some(finding)
 }
 
 /// The kernel's messages about commands that ended this way.
-fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
+fn from_log(candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
     let about = candidate.about();
     let kinds = [MessageKind::Timeout, MessageKind::Medium, MessageKind::Controller];
     let reading: Vec<&LogLine> = about.log().filter(|line| kinds.contains(&line.kind)).collect();
     let what = "timeouts, resets and medium errors in the kernel's log";
-    builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+    builder.log_lines(what, &reading, Some(Bound::Above(0.0)));
     if reading.is_empty() { 0.0 } else { LOGGED }
 }
 
 fn next_step(disk: &str, logged: bool) -> Vec<String> {
-    let node = phrase::node(disk);
-    let mut steps = vec![
-        format!(
-            "compare `smartctl -l scterc {node}` with `cat /sys/block/{disk}/device/timeout`: the \
-             first must be shorter; `smartctl -l scterc,70,70 {node}` sets 7 s"
-        ),
-        format!(
-            "`smartctl -j -x {node} > smart.json; dmesg > dmesg.txt`: which sectors does it try to \
-             recover?"
-        ),
+    let steps = [
+        "compare `smartctl -l scterc {node}` with `cat /sys/block/{disk}/device/timeout`: the \
+         first must be shorter; `smartctl -l scterc,70,70 {node}` sets 7 s",
+        "`smartctl -j -x {node} > smart.json; dmesg > dmesg.txt`: which sectors does it try to \
+         recover?",
+        "copy important data from the disk; replace it if such requests continue",
     ];
-    if logged {
-        steps.push(
-            "copy important data from the disk; replace it if such requests continue".to_string(),
-        );
-    }
-    steps
+    phrase::about(&steps[..if logged { 3 } else { 2 }], disk)
 }

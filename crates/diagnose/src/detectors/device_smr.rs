@@ -33,8 +33,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows::{self, Windows};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::EvidenceBuilder;
-use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::builder::{EvidenceBuilder, lines};
 use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::confidence;
 use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
@@ -103,38 +102,31 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     if share <= RANDOM_WRITES || !rises {
         return None;
     }
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::about(candidate);
     let n = count as usize;
     let above = |bound| Some(Bound::Above(bound));
     let share = (share, Unit::Share, trace.spans.len());
-    builder.number(analysis, listing, "share of random writes", share, above(RANDOM_WRITES));
+    builder.number(listing, "share of random writes", share, above(RANDOM_WRITES));
     let quick = (found.fast_ns / 1e6, Unit::Ms, n);
-    builder.number(analysis, listing, "service time of a random write, initially", quick, None);
+    builder.number(listing, "service time of a random write, initially", quick, None);
     let slow = (found.slow_ns / 1e6, Unit::Ms, n);
     let beyond = above(BEYOND_A_SEEK_NS / 1e6);
-    builder.number(analysis, listing, "service time of a random write, later", slow, beyond);
+    builder.number(listing, "service time of a random write, later", slow, beyond);
     let ratio = (found.ratio, Unit::Ratio, n);
-    builder.number(
-        analysis,
-        listing,
-        "service time ratio later/initial random writes",
-        ratio,
-        above(RISE),
-    );
-    let rose =
-        confidence::above("service time ratio later/initial random writes", found.ratio, RISE);
+    let what = "service time ratio later/initial random writes";
+    builder.number(listing, what, ratio, above(RISE));
+    let rose = confidence::above(what, found.ratio, RISE);
     builder.clauses = vec![rose.at_least(0.5)];
     if let Some((rose, n)) = sequential_rise(trace, &writes, &found) {
         let rose_by = (rose, Unit::Ratio, n);
         let what = "service time ratio of sequential requests, later/initial";
-        builder.number(analysis, listing, what, rose_by, Some(Bound::Below(STAYS)));
+        builder.number(listing, what, rose_by, Some(Bound::Below(STAYS)));
         let stays = if rose < STAYS { 1.0 } else { ALL_SLOW };
         builder.clauses.push(Clause::fixed(what, stays));
     }
-    let known = by_name(analysis, candidate, &mut builder);
+    let known = by_name(candidate, &mut builder);
     builder.clauses.push(Clause::fixed("the model name", known));
-    let mut finding =
-        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
     builder.believe(&mut finding, PRIOR);
     let why = "the model is not known as shingled: flash with a full cache behaves the same";
     finding.doubt_if(known <= 0.0, why, SHAPE_ALONE);
@@ -151,17 +143,13 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         "the vendor's list calls the model conventional (CMR)",
         "random writes are just as slow after an idle hour",
     ]);
-    finding.next_step = vec![
-        format!(
-            "`smartctl -j -i {}` and `cat /sys/block/{}/queue/zoned`: is the model on the vendor's list of SMR drives?",
-            phrase::node(&candidate.disk),
-            candidate.disk
-        ),
-        "leave it idle for an hour and measure again: a shingled disk is initially fast again"
-            .to_string(),
-        "write sequentially; do not use it in RAID, and never rebuild onto it".to_string(),
+    let steps = [
+        "`smartctl -j -i {node}` and `cat /sys/block/{disk}/queue/zoned`: is the model on the \
+         vendor's list of SMR drives?",
+        "leave it idle for an hour and measure again: a shingled disk is initially fast again",
+        "write sequentially; do not use it in RAID, and never rebuild onto it",
     ];
-    finding.evidence = builder.evidence;
+    finding.next_step = phrase::about(&steps, &candidate.disk);
     Some(finding)
 }
 
@@ -169,9 +157,9 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
 /// measured latency.
 fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let about = candidate.about();
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::about(candidate);
     let model = about.model().filter(|reading| disk_models::is_shingled(reading.text()))?;
-    let named = by_name(analysis, candidate, &mut builder).min(1.0);
+    let named = by_name(candidate, &mut builder).min(1.0);
     let reset = about.logged(MessageKind::Controller).chain(about.logged(MessageKind::Offline));
     let timeouts: Vec<_> = about
         .logged(MessageKind::Timeout)
@@ -186,13 +174,13 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
     let mut late = 0.0;
     if !hung.is_empty() {
         let what = "tasks that hung, in the kernel's log";
-        builder.log_lines(analysis, what, &hung, Some(Bound::Above(0.0)));
+        builder.log_lines(what, &hung, Some(Bound::Above(0.0)));
         builder.words.push("tasks hang at the same time".to_string());
         late = RAN_OUT;
     }
     if !timeouts.is_empty() {
         let what = "request timeouts and resets, in the kernel's log";
-        builder.log_lines(analysis, what, &timeouts, Some(Bound::Above(0.0)));
+        builder.log_lines(what, &timeouts, Some(Bound::Above(0.0)));
         builder.words.push("its requests time out".to_string());
         late = RAN_OUT;
     }
@@ -209,7 +197,7 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
     let mut rebuilds = 0.0;
     for action in rebuilt.take(1) {
         let what = format!("work of its array: `{}`", action.text());
-        builder.fact(analysis, &action, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+        builder.fact(&action, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
         builder.words.push("its array is being rebuilt".to_string());
         rebuilds = REBUILT;
     }
@@ -221,10 +209,8 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
         Clause::fixed("slow writes in the log", late),
         Clause::fixed("a rebuild", rebuilds),
     ];
-    let mut finding =
-        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
     builder.believe(&mut finding, PRIOR);
-    finding.explained_share = 1.0;
     finding.sentence = format!(
         "{} is a shingled disk ({}) overloaded by random writes: {}",
         phrase::disk(&candidate.disk),
@@ -235,13 +221,11 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
         "the vendor's list calls the model conventional (CMR)",
         "a conventional disk in its place behaves the same",
     ]);
-    finding.next_step = vec![
+    finding.next_step = lines(&[
         "leave it idle so that it can clean up: stop writing for an hour, then check whether it \
-         responds"
-            .to_string(),
-        "write sequentially; do not use it in RAID, and never rebuild onto it".to_string(),
-    ];
-    finding.evidence = builder.evidence;
+         responds",
+        "write sequentially; do not use it in RAID, and never rebuild onto it",
+    ]);
     Some(finding)
 }
 
@@ -280,11 +264,11 @@ fn sequential_rise(trace: &DeviceTrace, writes: &Windows, found: &Decline) -> Op
 }
 
 /// Evidence from the model or the queue.
-fn by_name(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
+fn by_name(candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
     let about = candidate.about();
     if let Some(reading) = about.last(key::QUEUE_ZONED).filter(|reading| reading.text() != "none") {
         let what = format!("zoned: `{}`", reading.text());
-        builder.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+        builder.fact(&reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
         builder.words.push(format!("it reports that it is zoned ({})", reading.text()));
         return LISTED;
     }
@@ -293,7 +277,7 @@ fn by_name(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Eviden
         return 0.0;
     }
     let what = format!("on its vendor's list of shingled drives: {}", reading.text());
-    builder.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    builder.fact(&reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
     builder.words.push(format!("its model {} is on its vendor's list", reading.text()));
     LISTED
 }

@@ -150,9 +150,9 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         if given_up.is_empty() || speak || of_host || may_be_remote(analysis, device) {
             return None;
         }
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let what = "commands that failed or timed out, in the kernel's log";
-        builder.log_lines(analysis, what, &given_up, Some(Bound::Above(0.0)));
+        builder.log_lines(what, &given_up, Some(Bound::Above(0.0)));
         let more = confidence::above("commands", given_up.len() as f64, 1.0).at_most(IS_SURE).nats;
         let whole = given_up.iter().any(|line| line.message.is_outcome());
         let more = if whole { IS_SURE } else { more };
@@ -160,9 +160,9 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         let n = phrase::count(LogLine::messages(&given_up) as f64, what_failed(&given_up));
         let done = "recovery actions of the kernel, and slow link responses";
-        builder.log_lines(analysis, done, &others, None);
+        builder.log_lines(done, &others, None);
         let hung = hung_behind(analysis, &given_up);
-        builder.log_lines(analysis, "tasks blocked for minutes, in the same log", &hung, None);
+        builder.log_lines("tasks blocked for minutes, in the same log", &hung, None);
         let tasks = phrase::count(hung.len() as f64, "task(s)");
         let behind = match hung.is_empty() {
             true => String::new(),
@@ -172,7 +172,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let optical = given_up.iter().all(|line| line.message.is_of_a_packet_device());
         let idle_tags: Vec<&LogLine> =
             logged.iter().filter(|line| line.message.names_an_idle_tag()).copied().collect();
-        builder.log_lines(analysis, "invalid tags reported by the drive", &idle_tags, None);
+        builder.log_lines("invalid tags reported by the drive", &idle_tags, None);
         // A log alone does not distinguish them, unless the drive itself shows that it failed.
         finding.blame = (!given_up.iter().any(fatal)).then_some(Blame::DiskOrPath);
         finding.sentence = match guest {

@@ -109,7 +109,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 }
 
 fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::of(analysis);
     let correlates = correlation(analysis, candidate, &mut builder);
     let heat = signs_of_heat(analysis, candidate, &mut builder);
     if heat + correlates <= 0.0 {
@@ -120,11 +120,11 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         let n = step.requests;
         let bound = Some(Bound::Above(STEP));
         let ratio = (step.slow_ns / step.fast_ns, Unit::Ratio, n);
-        builder.number(analysis, listing, "service time ratio slow/fast state", ratio, bound);
+        builder.number(listing, "service time ratio slow/fast state", ratio, bound);
         let fast = (step.fast_ns / 1e6, Unit::Ms, n);
-        builder.number(analysis, listing, "service time in the fast state", fast, None);
+        builder.number(listing, "service time in the fast state", fast, None);
         let slow = (step.slow_ns / 1e6, Unit::Ms, n);
-        builder.number(analysis, listing, "service time in the slow state", slow, None);
+        builder.number(listing, "service time in the slow state", slow, None);
     }
     builder.clauses = vec![
         Clause::fixed("temperature", heat),
@@ -182,7 +182,7 @@ fn signs_of_heat(
         let Some((rise, reading)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else {
             continue;
         };
-        builder.fact(analysis, &reading, words, (rise, Unit::Count), above);
+        builder.fact(&reading, words, (rise, Unit::Count), above);
         builder.words.push(format!("{} {words}", phrase::thousands(rise)));
         most = most.max(ROSE);
     }
@@ -190,7 +190,7 @@ fn signs_of_heat(
         && value as u64 & TOO_WARM != 0
     {
         let what = "NVMe critical warning, bit 1: temperature";
-        builder.fact(analysis, &reading, what, (value, Unit::Count), above);
+        builder.fact(&reading, what, (value, Unit::Count), above);
         builder.words.push("it reports a temperature warning".to_string());
         most = most.max(WARNS);
     }
@@ -205,7 +205,6 @@ fn signs_of_heat(
     {
         let bound = Some(Bound::Above(warns - BELOW_WARNING - 0.1));
         builder.fact(
-            analysis,
             &reading,
             "highest temperature, degrees Celsius",
             (degrees, Unit::Count),
@@ -311,11 +310,11 @@ fn correlation(
     }
     let value = (r, Unit::Count, warmth.len());
     let what = "correlation of ln service with temperature";
-    builder.number(analysis, listing, what, value, Some(Bound::Above(R)));
+    builder.number(listing, what, value, Some(Bound::Above(R)));
     let hottest = samples.iter().max_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((celsius, _, reading)) = hottest {
         let warmest = (*celsius, Unit::Count);
-        builder.fact(analysis, reading, "warmest sample, degrees Celsius", warmest, None);
+        builder.fact(reading, "warmest sample, degrees Celsius", warmest, None);
         builder.words.push(format!("it gets slower with rising temperature, up to {celsius:.0} C"));
     }
     CORRELATES

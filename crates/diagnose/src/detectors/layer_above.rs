@@ -183,36 +183,27 @@ fn full(analysis: &Analysis) -> Vec<Finding> {
         let is_old = is_watched && candidate.failed.is_empty();
         let logged: Vec<&LogLine> =
             about.logged(MessageKind::NoSpace).filter(|_| !is_old).collect();
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::about(candidate);
         let above = Some(Bound::Above(0.0));
-        builder.log_lines(analysis, "messages of the kernel that no space is left", &logged, above);
+        builder.log_lines("messages of the kernel that no space is left", &logged, above);
         for (key, what) in [
             (key::POOL_DATA_USED, "space for data in use"),
             (key::POOL_METADATA_USED, "space for metadata in use"),
         ] {
             if let Some((share, reading)) = about.number(key).filter(|(share, _)| *share >= FULL) {
-                builder.fact(
-                    analysis,
-                    &reading,
-                    what,
-                    (share, Unit::Share),
-                    Some(Bound::Above(FULL)),
-                );
+                builder.fact(&reading, what, (share, Unit::Share), Some(Bound::Above(FULL)));
             }
         }
         if builder.evidence.is_empty() {
-            return without_a_chunk(analysis, candidate);
+            return without_a_chunk(candidate);
         }
-        let mut finding =
-            new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+        let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
         finding.sentence = format!(
             "{} has no space left: writes to it fail, or wait until there is space; no disk is \
              faulty",
             phrase::disk(&candidate.disk)
         );
         finding.assume(STATED, "reported by the kernel's log or by LVM");
-        finding.explained_share = 1.0;
-        finding.evidence = builder.evidence;
         finding.refuted_by =
             lines(&["`lvs -a` shows free space for data and metadata, and writes still wait"]);
         finding.next_step = lines(&[
@@ -234,12 +225,12 @@ const CHUNK: f64 = 1_073_741_824.0;
 const RESERVED: f64 = 0.95;
 
 /// A btrfs file system that cannot allocate a chunk, and has filled those that it has.
-fn without_a_chunk(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+fn without_a_chunk(candidate: &FaultCandidate) -> Option<Finding> {
     let about = candidate.about();
     let (left, reading) = about.number(key::BTRFS_UNALLOCATED).filter(|(left, _)| *left < CHUNK)?;
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::about(candidate);
     let below = Some(Bound::Below(CHUNK));
-    builder.fact(analysis, &reading, "unallocated space", (left, Unit::Bytes), below);
+    builder.fact(&reading, "unallocated space", (left, Unit::Bytes), below);
     let kinds = [
         (key::BTRFS_METADATA_USED, "space for metadata in use", RESERVED, "metadata"),
         (key::BTRFS_DATA_USED, "space for data in use", FULL, "data"),
@@ -249,21 +240,18 @@ fn without_a_chunk(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Fi
         .filter_map(|(key, what, bound, name)| {
             let (share, reading) = about.number(key).filter(|(share, _)| *share >= bound)?;
             let above = Some(Bound::Above(bound));
-            builder.fact(analysis, &reading, what, (share, Unit::Share), above);
+            builder.fact(&reading, what, (share, Unit::Share), above);
             Some(name)
         })
         .collect();
     let kind = full.first()?;
-    let mut finding =
-        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
     finding.sentence = format!(
         "the btrfs file system {} has no room for more {kind}: writes fail, or wait while it looks \
          for space, whatever `df` shows as free; no disk is faulty",
         candidate.disk
     );
     finding.assume(STATED, "reported by btrfs");
-    finding.explained_share = 1.0;
-    finding.evidence = builder.evidence;
     finding.refuted_by = lines(&[
         "`btrfs filesystem usage` shows more than 1 GiB unallocated, and writes still wait",
     ]);
@@ -279,16 +267,11 @@ fn without_a_chunk(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Fi
 
 /// Sectors whose protection information does not fit what the adapter expects: used SAS drives were
 /// formatted with it (T10 DIF), and answer at once.
-fn formatted_with_protection(
-    analysis: &Analysis,
-    candidate: &FaultCandidate,
-    reading: &[&LogLine],
-) -> Finding {
-    let mut builder = EvidenceBuilder::default();
+fn formatted_with_protection(candidate: &FaultCandidate, reading: &[&LogLine]) -> Finding {
+    let mut builder = EvidenceBuilder::about(candidate);
     let what = "protection errors in the kernel's log";
-    builder.log_lines(analysis, what, reading, Some(Bound::Above(0.0)));
-    let mut finding =
-        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    builder.log_lines(what, reading, Some(Bound::Above(0.0)));
+    let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
     finding.blame = Some(Blame::Configuration);
     finding.sentence = format!(
         "{} is formatted with protection information (T10 DIF) that does not fit what the adapter \
@@ -296,15 +279,12 @@ fn formatted_with_protection(
         phrase::disk(&candidate.disk)
     );
     finding.assume(REFUSED_ORDER, "reported by the block layer in the kernel's log");
-    finding.explained_share = 1.0;
-    finding.evidence = builder.evidence;
     finding.refuted_by = lines(&["`sg_readcap -l` shows no protection (prot_en=0)"]);
-    let node = phrase::node(&candidate.disk);
-    finding.next_step = vec![
-        format!("`sg_readcap -l {node}`: prot_en and the type of protection"),
-        "an empty drive: `sg_format --format --fmtpinfo=0 --size=512` removes it, and all data"
-            .to_string(),
+    let steps = [
+        "`sg_readcap -l {node}`: prot_en and the type of protection",
+        "an empty drive: `sg_format --format --fmtpinfo=0 --size=512` removes it, and all data",
     ];
+    finding.next_step = phrase::about(&steps, &candidate.disk);
     finding
 }
 
@@ -324,20 +304,19 @@ fn refused(analysis: &Analysis) -> Vec<Finding> {
             if is_order { (unordered, REFUSED_ORDER) } else { (beyond, REFUSED_PLACE) };
         let protected = of(Message::is_of_protection);
         if reading.is_empty() && !protected.is_empty() {
-            return Some(formatted_with_protection(analysis, candidate, &protected));
+            return Some(formatted_with_protection(candidate, &protected));
         }
         if reading.is_empty() {
             return None;
         }
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::about(candidate);
         let by_kernel = reading.iter().all(|line| line.message.is_beyond_its_end_to_the_kernel());
         let what = match by_kernel {
             true => "requests beyond the end of the device, in the kernel's log",
             false => "requests that the drive rejected immediately, in the kernel's log",
         };
-        builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
-        let mut finding =
-            new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+        builder.log_lines(what, &reading, Some(Bound::Above(0.0)));
+        let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
         let disk = phrase::disk(&candidate.disk);
         let n = phrase::count(LogLine::messages(&reading) as f64, "request(s)");
         finding.sentence = match is_order {
@@ -360,8 +339,6 @@ fn refused(analysis: &Analysis) -> Vec<Finding> {
             false => "reported by the drive in the kernel's log",
         };
         finding.assume(sure, by);
-        finding.explained_share = 1.0;
-        finding.evidence = builder.evidence;
         finding.next_step = match is_order {
             true => lines(&[
                 "check which kernel and file system write to it: zoned mode of btrfs, f2fs or \

@@ -237,10 +237,10 @@ fn peers(analysis: &Analysis) -> Vec<Finding> {
         let local = about.number(key::DRBD_LOCAL).map_or(0.0, |(n, _)| n);
         let state = about.last(key::DRBD_CONNECTION)?.text();
         (open >= TIMES * local && state == "Connected").then_some(())?;
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let above = Some(Bound::Above(TIMES * local));
         let what = "requests and replies open between the volume and its peer";
-        builder.fact(analysis, &reading, what, (open, Unit::Count), above);
+        builder.fact(&reading, what, (open, Unit::Count), above);
         let sentence = format!(
             "{} waits for its peer: {} open there, {} at the local disk",
             candidate.disk,
@@ -370,8 +370,8 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
         if logged.is_empty() || disk_names::kind(&candidate.disk) == OSD {
             return None;
         }
-        let mut builder = EvidenceBuilder::default();
-        builder.log_lines(analysis, NO_ANSWER, &logged, Some(Bound::Above(0.0)));
+        let mut builder = EvidenceBuilder::of(analysis);
+        builder.log_lines(NO_ANSWER, &logged, Some(Bound::Above(0.0)));
         let sentence = format!(
             "{} did not serve requests in time: the waits are for the network or for a disk of \
              another machine",
@@ -400,16 +400,10 @@ fn services_down(analysis: &Analysis, input: &str) -> Option<Finding> {
     let names: BTreeSet<String> = down.iter().filter_map(|line| line.disk.clone()).collect();
     let names: Vec<String> = names.into_iter().collect();
     let first = names.first()?;
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::of(analysis);
     let n = (names.len() as f64, Unit::Count);
     let above = Some(Bound::Above(0.0));
-    builder.fact(
-        analysis,
-        &down.first()?.reading,
-        "services of a cluster that went down",
-        n,
-        above,
-    );
+    builder.fact(&down.first()?.reading, "services of a cluster that went down", n, above);
     let sentence = format!(
         "{} of the Ceph cluster went down: I/O to the data that only they serve waits, and the \
          rest is slower until others have taken over",
@@ -499,9 +493,9 @@ fn hung(analysis: &Analysis, input: &str) -> Option<Finding> {
     let devices: BTreeSet<String> = hung.iter().filter_map(|line| of(line)).collect();
     let names: Vec<String> = devices.into_iter().collect();
     let first = names.first()?;
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::of(analysis);
     let what = "tasks that hung writing to it, in the kernel's log";
-    builder.log_lines(analysis, what, &hung, Some(Bound::Above(0.0)));
+    builder.log_lines(what, &hung, Some(Bound::Above(0.0)));
     let sentence = format!(
         "writes to {} did not complete for minutes: another machine keeps its data, and it or the \
          network to it did not answer",
@@ -555,13 +549,13 @@ fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
         .filter(|line| line.kind == MessageKind::Offline && line.message.adapter.is_some())
         .collect();
     let behind: BTreeSet<String> = gone.iter().filter_map(|line| line.disk.clone()).collect();
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::of(analysis);
     let above = Some(Bound::Above(0.0));
     let n = (sessions.len() as f64, Unit::Count);
-    builder.fact(analysis, &lost.first()?.reading, "lost iSCSI connections and sessions", n, above);
-    builder.log_lines(analysis, NO_ANSWER, &lost, above);
+    builder.fact(&lost.first()?.reading, "lost iSCSI connections and sessions", n, above);
+    builder.log_lines(NO_ANSWER, &lost, above);
     let offline = "requests to disks that went offline because of that";
-    builder.log_lines(analysis, offline, &gone, None);
+    builder.log_lines(offline, &gone, None);
     let slow = analysis.facts.disks().filter_map(|disk| {
         let (seconds, reading) =
             analysis.facts.about(None, disk).number(key::DEVICE_LATENCY_COMPLAINED)?;
@@ -571,7 +565,7 @@ fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
     let mut words = Vec::new();
     for (disk, seconds, reading) in &slow {
         let what = format!("longest mean latency logged by the host ({disk})");
-        builder.fact(analysis, reading, &what, (*seconds, Unit::Seconds), None);
+        builder.fact(reading, &what, (*seconds, Unit::Seconds), None);
         words.push(format!("{disk} took up to {}", phrase::ms(seconds * 1e3)));
     }
     let names: Vec<String> = sessions.iter().map(|device| name(*device).to_string()).collect();
@@ -631,16 +625,16 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
         if lines.len() < 2 || apart_s > volumes::PATHS_S {
             continue;
         }
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let above = Some(Bound::Above(1.0));
-        builder.log_lines(analysis, "paths lost by the volume", lines, above);
+        builder.log_lines("paths lost by the volume", lines, above);
         let here: Vec<&LogLine> = refused
             .iter()
             .filter(|line| lines.iter().any(|l| l.reading.listing == line.reading.listing))
             .copied()
             .collect();
         reported.extend(here.iter().map(|line| line.reading.listing));
-        builder.log_lines(analysis, PORT_REFUSES, &here, None);
+        builder.log_lines(PORT_REFUSES, &here, None);
         let line_text = match here.len() {
             0 => String::new(),
             n => format!(
@@ -663,10 +657,10 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
         findings.push(finding);
     }
     for gone in volumes::without_paths(analysis) {
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let n = (gone.paths.len() as f64, Unit::Count);
         let what = "failed paths of the volume (all of them)";
-        builder.fact(analysis, &gone.reading, what, n, Some(Bound::Above(1.0)));
+        builder.fact(&gone.reading, what, n, Some(Bound::Above(1.0)));
         let sentence = format!(
             "no path to {} is left ({}): the volume was removed or is no longer served, or the \
              storage network shared by all paths failed; the cause is not a disk or cable of this \
@@ -685,9 +679,9 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
         findings.push(finding);
     }
     for lines in volumes::unnamed_paths(analysis).into_values() {
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let what = "multipath paths that failed within a minute, in the kernel's log";
-        builder.log_lines(analysis, what, &lines, Some(Bound::Above(1.0)));
+        builder.log_lines(what, &lines, Some(Bound::Above(1.0)));
         let sentence = format!(
             "{} of multipath failed within a minute of each other: the volume was removed or is no \
              longer served, or the storage network behind them failed; the cause is not a disk or \
@@ -703,8 +697,8 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
         refused.into_iter().filter(|line| !reported.contains(&line.reading.listing)).collect();
     let paths = devices(alone.iter().copied());
     if let Some(first) = paths.first() {
-        let mut builder = EvidenceBuilder::default();
-        builder.log_lines(analysis, PORT_REFUSES, &alone, Some(Bound::Above(0.0)));
+        let mut builder = EvidenceBuilder::of(analysis);
+        builder.log_lines(PORT_REFUSES, &alone, Some(Bound::Above(0.0)));
         let sentence = format!(
             "the array reports on {} that its port is not available: it is failing over, or its \
              controller is down",
@@ -793,14 +787,14 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
         let written: Vec<&LogLine> = candidate.about().logged(MessageKind::Target).collect();
         let unit = logged.iter().find_map(|line| line.unit_of_a_target());
         let above = Some(Bound::Above(0.0));
-        let mut builder = EvidenceBuilder::default();
-        builder.log_lines(analysis, "medium errors in the kernel's log", &logged, above);
+        let mut builder = EvidenceBuilder::of(analysis);
+        builder.log_lines("medium errors in the kernel's log", &logged, above);
         if let Some(unit) = unit {
             let of = (f64::from(unit), Unit::Count);
-            builder.fact(analysis, &first.reading, "logical unit (LUN)", of, above);
+            builder.fact(&first.reading, "logical unit (LUN)", of, above);
         }
         if !written.is_empty() {
-            builder.log_lines(analysis, "writes completed with a read error", &written, above);
+            builder.log_lines("writes completed with a read error", &written, above);
         }
         let why = match (unit, written.is_empty()) {
             (Some(unit), _) => format!("is unit {unit} of a SCSI target"),

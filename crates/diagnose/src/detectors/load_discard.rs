@@ -28,8 +28,7 @@
 //! Trim once a week instead of at every deletion, and in smaller parts.
 
 use iowhy_model::{
-    Blame, Bound, Clause, CommandKind, DeviceId, Finding, Forecast, Level, MessageKind, Op, Unit,
-    Verdict, key,
+    Blame, Bound, Clause, Finding, Forecast, Level, MessageKind, Op, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -38,9 +37,11 @@ use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{EvidenceBuilder, cited, computed, lines, new_finding, read_off};
 use crate::evidence::candidates;
+use crate::evidence::cases::Case;
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
-use crate::facts::kernel_log::{LogLine, by_port};
+use crate::evidence::signals;
+use crate::facts::kernel_log::LogLine;
 use crate::measures::exposure::{self, Exposure, Sample};
 use crate::measures::spans::{self, Spans};
 use crate::measures::spread;
@@ -139,32 +140,23 @@ fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
 /// Disks and ports on which the kernel gave discards up, and nothing else.
 fn from_log(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
-    let named = candidates.iter().map(|candidate| {
-        let logged: Vec<&LogLine> = candidate.about().log().collect();
-        (candidate.device, phrase::disk(&candidate.disk).to_string(), logged)
-    });
-    let name = |device: DeviceId| analysis.recording.device_of(device).name.clone();
-    let unnamed = by_port(analysis.facts.unnamed());
-    let unnamed = unnamed.into_iter().map(|(device, logged)| (device, name(device), logged));
-    let found = named.chain(unnamed).filter_map(|(device, disk, logged)| {
-        const GAVE_UP: [MessageKind; 3] =
-            [MessageKind::Timeout, MessageKind::Command, MessageKind::Controller];
-        let given_up: Vec<&LogLine> =
-            logged.into_iter().filter(|line| GAVE_UP.contains(&line.kind)).collect();
-        let discard = |line: &&LogLine| line.message.command == Some(CommandKind::Io(Op::Discard));
-        if given_up.is_empty() || !given_up.iter().all(discard) {
+    let all = Case::of_disks(&candidates).chain(Case::of_ports(analysis));
+    let found = all.filter_map(|case| {
+        let gave_up = [MessageKind::Timeout, MessageKind::Command, MessageKind::Controller];
+        let given_up = case.logged(&gave_up);
+        if given_up.is_empty() || !given_up.iter().all(|line| signals::is_discard(line)) {
             return None;
         }
-        let mut builder = EvidenceBuilder::default();
+        let (mut builder, disk) = (EvidenceBuilder::of(analysis), phrase::disk(case.name));
         // A timeout has a line of its own beside the command's.
         let refused = given_up.iter().all(|line| line.kind == MessageKind::Command);
         let what = match refused {
             true => "discards that failed, in the kernel's log",
             false => "discards that timed out, in the kernel's log",
         };
-        builder.log_lines(analysis, what, &given_up, Some(Bound::Above(0.0)));
+        builder.log_lines(what, &given_up, Some(Bound::Above(0.0)));
         builder.clauses = vec![Clause::fixed(what, GIVEN_UP)];
-        let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
+        let mut finding = builder.finding(DETECTOR.verdict, Some(case.device));
         builder.believe(&mut finding, PRIOR);
         let n = phrase::count(LogLine::messages(&given_up) as f64, "discard(s)");
         finding.sentence = match refused {
@@ -179,23 +171,17 @@ fn from_log(analysis: &Analysis) -> Vec<Finding> {
         };
         // Discards are sent because the drive advertises them.
         finding.blame = refused.then_some(Blame::Configuration);
-        finding.explained_share = 1.0;
-        finding.evidence = builder.evidence;
         finding.refuted_by = lines(&[
             "reads or writes also time out: then the drive or its path hangs",
             "a smaller discard takes just as long: then it is the drive's firmware",
         ]);
-        finding.next_step = Vec::new();
-        if !refused {
-            finding.next_step.push(format!(
-                "`echo 67108864 > /sys/block/{disk}/queue/discard_max_bytes` splits them into 64 \
-                 MB parts; `fstrim --offset --length` trims a file system in parts"
-            ));
-        }
-        finding.next_step.extend(lines(&[
+        let steps = [
+            "`echo 67108864 > /sys/block/{disk}/queue/discard_max_bytes` splits them into 64 MB \
+             parts; `fstrim --offset --length` trims a file system in parts",
             "trim once a week at a quiet hour (`fstrim.timer`), and mount without `discard`",
             "check the firmware of the drive; measure another drive of the same model",
-        ]));
+        ];
+        finding.next_step = phrase::about(&steps[usize::from(refused)..], disk);
         Some(finding)
     });
     found.collect()
@@ -455,16 +441,16 @@ fn advise(finding: &mut Finding, disk: &str) {
         "other I/O is just as slow while files are deleted on a mount without `discard`",
         "at equal queue depth the difference disappears",
     ]);
-    finding.next_step =
-        vec![
+    finding.next_step = lines(&[
         "`findmnt -o TARGET,OPTIONS | grep -w discard`: mount without it, and trim once a week \
-         with `systemctl enable fstrim.timer`"
-            .to_string(),
-        format!(
+         with `systemctl enable fstrim.timer`",
+        &format!(
             "`echo 67108864 > /sys/block/{disk}/queue/discard_max_bytes` splits them into 64 MB \
              parts"
         ),
-        format!("find the process that trims: `iowhy snoop --op discard --for 60s --device \
-                 {disk}`"),
-    ];
+        &format!(
+            "find the process that trims: `iowhy snoop --op discard --for 60s --device \
+             {disk}`"
+        ),
+    ]);
 }

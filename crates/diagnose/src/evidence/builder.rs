@@ -86,8 +86,8 @@ pub fn cited(
 }
 
 /// What an accusation rests on: evidence, the listings it was read in, and its weight.
-#[derive(Default)]
-pub struct EvidenceBuilder {
+pub struct EvidenceBuilder<'s> {
+    analysis: &'s Analysis<'s>,
     /// The evidence, in the order it was found.
     pub evidence: Vec<Evidence>,
     /// Its subject.
@@ -98,17 +98,28 @@ pub struct EvidenceBuilder {
     pub words: Vec<String>,
 }
 
-impl EvidenceBuilder {
+impl<'s> EvidenceBuilder<'s> {
+    /// Without any evidence.
+    pub fn of(analysis: &'s Analysis) -> EvidenceBuilder<'s> {
+        let (evidence, listings) = (Vec::new(), Vec::new());
+        EvidenceBuilder { analysis, evidence, listings, clauses: Vec::new(), words: Vec::new() }
+    }
+
+    /// About a disk: the listing that measured it comes first.
+    pub fn about(candidate: &FaultCandidate<'s, '_>) -> EvidenceBuilder<'s> {
+        let listings = candidate.listing.into_iter().collect();
+        EvidenceBuilder { listings, ..EvidenceBuilder::of(candidate.analysis) }
+    }
+
     /// A fact.
     pub fn fact(
         &mut self,
-        analysis: &Analysis,
         reading: &FactReading,
         quantity: &str,
-        (value, unit): (f64, Unit),
+        number: (f64, Unit),
         bound: Option<Bound>,
     ) {
-        let cited = cited(analysis.recording, reading, quantity, (value, unit));
+        let cited = cited(self.analysis.recording, reading, quantity, number);
         self.evidence.push(Evidence { bound, ..cited });
         self.rests_on(reading.listing);
     }
@@ -116,13 +127,12 @@ impl EvidenceBuilder {
     /// A number computed from a listing.
     pub fn number(
         &mut self,
-        analysis: &Analysis,
         listing: usize,
         quantity: &str,
         (value, unit, n): (f64, Unit, usize),
         bound: Option<Bound>,
     ) {
-        let cited = computed(quantity, value, unit, n as u64, analysis.source(listing));
+        let cited = computed(quantity, value, unit, n as u64, self.analysis.source(listing));
         self.evidence.push(Evidence { bound, ..cited });
         self.rests_on(listing);
     }
@@ -130,29 +140,22 @@ impl EvidenceBuilder {
     /// A number of requests that ended with an error.
     pub fn failed(
         &mut self,
-        analysis: &Analysis,
         listing: usize,
         quantity: &str,
         number: (f64, Unit, usize),
         bound: Option<Bound>,
     ) {
-        self.number(analysis, listing, quantity, number, bound);
+        self.number(listing, quantity, number, bound);
         if let Some(cited) = self.evidence.last_mut() {
             cited.basis = Basis::RequestStatus;
         }
     }
 
     /// Log lines of one kind, counted where they were read, and the first of them.
-    pub fn log_lines(
-        &mut self,
-        analysis: &Analysis,
-        what: &str,
-        lines: &[&LogLine],
-        bound: Option<Bound>,
-    ) {
+    pub fn log_lines(&mut self, what: &str, lines: &[&LogLine], bound: Option<Bound>) {
         let Some(first) = lines.first() else { return };
         let messages = LogLine::messages(lines);
-        self.fact(analysis, &first.reading, what, (messages as f64, Unit::Count), bound);
+        self.fact(&first.reading, what, (messages as f64, Unit::Count), bound);
         if let Some(cited) = self.evidence.last_mut() {
             cited.n = messages;
         }
@@ -168,6 +171,14 @@ impl EvidenceBuilder {
         let mut all: Vec<usize> = candidate.listing.into_iter().collect();
         all.extend(self.listings.iter().filter(|place| Some(**place) != candidate.listing));
         all
+    }
+
+    /// A finding that rests on what was gathered so far; it explains what was stated.
+    pub fn finding(&mut self, verdict: Verdict, device: Option<DeviceId>) -> Finding {
+        let mut finding = new_finding(verdict, device, self.listings.clone());
+        finding.evidence = std::mem::take(&mut self.evidence);
+        finding.explained_share = 1.0;
+        finding
     }
 
     fn rests_on(&mut self, listing: usize) {

@@ -21,7 +21,8 @@ pub struct FaultCandidate<'s, 'a> {
     pub trace: Option<&'s DeviceTrace>,
     /// Its requests that failed, in the listing that measured it.
     pub failed: Vec<&'s Event>,
-    analysis: &'s Analysis<'a>,
+    /// The input.
+    pub analysis: &'s Analysis<'a>,
 }
 
 impl<'s, 'a> FaultCandidate<'s, 'a> {

@@ -178,13 +178,13 @@ pub fn few_and_no_wait(analysis: &Analysis, input: &str) -> Option<Finding> {
     if !rows.iter().all(untimed) || per_s > FEW_PER_S || blocked {
         return None;
     }
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::of(analysis);
     let share = |share: f64| (share, Unit::Share);
-    builder.fact(analysis, &iowait.1, "iowait", share(iowait.0), Some(Bound::Below(NO_WAIT)));
-    builder.fact(analysis, &idle.1, "idle CPU time", share(idle.0), Some(Bound::Above(IDLE)));
+    builder.fact(&iowait.1, "iowait", share(iowait.0), Some(Bound::Below(NO_WAIT)));
+    builder.fact(&idle.1, "idle CPU time", share(idle.0), Some(Bound::Above(IDLE)));
     let programs = number(key::CPU_MEAN.of("user")).filter(|(share, _)| *share >= 0.5);
     if let Some((used, reading)) = &programs {
-        builder.fact(analysis, reading, "CPU time in programs", share(*used), None);
+        builder.fact(reading, "CPU time in programs", share(*used), None);
     }
     let mut finding = new_finding(Verdict::Healthy, Some(most.device), builder.listings.clone());
     let disk = analysis.disk(most.device);
@@ -270,14 +270,14 @@ fn idle_screen(analysis: &Analysis, input: &str) -> Option<Finding> {
     let idle = number(key::CPU_MEAN.of("idle")).filter(|(share, _)| *share >= IDLE)?;
     let waits = about.waiting_task().is_some_and(|(share, ..)| share >= IOWAIT);
     (!blocked && !waits).then_some(())?;
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::of(analysis);
     let share = |share: f64| (share, Unit::Share);
-    builder.fact(analysis, &iowait.1, "iowait", share(iowait.0), Some(Bound::Below(NO_WAIT)));
-    builder.fact(analysis, &idle.1, "idle CPU time", share(idle.0), Some(Bound::Above(IDLE)));
+    builder.fact(&iowait.1, "iowait", share(iowait.0), Some(Bound::Below(NO_WAIT)));
+    builder.fact(&idle.1, "idle CPU time", share(idle.0), Some(Bound::Above(IDLE)));
     let busiest = about.busiest_process(key::PROCESS_CPU);
     if let Some((used, who, reading)) = &busiest {
         let what = format!("CPU time of {who}, share of one CPU");
-        builder.fact(analysis, reading, &what, share(*used), None);
+        builder.fact(reading, &what, share(*used), None);
     }
     let mut finding = new_finding(Verdict::Healthy, None, builder.listings.clone());
     finding.sentence = format!(
@@ -317,12 +317,12 @@ fn nobody_waits(analysis: &Analysis, input: &str) -> Option<Finding> {
     if swaps || beyond("bi", MOVED) || beyond("bo", MOVED) {
         return None;
     }
-    let mut builder = EvidenceBuilder::default();
+    let mut builder = EvidenceBuilder::of(analysis);
     let reported = (blocked.0, Unit::Count);
     let bound = |most: f64| Some(Bound::Below(most));
-    builder.fact(analysis, &blocked.1, "mean of blocked tasks (b)", reported, bound(BLOCKED));
+    builder.fact(&blocked.1, "mean of blocked tasks (b)", reported, bound(BLOCKED));
     let share = (iowait.0, Unit::Share);
-    builder.fact(analysis, &iowait.1, "mean iowait (wa)", share, bound(IOWAIT));
+    builder.fact(&iowait.1, "mean iowait (wa)", share, bound(IOWAIT));
     let mut finding = new_finding(Verdict::Healthy, None, builder.listings.clone());
     finding.sentence = format!(
         "no task waits for I/O: over {} {} tasks were blocked on average, and the CPUs waited for \
@@ -333,7 +333,7 @@ fn nobody_waits(analysis: &Analysis, input: &str) -> Option<Finding> {
     );
     if let Some((runnable, reading)) = number(key::VMSTAT_MEAN.of("r")) {
         let runnable = (runnable, Unit::Count);
-        builder.fact(analysis, &reading, "mean of runnable tasks (r)", runnable, None);
+        builder.fact(&reading, "mean of runnable tasks (r)", runnable, None);
     }
     finding.evidence = builder.evidence;
     finding.assume(NOBODY_WAITS, "no task was blocked on I/O while the reports were made");

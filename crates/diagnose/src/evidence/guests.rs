@@ -54,11 +54,10 @@ fn no_answer(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let guest = analysis.facts.hypervisor(&logged)?;
         let medium = about.logged(MessageKind::Medium).next().is_some();
         (!medium && is_of_the_host(&candidate.disk)).then_some(())?;
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::about(candidate);
         let what = "commands that failed or timed out, in the kernel's log";
-        builder.log_lines(analysis, what, &logged, Some(Bound::Above(0.0)));
-        let listings = builder.listings(candidate);
-        let mut finding = new_finding(verdict, Some(candidate.device), listings);
+        builder.log_lines(what, &logged, Some(Bound::Above(0.0)));
+        let mut finding = builder.finding(verdict, Some(candidate.device));
         finding.sentence = format!(
             "{} is a disk of a guest of {}, and {} got no answer: the storage behind its host \
              (datastore, network, the host's own disks) stood still; the guest has no drive, cable \
@@ -68,7 +67,6 @@ fn no_answer(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             phrase::count(LogLine::messages(&logged) as f64, "command(s)")
         );
         finding.assume(NO_ANSWER, "commands without an answer on a disk that its host emulates");
-        finding.evidence = builder.evidence;
         Some(finding)
     });
     found.collect()

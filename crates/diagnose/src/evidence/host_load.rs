@@ -53,9 +53,9 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, in_bursts: bool) -> Vec<F
         // A rate that never rises above one value may be a limit, or a slow disk.
         let is_it = is_it && ceilings::seen(analysis, input, "").is_none();
         (n >= INTERVALS && moved >= MOVED && is_it).then_some(())?;
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let mut line = |what: &str, value: f64, unit, bound| {
-            builder.fact(analysis, &reading, what, (value, unit), bound);
+            builder.fact(&reading, what, (value, unit), bound);
         };
         let per_s = Unit::BytesPerSecond;
         let above = Some(Bound::Above(MOVED));

@@ -68,7 +68,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
         }
         inputs.push(input);
         let about = analysis.facts.about(Some(input), "");
-        let mut builder = EvidenceBuilder::default();
+        let mut builder = EvidenceBuilder::of(analysis);
         let mut strongest = Clause::fixed("no symptom", 0.0);
         let mut only_lately = true;
         for symptom in symptoms {
@@ -78,7 +78,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
             if value > symptom.above {
                 let bound = Some(Bound::Above(symptom.above));
                 let number = (value, symptom.unit);
-                builder.fact(analysis, &reading, symptom.quantity, number, bound);
+                builder.fact(&reading, symptom.quantity, number, bound);
                 let clause = confidence::above(symptom.quantity, value, symptom.above);
                 if clause.nats > strongest.nats {
                     strongest = clause;

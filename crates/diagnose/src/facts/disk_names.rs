@@ -124,6 +124,11 @@ pub fn is_stacked(disk: &str) -> bool {
     matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd") || disk.starts_with("mapper/")
 }
 
+/// Whether its data is on another machine, by its name (Ceph, network block devices).
+pub fn is_elsewhere(disk: &str) -> bool {
+    matches!(kind(disk), "rbd" | "nbd" | "rnbd")
+}
+
 /// The device whose journal or log a hung task writes: `rbd0` of `INFO: task jbd2/rbd0-8:801166
 /// blocked for more than 120 seconds.`, `nbd3p1` of `xfsaild/nbd3p1:712`.
 pub fn written_by(message: &str) -> Option<&str> {

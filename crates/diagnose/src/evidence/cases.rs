@@ -1,0 +1,91 @@
+//! What a detector of stated faults looks at: a disk, or a port whose disk is unknown, with its
+//! facts and its lines in the kernel's log.
+
+use iowhy_model::{DeviceId, Event, MessageKind, PathEvent};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::EvidenceBuilder;
+use crate::evidence::candidates::FaultCandidate;
+use crate::facts::About;
+use crate::facts::kernel_log::{LogLine, by_port};
+
+/// A disk or a port.
+pub struct Case<'s> {
+    /// The whole input.
+    pub analysis: &'s Analysis<'s>,
+    /// It.
+    pub device: DeviceId,
+    /// Its name.
+    pub name: &'s str,
+    /// Its lines in the kernel's log.
+    pub log: Vec<&'s LogLine<'s>>,
+    /// The disk; `None` for a port.
+    pub candidate: Option<&'s FaultCandidate<'s, 's>>,
+}
+
+impl<'s> Case<'s> {
+    /// All disks.
+    pub fn of_disks(candidates: &'s [FaultCandidate<'s, 's>]) -> impl Iterator<Item = Case<'s>> {
+        candidates.iter().map(|known| Case {
+            analysis: known.analysis,
+            device: known.device,
+            name: &known.disk,
+            log: known.about().log().collect(),
+            candidate: Some(known),
+        })
+    }
+
+    /// All ports and controllers that the log names without a disk.
+    pub fn of_ports(analysis: &'s Analysis<'s>) -> impl Iterator<Item = Case<'s>> {
+        by_port(analysis.facts.unnamed()).into_iter().map(move |(device, log)| {
+            let name = &analysis.recording.device_of(device).name;
+            Case { analysis, device, name, log, candidate: None }
+        })
+    }
+
+    /// The same with only these lines.
+    pub fn with(&self, log: impl Iterator<Item = &'s LogLine<'s>>) -> Case<'s> {
+        let Case { analysis, device, name, candidate, .. } = *self;
+        Case { analysis, device, name, log: log.collect(), candidate }
+    }
+
+    /// Facts about it.
+    pub fn about(&self) -> About<'s, 's> {
+        let input = self.candidate.and_then(|known| known.input);
+        self.analysis.facts.about(input, self.name)
+    }
+
+    /// Its requests that failed, and the listing that measured it.
+    pub fn failed(&self) -> Option<(usize, &'s [&'s Event])> {
+        let known = self.candidate?;
+        Some((known.listing?, &known.failed))
+    }
+
+    /// Evidence, beginning with where it was measured.
+    pub fn builder(&self) -> EvidenceBuilder<'s> {
+        let mut builder = EvidenceBuilder::of(self.analysis);
+        builder.listings.extend(self.candidate.and_then(|known| known.listing));
+        builder
+    }
+
+    /// Its lines of these kinds.
+    pub fn logged(&self, kinds: &[MessageKind]) -> Vec<&'s LogLine<'s>> {
+        self.log.iter().filter(|line| kinds.contains(&line.kind)).copied().collect()
+    }
+
+    /// Whether any line is of one of these kinds.
+    pub fn has(&self, kinds: &[MessageKind]) -> bool {
+        self.log.iter().any(|line| kinds.contains(&line.kind))
+    }
+
+    /// Whether any line reports one of these about the path.
+    pub fn reports(&self, events: &[PathEvent]) -> bool {
+        let one_of = |event: PathEvent| events.contains(&event);
+        self.log.iter().any(|line| line.message.log_event().is_some_and(one_of))
+    }
+
+    /// Whether a guest of a hypervisor wrote them, which sees no slot and no drive.
+    pub fn is_of_a_guest(&self) -> bool {
+        self.analysis.facts.hypervisor(&self.log).is_some()
+    }
+}
