@@ -27,6 +27,7 @@ pub mod held_inside;
 pub mod host_load;
 pub mod latches;
 pub mod lost_members;
+pub mod media_counters;
 pub mod medium_readings;
 pub mod mounts;
 pub mod observations;
