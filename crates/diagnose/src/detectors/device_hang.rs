@@ -35,9 +35,9 @@ use crate::analysis::samples::{self, IntervalSample, Silence};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding, read_off};
 use crate::evidence::candidates;
+use crate::evidence::cases::Case;
 use crate::evidence::controllers;
 use crate::evidence::freezes;
-use crate::facts::kernel_log::{LogLine, by_port};
 use crate::measures::service::ServiceSpan;
 use crate::measures::stall::Episode;
 use crate::phrase;
@@ -86,30 +86,22 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// NVMe drives whose controller did not come back from a reset, though it was on its bus.
 fn given_up(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
-    let named = candidates.iter().map(|known| {
-        let logged: Vec<&LogLine> = known.about().log().collect();
-        (known.device, logged)
-    });
-    let found = named.chain(by_port(analysis.facts.unnamed())).filter_map(|(device, logged)| {
-        // A guest sees no slot and no drive (`device.stall`).
-        if !controllers::is_given_up(&logged) || analysis.facts.hypervisor(&logged).is_some() {
-            return None;
-        }
-        let reading: Vec<&LogLine> =
-            logged.into_iter().filter(|line| line.kind == MessageKind::Controller).collect();
+    let all = Case::of_disks(&candidates).chain(Case::of_ports(analysis));
+    // A guest sees no slot and no drive (`device.stall`).
+    let given_up = all.filter(|case| controllers::is_given_up(&case.log) && !case.is_of_a_guest());
+    let found = given_up.map(|case| {
         let mut builder = EvidenceBuilder::of(analysis);
+        let reading = case.logged(&[MessageKind::Controller]);
         let what = "controller resets and their results in the kernel's log";
         builder.log_lines(what, &reading, Some(Bound::Above(0.0)));
-        let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
-        let name = &analysis.recording.device_of(device).name;
+        let mut finding = builder.finding(DETECTOR.verdict, Some(case.device));
         finding.sentence = format!(
             "{} stopped responding and did not recover from its reset: the drive, its power states \
              or its slot; they cannot be distinguished until one is excluded",
-            phrase::disk(name)
+            phrase::disk(&analysis.recording.device_of(case.device).name)
         );
         finding.assume(OF_A_GROUP, "one of three possible causes");
-        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
-        finding.evidence = builder.evidence;
+        finding.share_is_assumed = true;
         finding.refuted_by = lines(&[
             "the fault follows the drive to another slot, with power states off: then it is the \
              drive",
@@ -123,7 +115,7 @@ fn given_up(analysis: &Analysis) -> Vec<Finding> {
              error-log`",
             "reseat the drive, or move it to another slot: `lspci -vv` (LnkSta against LnkCap, AER)",
         ]);
-        Some(finding)
+        finding
     });
     found.collect()
 }
@@ -259,17 +251,17 @@ fn seconds(s: f64) -> String {
 }
 
 fn advise(finding: &mut Finding, disk: &str) {
-    let node = phrase::node(disk);
     finding.refuted_by = lines(&[
         "the host or the virtual machine was paused at that moment: other devices stalled too",
         "the tool that watched lost events, or a flush, discard or reset ran",
     ]);
-    finding.next_step = vec![
-        format!("`dmesg --ctime | grep -iE '{disk}|reset|timeout|hung task'`: events at that time"),
-        format!(
-            "{}: does it recur, at regular intervals or after an event?",
-            phrase::capture(disk, 600)
-        ),
-        format!("`smartctl -x {node}`: error log, CRC count, temperature"),
-    ];
+    finding.next_step = phrase::about(
+        &[
+            "`dmesg --ctime | grep -iE '{disk}|reset|timeout|hung task'`: events at that time",
+            "{capture}: does it recur, at regular intervals or after an event?",
+            "`smartctl -x {node}`: error log, CRC count, temperature",
+        ],
+        disk,
+    );
+    finding.next_step[1] = finding.next_step[1].replace("{capture}", &phrase::capture(disk, 600));
 }

@@ -41,7 +41,8 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::adapters;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{computed, lines, new_finding};
-use crate::evidence::candidates::{self};
+use crate::evidence::candidates;
+use crate::evidence::cases::Case;
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::forecast::from_latencies;
@@ -96,160 +97,163 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// Disks and ports on which the kernel gave commands up, and shows nothing of medium or link: the
 /// device, its firmware, its power states or the driver did not answer.
 fn timed_out(analysis: &Analysis) -> Vec<Finding> {
-    let mut all: Vec<(DeviceId, String, Vec<&LogLine>)> = Vec::new();
     // Drives that stop together are reported as what they share (`device.path`).
     let together = adapters::stopped_together(analysis);
+    let is_joined = |line: &LogLine| together.iter().any(|stopped| stopped.covers(line));
     let candidates = candidates::candidates(analysis);
-    for candidate in &candidates {
-        let logged: Vec<&LogLine> = candidate.about().log().collect();
-        all.push((candidate.device, phrase::disk(&candidate.disk).to_string(), logged));
-    }
-    for line in analysis.facts.unnamed() {
-        let Some(device) = line.reading.fact.device else { continue };
-        match all.iter_mut().find(|(known, _, _)| *known == device) {
-            Some((_, _, logged)) => logged.push(line),
-            None => {
-                let name = analysis.recording.device_of(device).name.clone();
-                all.push((device, name, vec![line]));
-            }
+    let mut all: Vec<Case> = Case::of_disks(&candidates).collect();
+    for port in Case::of_ports(analysis) {
+        match all.iter_mut().find(|known| known.device == port.device) {
+            Some(known) => known.log.extend(port.log),
+            None => all.push(port),
         }
     }
-    let findings = all.into_iter().filter_map(|(device, name, logged)| {
-        let of = |kinds: &[MessageKind]| -> Vec<&LogLine> {
-            logged.iter().filter(|line| kinds.contains(&line.kind)).copied().collect()
-        };
-        let fatal = |line: &&LogLine| line.message.log_event() == Some(PathEvent::Fatal);
-        // A guest has no way to its drives that it could see: a controller that does not answer is
-        // its host's.
-        let guest = analysis.facts.hypervisor(&logged);
-        // A refused command got an answer, whatever else libata reports.
-        let refused = of(&[MessageKind::Refused, MessageKind::Denied]);
-        let answered = |line: &LogLine| {
-            refused.iter().any(|known| {
-                let (first, second) = (known.message.at_s, line.message.at_s);
-                let apart_s = first.zip(second).map(|(first, second)| (first - second).abs());
-                apart_s.is_none_or(|apart_s| apart_s <= HANDED_BACK_S)
-            })
-        };
-        let counts = |line: &&LogLine| {
-            line.kind == MessageKind::Timeout
-                || line.kind == MessageKind::Command && !answered(line)
-                || line.kind == MessageKind::Controller && (fatal(line) || guest.is_some())
-        };
-        let is_joined = |line: &LogLine| together.iter().any(|stopped| stopped.covers(line));
-        let given_up: Vec<&LogLine> = logged.iter().filter(|line| counts(line)).copied().collect();
-        if given_up.iter().any(|line| is_joined(line)) {
-            return None;
-        }
-        let others = of(&[MessageKind::Medium, MessageKind::Link, MessageKind::Phy]);
-        // libata resets the link after any command that timed out, and corrected link errors cost
-        // no command.
-        let corrected = |line: &LogLine| line.message.log_event() == Some(PathEvent::Corrected);
-        let speak = others.iter().any(|line| !corrected(line) && !line.message.is_of_recovery());
-        let of_host = guest.is_some() && guests::is_of_the_host(&name);
-        if given_up.is_empty() || speak || of_host || may_be_remote(analysis, device) {
-            return None;
-        }
-        let mut builder = EvidenceBuilder::of(analysis);
-        let what = "commands that failed or timed out, in the kernel's log";
-        builder.log_lines(what, &given_up, Some(Bound::Above(0.0)));
-        let more = confidence::above("commands", given_up.len() as f64, 1.0).at_most(IS_SURE).nats;
-        let whole = given_up.iter().any(|line| line.message.is_outcome());
-        let more = if whole { IS_SURE } else { more };
-        builder.clauses = vec![Clause::fixed(what, TIMED_OUT + more)];
-        let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
-        let n = phrase::count(LogLine::messages(&given_up) as f64, what_failed(&given_up));
-        let done = "recovery actions of the kernel, and slow link responses";
-        builder.log_lines(done, &others, None);
-        let hung = hung_behind(analysis, &given_up);
-        builder.log_lines("tasks blocked for minutes, in the same log", &hung, None);
-        let tasks = phrase::count(hung.len() as f64, "task(s)");
-        let behind = match hung.is_empty() {
-            true => String::new(),
-            false => format!("; {tasks} blocked for minutes in the same log"),
-        };
-        let bus = Bus::of(&name, &given_up);
-        let optical = given_up.iter().all(|line| line.message.is_of_a_packet_device());
-        let idle_tags: Vec<&LogLine> =
-            logged.iter().filter(|line| line.message.names_an_idle_tag()).copied().collect();
-        builder.log_lines("invalid tags reported by the drive", &idle_tags, None);
-        // A log alone does not distinguish them, unless the drive itself shows that it failed.
-        finding.blame = (!given_up.iter().any(fatal)).then_some(Blame::DiskOrPath);
-        finding.sentence = match guest {
-            _ if given_up.iter().any(fatal) => format!(
-                "the controller of {name} reports a fatal failure (CSTS, bit 1) over a working \
-                 link: the drive or its firmware"
-            ),
-            Some(guest) => format!(
-                "{name} stopped responding: {n} failed, timed out or were followed by a reset in \
-                 the kernel's log of a guest of {}: suspect the storage of its host before any \
-                 slot, link or drive",
-                guest.text()
-            ),
-            None if !idle_tags.is_empty() => format!(
-                "{name} reported a tag that was not in use, and {n} failed in the kernel's log: \
-                 command queueing (NCQ) of this drive and this controller is incompatible{behind}"
-            ),
-            None if optical => format!(
-                "the optical drive (or tape) behind {name} stopped responding: {n} to it failed or timed \
-                 out in the kernel's log; a disk on the same channel waits until the port was reset, \
-                 and is not faulty itself{behind}"
-            ),
-            // The drive answered each of them, with an error.
-            None if given_up.iter().all(|line| line.kind == MessageKind::Command) => format!(
-                "{name} aborted commands: {n} failed in the kernel's log, without a medium or link \
-                 error: {}{behind}",
-                bus.suspects()
-            ),
-            None => format!(
-                "{name} stopped responding: {n} failed or timed out in the kernel's log, without a \
-                 medium or link error: {}{behind}",
-                bus.suspects()
-            ),
-        };
-        builder.believe(&mut finding, PRIOR);
-        let why = "a guest sees the storage of its host, not a drive";
-        finding.doubt_if(guest.is_some(), why, SHAPE_ALONE);
-        let why = "the host controller of a card can abort commands just like the card";
-        finding.doubt_if(bus == Bus::Card, why, SHAPE_ALONE);
-        let why = "only discards timed out, which can take long on healthy drives";
-        let discards = given_up.iter().all(|line| op_of(line) == Some(Op::Discard));
-        finding.doubt_if(discards, why, SHAPE_ALONE);
-        finding.explained_share = 1.0;
-        finding.evidence = builder.evidence;
-        finding.refuted_by = lines(&[
-            "another kernel version serves the same disk without a timeout: then it is the driver",
-        ]);
-        finding.refuted_by.extend(lines(bus.refuted_by()));
-        finding.next_step = bus.next_step(&name);
-        if !idle_tags.is_empty() {
-            let first = "disable command queueing: `echo 1 > /sys/block/DISK/device/queue_depth`, \
-                         or `libata.force=noncq`; do the errors stop?";
-            finding.next_step.insert(0, first.to_string());
-        }
-        if optical {
-            finding.next_step = lines(&[
-                "unplug the optical drive, or leave a disc in it: do the errors stop?",
-                "a channel of its own for the disk; stop polling it (`udisks`, \
-                 `/sys/block/sr0/events_poll_msecs`)",
-                "another cable for that drive; its firmware",
-            ]);
-        }
-        if guest.is_some() {
-            finding.refuted_by = lines(&[
-                "the drive is passed through to the guest: `lspci` shows a vendor's controller; \
-                 then check its link",
-            ]);
-            finding.next_step = lines(&[
-                "check log and latencies of the same minute on the host, or ask its provider",
-                "`cat /sys/module/nvme_core/parameters/io_timeout`: providers recommend more than \
-                 30 s",
-            ]);
-        }
-        Some(finding)
-    });
-    findings.collect()
+    all.retain(|case| !given_up(case).iter().any(|line| is_joined(line)));
+    all.iter().filter_map(of_log).collect()
 }
+
+fn is_fatal(line: &LogLine) -> bool {
+    line.message.log_event() == Some(PathEvent::Fatal)
+}
+
+/// The commands that got no answer. A refused command got one, whatever else libata reports; and a
+/// guest has no way to its drives that it could see: a controller that does not answer is its
+/// host's.
+fn given_up<'s>(case: &Case<'s>) -> Vec<&'s LogLine<'s>> {
+    let is_guest = case.is_of_a_guest();
+    let refused = case.logged(&[MessageKind::Refused, MessageKind::Denied]);
+    let answered = |line: &LogLine| {
+        refused.iter().any(|known| {
+            let apart_s = known.message.at_s.zip(line.message.at_s).map(|(a, b)| (a - b).abs());
+            apart_s.is_none_or(|apart_s| apart_s <= HANDED_BACK_S)
+        })
+    };
+    let counts = |line: &&LogLine| match line.kind {
+        MessageKind::Timeout => true,
+        MessageKind::Command => !answered(line),
+        MessageKind::Controller => is_guest || is_fatal(line),
+        _ => false,
+    };
+    case.log.iter().copied().filter(counts).collect()
+}
+
+fn of_log(case: &Case) -> Option<Finding> {
+    let (analysis, name) = (case.analysis, phrase::disk(case.name));
+    let (given_up, guest) = (given_up(case), analysis.facts.hypervisor(&case.log));
+    let others = case.logged(&[MessageKind::Medium, MessageKind::Link, MessageKind::Phy]);
+    // libata resets the link after any command that timed out, and corrected link errors cost no
+    // command.
+    let corrected = |line: &LogLine| line.message.log_event() == Some(PathEvent::Corrected);
+    let speak = others.iter().any(|line| !corrected(line) && !line.message.is_of_recovery());
+    let of_host = guest.is_some() && guests::is_of_the_host(name);
+    if given_up.is_empty() || speak || of_host || may_be_remote(analysis, case.device) {
+        return None;
+    }
+    let mut builder = EvidenceBuilder::of(analysis);
+    let what = "commands that failed or timed out, in the kernel's log";
+    builder.log_lines(what, &given_up, Some(Bound::Above(0.0)));
+    let more = confidence::above("commands", given_up.len() as f64, 1.0).at_most(IS_SURE).nats;
+    let whole = given_up.iter().any(|line| line.message.is_outcome());
+    let more = if whole { IS_SURE } else { more };
+    builder.clauses = vec![Clause::fixed(what, TIMED_OUT + more)];
+    let mut finding = builder.finding(DETECTOR.verdict, Some(case.device));
+    let hung = hung_behind(analysis, &given_up);
+    let idle_tags = case.log.iter().copied().filter(|line| line.message.names_an_idle_tag());
+    let idle_tags: Vec<&LogLine> = idle_tags.collect();
+    for (what, lines) in [
+        ("recovery actions of the kernel, and slow link responses", &others),
+        ("tasks blocked for minutes, in the same log", &hung),
+        ("invalid tags reported by the drive", &idle_tags),
+    ] {
+        builder.log_lines(what, lines, None);
+    }
+    finding.evidence.append(&mut builder.evidence);
+    let n = phrase::count(LogLine::messages(&given_up) as f64, what_failed(&given_up));
+    let tasks = phrase::count(hung.len() as f64, "task(s)");
+    let behind = match hung.is_empty() {
+        true => String::new(),
+        false => format!("; {tasks} blocked for minutes in the same log"),
+    };
+    let bus = Bus::of(name, &given_up);
+    let optical = given_up.iter().all(|line| line.message.is_of_a_packet_device());
+    // A log alone does not distinguish them, unless the drive itself shows that it failed.
+    let fatal = given_up.iter().any(|line| is_fatal(line));
+    finding.blame = (!fatal).then_some(Blame::DiskOrPath);
+    finding.sentence = match guest {
+        _ if fatal => format!(
+            "the controller of {name} reports a fatal failure (CSTS, bit 1) over a working link: \
+             the drive or its firmware"
+        ),
+        Some(guest) => format!(
+            "{name} stopped responding: {n} failed, timed out or were followed by a reset in the \
+             kernel's log of a guest of {}: suspect the storage of its host before any slot, link \
+             or drive",
+            guest.text()
+        ),
+        None if !idle_tags.is_empty() => format!(
+            "{name} reported a tag that was not in use, and {n} failed in the kernel's log: \
+             command queueing (NCQ) of this drive and this controller is incompatible{behind}"
+        ),
+        None if optical => format!(
+            "the optical drive (or tape) behind {name} stopped responding: {n} to it failed or \
+             timed out in the kernel's log; a disk on the same channel waits until the port was \
+             reset, and is not faulty itself{behind}"
+        ),
+        // The drive answered each of them, with an error.
+        None if given_up.iter().all(|line| line.kind == MessageKind::Command) => format!(
+            "{name} aborted commands: {n} failed in the kernel's log, without a medium or link \
+             error: {}{behind}",
+            bus.suspects()
+        ),
+        None => format!(
+            "{name} stopped responding: {n} failed or timed out in the kernel's log, without a \
+             medium or link error: {}{behind}",
+            bus.suspects()
+        ),
+    };
+    builder.believe(&mut finding, PRIOR);
+    let why = "a guest sees the storage of its host, not a drive";
+    finding.doubt_if(guest.is_some(), why, SHAPE_ALONE);
+    let why = "the host controller of a card can abort commands just like the card";
+    finding.doubt_if(bus == Bus::Card, why, SHAPE_ALONE);
+    let why = "only discards timed out, which can take long on healthy drives";
+    let discards = given_up.iter().all(|line| op_of(line) == Some(Op::Discard));
+    finding.doubt_if(discards, why, SHAPE_ALONE);
+    let (refuted_by, steps) = match guest {
+        Some(_) => (GUEST_REFUTED, GUEST),
+        None if optical => (bus.refuted_by(), OPTICAL),
+        None => (bus.refuted_by(), bus.next_step()),
+    };
+    finding.refuted_by = lines(refuted_by);
+    if guest.is_none() {
+        let kernel = "another kernel version serves the same disk without a timeout: then it is \
+                      the driver";
+        finding.refuted_by.insert(0, kernel.to_string());
+    }
+    finding.next_step = phrase::about(steps, name);
+    if !idle_tags.is_empty() && guest.is_none() && !optical {
+        let first = "disable command queueing: `echo 1 > /sys/block/DISK/device/queue_depth`, or \
+                     `libata.force=noncq`; do the errors stop?";
+        finding.next_step.insert(0, first.to_string());
+    }
+    Some(finding)
+}
+
+/// What a guest can check, and an optical drive.
+const GUEST_REFUTED: &[&str] = &[
+    "the drive is passed through to the guest: `lspci` shows a vendor's controller; then check its \
+     link",
+];
+const GUEST: &[&str] = &[
+    "check log and latencies of the same minute on the host, or ask its provider",
+    "`cat /sys/module/nvme_core/parameters/io_timeout`: providers recommend more than 30 s",
+];
+const OPTICAL: &[&str] = &[
+    "unplug the optical drive, or leave a disc in it: do the errors stop?",
+    "a channel of its own for the disk; stop polling it (`udisks`, \
+     `/sys/block/sr0/events_poll_msecs`)",
+    "another cable for that drive; its firmware",
+];
 
 /// How a drive that does not respond is attached: the checks differ.
 #[derive(Clone, Copy, PartialEq)]
@@ -294,47 +298,35 @@ impl Bus {
         }
     }
 
-    fn next_step(self, name: &str) -> Vec<String> {
-        let update = "if it began with a kernel or firmware update, try the previous version";
-        let node = phrase::node(name);
-        let steps = match self {
-            Bus::Ata => [
+    fn next_step(self) -> &'static [&'static str] {
+        match self {
+            Bus::Ata => &[
                 "try another data cable, another port, another power connector: do the errors \
-                 stop, or follow the drive?"
-                    .to_string(),
-                format!(
-                    "{update}; `smartctl -x {node}`: errors, firmware; disable command queueing: \
-                     `libata.force=noncq`"
-                ),
+                 stop, or follow the drive?",
+                "if it began with a kernel or firmware update, try the previous version; `smartctl \
+                 -x {node}`: errors, firmware; disable command queueing: `libata.force=noncq`",
                 "disable link power states: `max_performance` in \
-                 `/sys/class/scsi_host/host*/link_power_management_policy`"
-                    .to_string(),
+                 `/sys/class/scsi_host/host*/link_power_management_policy`",
             ],
-            Bus::Nvme => [
-                update.to_string(),
-                format!(
-                    "`nvme smart-log {node}`, `nvme error-log {node}`: errors, temperature, spare \
-                     blocks"
-                ),
-                "disable power states: `nvme_core.default_ps_max_latency_us=0`".to_string(),
+            Bus::Nvme => &[
+                "if it began with a kernel or firmware update, try the previous version",
+                "`nvme smart-log {node}`, `nvme error-log {node}`: errors, temperature, spare \
+                 blocks",
+                "disable power states: `nvme_core.default_ps_max_latency_us=0`",
             ],
-            Bus::Card => [
-                "try another card in this slot, and this card in another reader: which one fails?"
-                    .to_string(),
+            Bus::Card => &[
+                "try another card in this slot, and this card in another reader: which one fails?",
                 "`cat /sys/kernel/debug/mmc*/ios`: a slower mode (`max-frequency` of the device \
-                 tree) helps with bad contacts and host controllers"
-                    .to_string(),
-                "first copy important data from the card".to_string(),
+                 tree) helps with bad contacts and host controllers",
+                "first copy important data from the card",
             ],
-            Bus::Other => [
+            Bus::Other => &[
                 "check how it is attached: `lsscsi -t`, the log of the host adapter for the same \
-                 minute; try another cable or port: do the errors stop?"
-                    .to_string(),
-                format!("`smartctl -x {node}`: errors, firmware, temperature"),
-                update.to_string(),
+                 minute; try another cable or port: do the errors stop?",
+                "`smartctl -x {node}`: errors, firmware, temperature",
+                "if it began with a kernel or firmware update, try the previous version",
             ],
-        };
-        steps.to_vec()
+        }
     }
 }
 
@@ -432,14 +424,13 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
         "other devices of the host stall at the same moments: then the host was paused",
         "a flush, discard or reset ran in each of the stalls",
     ]);
-    finding.next_step = vec![
-        format!(
+    finding.next_step = lines(&[
+        &format!(
             "{}: do they occur at regular intervals, or after writes?",
             phrase::capture(&trace.disk, 120)
         ),
-        "flash: `fstrim -av`, free space, firmware; disk: `smartctl -x`, cable, `dmesg`"
-            .to_string(),
-        "meanwhile, send hedged reads to a replica".to_string(),
-    ];
+        "flash: `fstrim -av`, free space, firmware; disk: `smartctl -x`, cable, `dmesg`",
+        "meanwhile, send hedged reads to a replica",
+    ]);
     finding
 }
