@@ -26,15 +26,16 @@
 //! ## Next step
 //! Improve airflow or the heatsink, spread the writes; watch temperature and throughput together.
 
-use iowhy_model::{Bound, Clause, FactKey, Finding, Forecast, Level, Nanos, Unit, Verdict, key};
+use iowhy_model::{Bound, Clause, Finding, Forecast, Level, Nanos, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::EvidenceBuilder;
-use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::builder::{EvidenceBuilder, lines};
 use crate::evidence::candidates::{self, FaultCandidate};
+use crate::evidence::cases::Case;
+use crate::evidence::signals::{Signal, bit, program, rise};
 use crate::facts::reading::FactReading;
 use crate::measures::regimes;
 use crate::measures::{correlation, spread};
@@ -63,29 +64,19 @@ pub const DETECTOR: Detector = Detector {
 
 /// Prior of a throttle given a reported problem (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.12;
-/// Counters of the NVMe health log that only overheating increases (NVM Express base
-/// specification).
-const COUNTERS: [(FactKey, &str); 4] = [
-    (
-        key::SMART_NVME.of("thermal_temp1_transition_count"),
-        "transitions to light throttling since the previous record",
-    ),
-    (
-        key::SMART_NVME.of("thermal_temp2_transition_count"),
-        "transitions to heavy throttling since the previous record",
-    ),
-    (
-        key::SMART_NVME.of("warning_temp_time"),
-        "minutes above the warning temperature since the previous record",
-    ),
-    (
-        key::SMART_NVME.of("critical_comp_time"),
-        "minutes above the critical temperature since the previous record",
-    ),
+/// What the drive reports about its temperature: counters of the NVMe health log that only
+/// overheating increases (NVM Express base specification), its warning, and its temperature.
+const HEAT: [Signal; 6] = [
+    rose("thermal_temp1_transition_count", "transitions to light throttling"),
+    rose("thermal_temp2_transition_count", "transitions to heavy throttling"),
+    rose("warning_temp_time", "minutes above the warning temperature"),
+    rose("critical_comp_time", "minutes above the critical temperature"),
+    bit(key::SMART_NVME.of("critical_warning"), TOO_WARM, 2.5)
+        .what("NVMe critical warning, bit 1: temperature")
+        .say("it reports a temperature warning"),
+    program(near_its_warning),
 ];
 /// Weight of each sign, nats.
-const ROSE: f64 = 3.0;
-const WARNS: f64 = 2.5;
 const AT_WARNING: f64 = 1.5;
 const STEPPED: f64 = 2.0;
 const CORRELATES: f64 = 2.5;
@@ -102,16 +93,14 @@ const AS_LONG: f64 = 0.20;
 const STEP: f64 = 1.5;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    candidates::candidates(analysis)
-        .iter()
-        .filter_map(|candidate| finding(analysis, candidate))
-        .collect()
+    let candidates = candidates::candidates(analysis);
+    Case::of_disks(&candidates).filter_map(|case| finding(&case)).collect()
 }
 
-fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
-    let mut builder = EvidenceBuilder::of(analysis);
-    let correlates = correlation(analysis, candidate, &mut builder);
-    let heat = signs_of_heat(analysis, candidate, &mut builder);
+fn finding(case: &Case) -> Option<Finding> {
+    let (candidate, mut builder) = (case.candidate?, case.builder());
+    let correlates = correlation(candidate, &mut builder);
+    let heat = builder.strongest(case, &HEAT);
     if heat + correlates <= 0.0 {
         return None;
     }
@@ -131,8 +120,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         Clause::fixed("correlation of service time and temperature", correlates),
         Clause::fixed("a step in the service time", step.as_ref().map_or(-2.0, |_| STEPPED)),
     ];
-    let mut finding =
-        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
     builder.believe(&mut finding, PRIOR);
     finding.explained_share = step.as_ref().map_or(0.0, |step| step.lost_share);
     finding.sentence = format!(
@@ -156,68 +144,38 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         "each slowdown follows the same amount of written data: then a write cache is full",
         "the drive is just as slow when it is cool",
     ]);
-    finding.next_step = vec![
-        "add airflow or a heatsink, then repeat the load: does it stay fast?".to_string(),
-        format!(
-            "`smartctl -j -a {} > before.json`, the same afterwards, and `iowhy why` with both and \
-             the capture in between",
-            phrase::node(&candidate.disk)
-        ),
-        "spread long writes over time or over several drives".to_string(),
+    let steps = [
+        "add airflow or a heatsink, then repeat the load: does it stay fast?",
+        "`smartctl -j -a {node} > before.json`, the same afterwards, and `iowhy why` with both and \
+         the capture in between",
+        "spread long writes over time or over several drives",
     ];
-    finding.evidence = builder.evidence;
+    finding.next_step = phrase::about(&steps, &candidate.disk);
     Some(finding)
 }
 
-/// What the drive reports about its temperature; the strongest sign counts.
-fn signs_of_heat(
-    analysis: &Analysis,
-    candidate: &FaultCandidate,
-    builder: &mut EvidenceBuilder,
-) -> f64 {
-    let about = candidate.about();
-    let above = Some(Bound::Above(0.0));
-    let mut most: f64 = 0.0;
-    for (key, words) in COUNTERS {
-        let Some((rise, reading)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else {
-            continue;
-        };
-        builder.fact(&reading, words, (rise, Unit::Count), above);
-        builder.words.push(format!("{} {words}", phrase::thousands(rise)));
-        most = most.max(ROSE);
-    }
-    if let Some((value, reading)) = about.number(key::SMART_NVME.of("critical_warning"))
-        && value as u64 & TOO_WARM != 0
-    {
-        let what = "NVMe critical warning, bit 1: temperature";
-        builder.fact(&reading, what, (value, Unit::Count), above);
-        builder.words.push("it reports a temperature warning".to_string());
-        most = most.max(WARNS);
-    }
+const fn rose(counter: &'static str, what: &'static str) -> Signal {
+    rise(key::SMART_NVME.of(counter), 3.0).what(what)
+}
+
+/// The highest temperature beside the drive's own threshold.
+fn near_its_warning(builder: &mut EvidenceBuilder, case: &Case, _: f64) -> f64 {
+    let about = case.about();
     let celsius = [key::DEVICE_CELSIUS, key::SMART_CELSIUS, key::SMART_NVME_TEMPERATURE];
     let warning = [key::DEVICE_CELSIUS_WARNING, key::SMART_CELSIUS_WARNING];
     let readings = celsius.into_iter().flat_map(|key| about.all(key));
-    let warmest = readings
-        .filter_map(|reading| Some((reading.number()?, reading)))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    if let (Some((degrees, reading)), Some((warns, _))) =
-        (warmest, warning.into_iter().find_map(|key| about.number(key)))
-    {
-        let bound = Some(Bound::Above(warns - BELOW_WARNING - 0.1));
-        builder.fact(
-            &reading,
-            "highest temperature, degrees Celsius",
-            (degrees, Unit::Count),
-            bound,
-        );
-        if degrees >= warns - BELOW_WARNING {
-            builder
-                .words
-                .push(format!("up to {degrees:.0} C with a warning threshold of {warns:.0} C"));
-            most = most.max(AT_WARNING);
-        }
+    let readings = readings.filter_map(|reading| Some((reading.number()?, reading)));
+    let warmest = readings.max_by(|a, b| a.0.total_cmp(&b.0));
+    let warns = warning.into_iter().find_map(|key| about.number(key));
+    let Some(((degrees, reading), (warns, _))) = warmest.zip(warns) else { return 0.0 };
+    let bound = Some(Bound::Above(warns - BELOW_WARNING - 0.1));
+    let what = "highest temperature, degrees Celsius";
+    builder.fact(&reading, what, (degrees, Unit::Count), bound);
+    if degrees < warns - BELOW_WARNING {
+        return 0.0;
     }
-    most
+    builder.words.push(format!("up to {degrees:.0} C with a warning threshold of {warns:.0} C"));
+    AT_WARNING
 }
 
 /// Fast and slow states of the device, by service time.
@@ -281,11 +239,7 @@ fn samples<'a>(
 }
 
 /// Service times around each sample of temperature against it.
-fn correlation(
-    analysis: &Analysis,
-    candidate: &FaultCandidate,
-    builder: &mut EvidenceBuilder,
-) -> f64 {
+fn correlation(candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
     let (Some(trace), Some(listing)) = (candidate.trace, candidate.listing) else { return 0.0 };
     let samples = samples(candidate, trace);
     let (mut warmth, mut ln_service) = (Vec::new(), Vec::new());
