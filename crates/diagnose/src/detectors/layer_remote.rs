@@ -48,30 +48,28 @@
 //! ## Next step
 //! Read the whole volume once before use, provision it thick, check the network.
 
-use std::collections::BTreeSet;
-
 use iowhy_model::{
-    Bound, Clause, DeviceId, FactKey, Finding, Forecast, Level, Medium, MessageKind, Nanos, Op,
-    Unit, Verdict, key,
+    Bound, Clause, FactKey, Finding, Forecast, Level, Medium, MessageKind, Nanos, Op, Unit,
+    Verdict, key,
 };
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::EvidenceBuilder;
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
-use crate::evidence::candidates::{self};
+use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding, read_off};
+use crate::evidence::candidates;
+use crate::evidence::cases::Case;
+use crate::evidence::cluster_reports;
 use crate::evidence::cluster_tests;
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::fuse_mounts;
 use crate::evidence::guests;
+use crate::evidence::remote_log::{self, OF_A_TARGET};
 use crate::evidence::round_trips;
 use crate::evidence::shares;
-use crate::evidence::volumes;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
-use crate::facts::kernel_log::{LogLine, by_port};
 use crate::facts::reading::FactReading;
 use crate::measures::first_touch::{self, Read};
 use crate::measures::spread;
@@ -106,10 +104,8 @@ const VIRTUAL_MODEL: f64 = 3.0;
 const VIRTUAL_NAME: f64 = 1.5;
 /// Odds of a volume by name from which on it is one (`vd`: 0.7).
 const VOLUME: f64 = 0.5;
-/// What requests without any completion on a virtual disk are worth, and errors that a target
-/// reports.
+/// What requests without any completion on a virtual disk are worth.
 const STUCK: f64 = 0.92;
-const OF_A_TARGET: f64 = 0.75;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const TIMES: f64 = 3.0;
 const EACH: usize = 10;
@@ -118,19 +114,17 @@ const CHANCE: f64 = 0.01;
 const BY_SHAPE: f64 = SHAPE_ALONE;
 /// Odds of a volume by its name from which on the name counts (`nvme`: 0.4, `vd`: 0.7, `sd`: 0.1).
 const BY_NAME: f64 = 0.3;
-const NO_ANSWER: &str = "messages that a server or peer did not respond, or was busy";
-const PORT_REFUSES: &str = "paths whose target port the array reports as not available (ALUA)";
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let touched = analysis.requests.iter().filter_map(|requests| finding(analysis, requests));
     touched
         .chain(stuck(analysis))
         .chain(reported_by_a_target(analysis))
-        .chain(does_not_answer(analysis))
-        .chain(inactive(analysis))
-        .chain(blocked(analysis))
+        .chain(remote_log::findings(analysis, DETECTOR.verdict))
+        .chain(cluster_reports::inactive(analysis, DETECTOR.verdict))
+        .chain(cluster_reports::blocked(analysis, DETECTOR.verdict))
         .chain(slow_alone(analysis))
-        .chain(replicas(analysis))
+        .chain(cluster_reports::replicas(analysis, DETECTOR.verdict))
         .chain(peers(analysis))
         .chain(shares::waits(analysis, DETECTOR.verdict))
         .chain(round_trips::findings(analysis, DETECTOR.verdict))
@@ -143,91 +137,6 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .collect()
 }
 
-/// Weight of a cluster's own report that it does not serve part of its data.
-const OF_A_CLUSTER: f64 = 0.85;
-/// A request that is blocked for this long, s, waits for something that does not respond (Ceph's
-/// own bound for a log event, `osd_op_complaint_time`).
-const BLOCKED_S: f64 = 30.0;
-
-/// A cluster that reports that it does not serve part of its data: requests for that part wait.
-fn inactive(analysis: &Analysis) -> Vec<Finding> {
-    let places = 0..analysis.recording.listings.len();
-    let found = places.filter_map(|place| {
-        let listing = analysis.listing(place);
-        let share = listing.facts.iter().find(|fact| fact.key == key::CLUSTER_INACTIVE)?;
-        let value = share.value.number().filter(|share| *share > 0.0)?;
-        let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
-        finding.sentence = format!(
-            "the cluster serves no I/O of {} of its placement groups: requests to them wait until \
-             they are active again, however fast its disks are",
-            phrase::percent(value)
-        );
-        let what = "placement groups that are not active";
-        let source = analysis.source(place);
-        finding.evidence = vec![read_off(what, value, Unit::Share, 1, source).above(0.0)];
-        let down = listing.facts.iter().find(|fact| fact.key == key::CLUSTER_OSDS_DOWN);
-        if let Some(down) = down.and_then(|fact| fact.value.number()) {
-            let what = "daemons of the cluster (OSDs) that are down";
-            finding.evidence.push(read_off(what, down, Unit::Count, 1, source));
-        }
-        finding.assume(OF_A_CLUSTER, "reported by the cluster");
-        finding.explained_share = 1.0;
-        finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
-        finding.next_step = lines(&[
-            "`ceph health detail`, `ceph pg dump_stuck inactive`: which groups, and for which OSDs \
-             do they wait?",
-            "the log of these OSDs: do they run, and do they reach each other?",
-            "`ceph osd perf`, once all groups are active",
-        ]);
-        Some(finding)
-    });
-    found.collect()
-}
-
-/// A server that often waited for its replicas, and far less often for its own disks.
-fn replicas(analysis: &Analysis) -> Vec<Finding> {
-    let found = (0..analysis.recording.listings.len()).filter_map(|place| {
-        let listing = analysis.listing(place);
-        let said = |key: FactKey| {
-            let fact = listing.facts.iter().find(|fact| fact.key == key);
-            fact.and_then(|fact| fact.value.number())
-        };
-        let waits = said(key::REPLICA_SLOW).filter(|waits| *waits >= EACH as f64)?;
-        let own = said(key::IO_SLOW).unwrap_or(0.0) + listing.events.len() as f64;
-        (waits >= TIMES * own).then_some(())?;
-        let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
-        finding.sentence = format!(
-            "the server waited for other servers that hold its replicas {}, for its own disks and \
-             page cache {}: the network, or the disk of such a server, is slow",
-            phrase::count(waits, "time(s)"),
-            phrase::count(own, "time(s)")
-        );
-        let source = analysis.source(place);
-        let what = "waits for another server over the limit of the log";
-        let own_waits = "waits for its own disks and page cache over the limit";
-        finding.evidence = vec![
-            read_off(what, waits, Unit::Count, 1, source).above(TIMES * own).weighs(),
-            read_off(own_waits, own, Unit::Count, 1, source),
-        ];
-        if let Some(longest) = said(key::REPLICA_SLOWEST) {
-            let what = "longest wait for another server";
-            finding.evidence.push(read_off(what, longest, Unit::Seconds, 1, source));
-        }
-        finding.assume(OF_A_TARGET, "the server's own lines in the log");
-        finding.explained_share = 1.0;
-        finding.refuted_by = lines(&[
-            "the log of the next server shows slow writes to its disks: then it is that disk",
-        ]);
-        finding.next_step = lines(&[
-            "the same counts on the other servers: `grep -oE 'Slow .*(took|cost)' LOG | sort | \
-             uniq -c`: one that is named by many is the slow one",
-            "`ss -ti`, `nstat -az TcpRetransSegs`, `ethtool -S`: does the network lose packets?",
-        ]);
-        Some(finding)
-    });
-    found.collect()
-}
-
 /// Replicated volumes with far more open requests at the peer than at the local disk.
 fn peers(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
@@ -237,7 +146,7 @@ fn peers(analysis: &Analysis) -> Vec<Finding> {
         let local = about.number(key::DRBD_LOCAL).map_or(0.0, |(n, _)| n);
         let state = about.last(key::DRBD_CONNECTION)?.text();
         (open >= TIMES * local && state == "Connected").then_some(())?;
-        let mut builder = EvidenceBuilder::of(analysis);
+        let mut builder = EvidenceBuilder::about(candidate);
         let above = Some(Bound::Above(TIMES * local));
         let what = "requests and replies open between the volume and its peer";
         builder.fact(&reading, what, (open, Unit::Count), above);
@@ -247,10 +156,11 @@ fn peers(analysis: &Analysis) -> Vec<Finding> {
             phrase::count(open, "request(s)"),
             phrase::digits(local)
         );
-        let listings = builder.listings(candidate);
-        let mut finding = remote(Some(candidate.device), listings, sentence, builder);
+        let first = &["`cat /proc/drbd` several times: does it persist?"];
+        let device = Some(candidate.device);
+        let mut finding =
+            remote_log::remote(DETECTOR.verdict, device, &mut builder, sentence, first);
         finding.doubt("one moment: many may be open for an instant", OF_A_TARGET);
-        finding.next_step.insert(0, "`cat /proc/drbd` several times: does it persist?".to_string());
         Some(finding)
     });
     found.collect()
@@ -300,128 +210,6 @@ fn repeated_calls(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-/// Services of a cluster that delay requests, if it names a few: they share a disk, a host or a
-/// network.
-const FEW_SERVICES: usize = 3;
-
-/// Over all inputs: part of a list names few of many.
-fn blocked(analysis: &Analysis) -> Option<Finding> {
-    let listings = || analysis.recording.listings.iter().enumerate();
-    let line_text = |key: FactKey| {
-        listings().flat_map(move |(place, listing)| {
-            let key = key.clone();
-            let of_key = listing.facts.iter().filter(move |fact| fact.key == key);
-            of_key.filter_map(move |fact| Some((place, fact.device?, fact.value.number()?)))
-        })
-    };
-    let most = |key: FactKey| line_text(key).map(|(.., value)| value).fold(0.0, f64::max);
-    let named: BTreeSet<DeviceId> = line_text(key::CEPH_BLOCKED).map(|(_, osd, _)| osd).collect();
-    let place = line_text(key::CEPH_BLOCKED).map(|(place, ..)| place).next()?;
-    let (count, longest) = (most(key::CEPH_BLOCKED), most(key::CEPH_BLOCKED_TIME));
-    // A cluster with unavailable data delays requests: that is reported for the cluster.
-    let serves_all = listings()
-        .flat_map(|(_, listing)| &listing.facts)
-        .all(|fact| fact.key != key::CLUSTER_INACTIVE || fact.value.number() == Some(0.0));
-    let few = (1..=FEW_SERVICES).contains(&named.len());
-    (serves_all && few && longest >= BLOCKED_S).then_some(())?;
-    let names: Vec<String> =
-        named.iter().map(|osd| analysis.recording.device_of(*osd).name.clone()).collect();
-    let one = named.first().copied().filter(|_| named.len() == 1);
-    let mut finding = new_finding(DETECTOR.verdict, one, vec![place]);
-    finding.subject.devices = named.into_iter().collect();
-    finding.sentence = format!(
-        "requests wait for {}: {}, the longest for {} s or more; what holds them up is the disk, \
-         the host or the network of {}",
-        phrase::list(&names),
-        phrase::count(count, "request(s) blocked"),
-        phrase::digits(longest),
-        if one.is_some() { "this service" } else { "these services" }
-    );
-    let source = analysis.source(place);
-    finding.evidence = vec![
-        read_off("longest wait of a blocked request", longest, Unit::Seconds, 1, source)
-            .above(BLOCKED_S),
-        read_off("blocked requests, maximum at once", count, Unit::Count, 1, source),
-    ];
-    finding.assume(OF_A_CLUSTER, "reported by the cluster");
-    finding.doubt("one moment: what it waits for itself is not in this output", OF_A_CLUSTER);
-    finding.explained_share = 1.0;
-    finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
-    let first = names.first().map_or("osd.N", String::as_str);
-    finding.next_step = vec![
-        format!("`ceph daemon {first} dump_ops_in_flight`, on its host: what do they wait for?"),
-        format!(
-            "the disk of {first} (`ceph device ls`): `iostat -x 1`, `smartctl -x`, and its log"
-        ),
-        "`ceph osd perf`: is it the only slow one?".to_string(),
-    ];
-    Some(finding)
-}
-
-/// A server or a peer that did not answer, by the kernel's log.
-fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
-    let candidates = candidates::candidates(analysis);
-    let findings = candidates.iter().filter_map(|candidate| {
-        // What has a common parent is reported for the parent.
-        let of_others =
-            |line: &LogLine| line.message.is_of_iscsi() || line.message.adapter.is_some();
-        let logged = candidate.about().logged(MessageKind::Remote);
-        let logged: Vec<&LogLine> = logged.filter(|line| !of_others(line)).collect();
-        if logged.is_empty() || disk_names::kind(&candidate.disk) == OSD {
-            return None;
-        }
-        let mut builder = EvidenceBuilder::of(analysis);
-        builder.log_lines(NO_ANSWER, &logged, Some(Bound::Above(0.0)));
-        let sentence = format!(
-            "{} did not serve requests in time: the waits are for the network or for a disk of \
-             another machine",
-            candidate.disk
-        );
-        let listings = builder.listings(candidate);
-        Some(remote(Some(candidate.device), listings, sentence, builder))
-    });
-    let lost = analysis.inputs().into_iter().filter_map(|input| lost_sessions(analysis, input));
-    let hung = analysis.inputs().into_iter().filter_map(|input| hung(analysis, input));
-    let down = analysis.inputs().into_iter().filter_map(|input| services_down(analysis, input));
-    findings.chain(down).chain(lost).chain(hung).chain(lost_paths(analysis)).collect()
-}
-
-/// OSDs of a Ceph cluster, as named by the kernel (`osd56`).
-const OSD: &str = "osd";
-
-/// Services of a cluster that went down: one fault, of their host, their network or themselves.
-fn services_down(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let is_one = |line: &&LogLine| {
-        line.kind == MessageKind::Remote
-            && line.disk.as_deref().is_some_and(|name| disk_names::kind(name) == OSD)
-            && analysis.input(line.reading.listing) == input
-    };
-    let down: Vec<&LogLine> = analysis.facts.log().filter(is_one).collect();
-    let names: BTreeSet<String> = down.iter().filter_map(|line| line.disk.clone()).collect();
-    let names: Vec<String> = names.into_iter().collect();
-    let first = names.first()?;
-    let mut builder = EvidenceBuilder::of(analysis);
-    let n = (names.len() as f64, Unit::Count);
-    let above = Some(Bound::Above(0.0));
-    builder.fact(&down.first()?.reading, "services of a cluster that went down", n, above);
-    let sentence = format!(
-        "{} of the Ceph cluster went down: I/O to the data that only they serve waits, and the \
-         rest is slower until others have taken over",
-        phrase::list(&names)
-    );
-    let device = analysis.recording.find_device(first).filter(|_| names.len() == 1);
-    let mut finding = remote(device, builder.listings.clone(), sentence, builder);
-    finding.next_step.insert(
-        0,
-        "`ceph -s`, `ceph osd tree down`: do they share a host, a switch or a network card?"
-            .to_string(),
-    );
-    Some(finding)
-}
-
-/// Devices with data on another machine, by their names (Ceph, network block devices).
-const ELSEWHERE: [&str; 3] = ["rbd", "nbd", "rnbd"];
-
 /// Mean latency, ms, of a remote device that a few requests do not explain, and the maximum
 /// requests in flight for that.
 const SLOW_MS: f64 = 100.0;
@@ -435,7 +223,7 @@ const SLOW_ALONE: f64 = 0.90;
 fn slow_alone(analysis: &Analysis) -> Vec<Finding> {
     let found = analysis.rows_by_listing().into_iter().filter_map(|rows| {
         let first = rows.first()?;
-        ELSEWHERE.contains(&disk_names::kind(&first.disk)).then_some(())?;
+        disk_names::is_elsewhere(&first.disk).then_some(())?;
         let active: Vec<_> =
             rows.iter().filter(|row| row.per_s() > 0.0 && !row.interval.since_boot).collect();
         let n: f64 = active.iter().map(|row| row.per_s()).sum();
@@ -479,261 +267,6 @@ fn slow_alone(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-/// Tasks that hung while they wrote to a device of another machine.
-fn hung(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let of = |line: &LogLine| {
-        let device = disk_names::written_by(&line.message.text)?;
-        ELSEWHERE.contains(&disk_names::kind(device)).then(|| device.to_string())
-    };
-    let here = |line: &&LogLine| {
-        line.kind == MessageKind::HungTask && analysis.input(line.reading.listing) == input
-    };
-    let hung: Vec<&LogLine> =
-        analysis.facts.log().filter(here).filter(|line| of(line).is_some()).collect();
-    let devices: BTreeSet<String> = hung.iter().filter_map(|line| of(line)).collect();
-    let names: Vec<String> = devices.into_iter().collect();
-    let first = names.first()?;
-    let mut builder = EvidenceBuilder::of(analysis);
-    let what = "tasks that hung writing to it, in the kernel's log";
-    builder.log_lines(what, &hung, Some(Bound::Above(0.0)));
-    let sentence = format!(
-        "writes to {} did not complete for minutes: another machine keeps its data, and it or the \
-         network to it did not answer",
-        phrase::list(&names)
-    );
-    let mut finding = remote(None, builder.listings.clone(), sentence, builder);
-    if disk_names::kind(first) == "rbd" {
-        finding.next_step.insert(
-            0,
-            "`ceph -s`, `ceph health detail`: which placement groups or services do not answer?"
-                .to_string(),
-        );
-    }
-    Some(finding)
-}
-
-/// A finding that a server or target did not answer.
-fn remote(
-    device: Option<DeviceId>,
-    listings: Vec<usize>,
-    sentence: String,
-    builder: EvidenceBuilder,
-) -> Finding {
-    let mut finding = new_finding(DETECTOR.verdict, device, listings);
-    finding.sentence = sentence;
-    finding.assume(OF_A_TARGET, "the target's own lines in the log");
-    finding.explained_share = 1.0;
-    finding.evidence = builder.evidence;
-    finding.refuted_by =
-        lines(&["the slow I/O goes to a disk of this machine: `findmnt`, `lsblk -s`"]);
-    finding.next_step = lines(&[
-        "check that the server is up and the network is intact: `ping`, `ss -ti`, `nstat -az \
-         TcpRetransSegs`",
-        "on the server: `iostat -x 1` and its kernel's log of the same minute",
-    ]);
-    finding
-}
-
-/// The connections and sessions of iSCSI that were lost, and the disks that failed because of that:
-/// one fault, of the network or of the target.
-fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let here = |line: &&LogLine| analysis.input(line.reading.listing) == input;
-    let log = || analysis.facts.log().filter(here);
-    let lost: Vec<&LogLine> = log()
-        .filter(|line| line.kind == MessageKind::Remote && line.message.is_of_iscsi())
-        .collect();
-    let name = |device: DeviceId| analysis.recording.device_of(device).name.as_str();
-    let sessions = devices(lost.iter().copied());
-    let first = *sessions.first()?;
-    let gone: Vec<&LogLine> = log()
-        .filter(|line| line.kind == MessageKind::Offline && line.message.adapter.is_some())
-        .collect();
-    let behind: BTreeSet<String> = gone.iter().filter_map(|line| line.disk.clone()).collect();
-    let mut builder = EvidenceBuilder::of(analysis);
-    let above = Some(Bound::Above(0.0));
-    let n = (sessions.len() as f64, Unit::Count);
-    builder.fact(&lost.first()?.reading, "lost iSCSI connections and sessions", n, above);
-    builder.log_lines(NO_ANSWER, &lost, above);
-    let offline = "requests to disks that went offline because of that";
-    builder.log_lines(offline, &gone, None);
-    let slow = analysis.facts.disks().filter_map(|disk| {
-        let (seconds, reading) =
-            analysis.facts.about(None, disk).number(key::DEVICE_LATENCY_COMPLAINED)?;
-        (analysis.input(reading.listing) == input).then_some((disk, seconds, reading))
-    });
-    let slow: Vec<(&str, f64, FactReading)> = slow.collect();
-    let mut words = Vec::new();
-    for (disk, seconds, reading) in &slow {
-        let what = format!("longest mean latency logged by the host ({disk})");
-        builder.fact(reading, &what, (*seconds, Unit::Seconds), None);
-        words.push(format!("{disk} took up to {}", phrase::ms(seconds * 1e3)));
-    }
-    let names: Vec<String> = sessions.iter().map(|device| name(*device).to_string()).collect();
-    let consequence = match behind.len() {
-        0 => String::new(),
-        1 => format!(
-            ", and {} failed because of that",
-            phrase::list(&behind.iter().cloned().collect::<Vec<_>>())
-        ),
-        n => format!(", and {n} disks failed because of that"),
-    };
-    let before = match words.is_empty() {
-        true => String::new(),
-        false => format!("; {} in the same log", phrase::list(&words)),
-    };
-    let sentence = format!(
-        "the iSCSI target did not respond in time: {} lost ({}){consequence}{before}: the cause is \
-         the target or the network to it, not a disk of this host",
-        phrase::count(sessions.len() as f64, "connection(s) or session(s)"),
-        phrase::list(&names)
-    );
-    // The disk, if the session has only one; else the session; else all of them.
-    let disk = behind.first().and_then(|disk| analysis.recording.find_device(disk));
-    let device = match (behind.len(), sessions.len()) {
-        (1, _) => disk,
-        (0, 1) => Some(first),
-        _ => None,
-    };
-    let mut finding = remote(device, builder.listings.clone(), sentence, builder);
-    if device.is_none() {
-        finding.subject.devices =
-            sessions.iter().copied().chain(devices(gone.into_iter())).collect();
-    }
-    finding.next_step.insert(
-        0,
-        "check the switch ports between host and target: errors, pauses (flow control), speed, \
-         MTU; on the host the session timeouts (`iscsiadm -m session -P 2`: recovery, NOP-Out)"
-            .to_string(),
-    );
-    Some(finding)
-}
-
-/// Volumes that lost several paths within a minute, and paths whose array reports that the port
-/// does not serve them: the array or the storage network.
-fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
-    let log = || analysis.facts.log();
-    let refused: Vec<&LogLine> = log()
-        .filter(|line| line.kind == MessageKind::Remote && line.message.adapter.is_some())
-        .collect();
-    let lost = by_port(log().filter(|line| line.kind == MessageKind::Path));
-    let mut findings: Vec<Finding> = Vec::new();
-    let mut reported = BTreeSet::new();
-    for (volume, lines) in &lost {
-        let times = || lines.iter().filter_map(|line| line.message.at_s);
-        let (first, last) = (times().fold(f64::MAX, f64::min), times().fold(f64::MIN, f64::max));
-        let apart_s = (last - first).max(0.0);
-        if lines.len() < 2 || apart_s > volumes::PATHS_S {
-            continue;
-        }
-        let mut builder = EvidenceBuilder::of(analysis);
-        let above = Some(Bound::Above(1.0));
-        builder.log_lines("paths lost by the volume", lines, above);
-        let here: Vec<&LogLine> = refused
-            .iter()
-            .filter(|line| lines.iter().any(|l| l.reading.listing == line.reading.listing))
-            .copied()
-            .collect();
-        reported.extend(here.iter().map(|line| line.reading.listing));
-        builder.log_lines(PORT_REFUSES, &here, None);
-        let line_text = match here.len() {
-            0 => String::new(),
-            n => format!(
-                ", and the array reported on {} that its port is not available",
-                phrase::count(n as f64, "path(s)")
-            ),
-        };
-        let within = match times().count() {
-            0 => String::new(),
-            _ => format!(" within {}", phrase::ms((apart_s * 1e3).max(1e3))),
-        };
-        let sentence = format!(
-            "{} lost {} paths{within}{line_text}: the cause is the array or the storage network \
-             shared by all of them, not a disk",
-            analysis.recording.device_of(*volume).name,
-            LogLine::messages(lines)
-        );
-        let mut finding = remote(Some(*volume), builder.listings.clone(), sentence, builder);
-        finding.next_step = path_steps();
-        findings.push(finding);
-    }
-    for gone in volumes::without_paths(analysis) {
-        let mut builder = EvidenceBuilder::of(analysis);
-        let n = (gone.paths.len() as f64, Unit::Count);
-        let what = "failed paths of the volume (all of them)";
-        builder.fact(&gone.reading, what, n, Some(Bound::Above(1.0)));
-        let sentence = format!(
-            "no path to {} is left ({}): the volume was removed or is no longer served, or the \
-             storage network shared by all paths failed; the cause is not a disk or cable of this \
-             host",
-            gone.name,
-            phrase::list(&gone.paths)
-        );
-        let mut finding = remote(Some(gone.device), builder.listings.clone(), sentence, builder);
-        finding.next_step = path_steps();
-        finding.next_step.insert(
-            0,
-            "if the volume was deleted or unmapped at the array: run `multipath -f` on it and \
-             delete its paths (`/sys/block/DISK/device/delete`) before it is removed at the array"
-                .to_string(),
-        );
-        findings.push(finding);
-    }
-    for lines in volumes::unnamed_paths(analysis).into_values() {
-        let mut builder = EvidenceBuilder::of(analysis);
-        let what = "multipath paths that failed within a minute, in the kernel's log";
-        builder.log_lines(what, &lines, Some(Bound::Above(1.0)));
-        let sentence = format!(
-            "{} of multipath failed within a minute of each other: the volume was removed or is no \
-             longer served, or the storage network behind them failed; the cause is not a disk or \
-             cable of this host",
-            phrase::count(lines.len() as f64, "path(s)")
-        );
-        let mut finding = remote(None, builder.listings.clone(), sentence, builder);
-        finding.next_step = path_steps();
-        findings.push(finding);
-    }
-    // Without a volume in the log.
-    let alone: Vec<&LogLine> =
-        refused.into_iter().filter(|line| !reported.contains(&line.reading.listing)).collect();
-    let paths = devices(alone.iter().copied());
-    if let Some(first) = paths.first() {
-        let mut builder = EvidenceBuilder::of(analysis);
-        builder.log_lines(PORT_REFUSES, &alone, Some(Bound::Above(0.0)));
-        let sentence = format!(
-            "the array reports on {} that its port is not available: it is failing over, or its \
-             controller is down",
-            phrase::count(paths.len() as f64, "path(s)")
-        );
-        let device = Some(*first).filter(|_| paths.len() == 1);
-        let mut finding = remote(device, builder.listings.clone(), sentence, builder);
-        finding.subject.devices = if device.is_none() { paths } else { Vec::new() };
-        finding.next_step = path_steps();
-        findings.push(finding);
-    }
-    findings
-}
-
-fn path_steps() -> Vec<String> {
-    lines(&[
-        "`multipath -ll`: are the paths back, and what do they share (target port, adapter, \
-         switch)?",
-        "check the array's own log for that minute: a controller that failed over or was updated",
-        "set `no_path_retry` or `queue_if_no_path` in /etc/multipath.conf: without it I/O fails \
-         immediately when all paths are lost",
-    ])
-}
-
-/// The devices of lines, each once.
-fn devices<'s, 'a: 's>(lines: impl Iterator<Item = &'s LogLine<'a>>) -> Vec<DeviceId> {
-    let mut found: Vec<DeviceId> = Vec::new();
-    for device in lines.filter_map(|line| line.reading.fact.device) {
-        if !found.contains(&device) {
-            found.push(device);
-        }
-    }
-    found
-}
-
 /// A virtual disk with requests in flight and no completions until the end of the listing: its host
 /// or network does not answer.
 fn stuck(analysis: &Analysis) -> Vec<Finding> {
@@ -765,11 +298,10 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
         finding.assume(STUCK, "requests outstanding and none completed");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["completions appear in the next interval"]);
-        finding.next_step = vec![
-            "on the host: is the disk with the image busy or stuck? `iostat -x 1`, `dmesg`"
-                .to_string(),
-            format!("`dmesg --ctime | grep -i -e {} -e hung`: since when?", row.disk),
-        ];
+        finding.next_step = lines(&[
+            "on the host: is the disk with the image busy or stuck? `iostat -x 1`, `dmesg`",
+            &format!("`dmesg --ctime | grep -i -e {} -e hung`: since when?", row.disk),
+        ]);
         Some(finding)
     });
     findings.collect()
@@ -781,45 +313,35 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
 /// a read error.
 fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
-    let findings = candidates.iter().filter_map(|candidate| {
-        let logged: Vec<&LogLine> = candidate.about().logged(MessageKind::Medium).collect();
-        let first = logged.first()?;
-        let written: Vec<&LogLine> = candidate.about().logged(MessageKind::Target).collect();
+    let findings = Case::of_disks(&candidates).filter_map(|case| {
+        let logged = case.logged(&[MessageKind::Medium]);
+        let (first, written) = (logged.first()?, case.logged(&[MessageKind::Target]));
         let unit = logged.iter().find_map(|line| line.unit_of_a_target());
-        let above = Some(Bound::Above(0.0));
-        let mut builder = EvidenceBuilder::of(analysis);
+        let why = match unit {
+            Some(unit) => format!("is unit {unit} of a SCSI target"),
+            None if written.is_empty() => return None,
+            None => "reports read errors for writes, which no drive does".to_string(),
+        };
+        let (mut builder, above) = (case.builder(), Some(Bound::Above(0.0)));
         builder.log_lines("medium errors in the kernel's log", &logged, above);
         if let Some(unit) = unit {
             let of = (f64::from(unit), Unit::Count);
             builder.fact(&first.reading, "logical unit (LUN)", of, above);
         }
-        if !written.is_empty() {
-            builder.log_lines("writes completed with a read error", &written, above);
-        }
-        let why = match (unit, written.is_empty()) {
-            (Some(unit), _) => format!("is unit {unit} of a SCSI target"),
-            (None, false) => "reports read errors for writes, which no drive does".to_string(),
-            (None, true) => return None,
-        };
-        let mut finding =
-            new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+        builder.log_lines("writes completed with a read error", &written, above);
+        let mut finding = builder.finding(DETECTOR.verdict, Some(case.device));
         finding.sentence = format!(
             "{} {why}, so its medium errors are reported by a target: an array or network volume \
              behind it failed; nothing shows that a disk of this host is faulty",
-            phrase::disk(&candidate.disk)
+            phrase::disk(case.name)
         );
         finding.assume(OF_A_TARGET, "the target's own lines in the log");
-        finding.explained_share = 1.0;
-        finding.evidence = builder.evidence;
         finding.refuted_by = lines(&["the unit is a local disk behind a multiplexing enclosure"]);
-        finding.next_step = vec![
-            format!(
-                "find the target that serves it: `lsscsi -t | grep {}`, `iscsiadm -m session -P 3`",
-                candidate.disk
-            ),
-            "check the log of the target (array, Longhorn, LIO, tgt) for the same minute"
-                .to_string(),
+        let steps = [
+            "find the target that serves it: `lsscsi -t | grep {disk}`, `iscsiadm -m session -P 3`",
+            "check the log of the target (array, Longhorn, LIO, tgt) for the same minute",
         ];
+        finding.next_step = phrase::about(&steps, case.name);
         Some(finding)
     });
     findings.collect()
@@ -934,15 +456,14 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         "the same blocks are slow again after an hour: then it is not first access",
         "the device is a local disk, and its cache served the second read",
     ]);
-    finding.next_step = vec![
-        format!(
+    finding.next_step = lines(&[
+        &format!(
             "read every block once: `fio --filename=/dev/{disk} --readonly --rw=read --bs=1M \
              --iodepth=32 --ioengine=libaio --direct=1 --name=touch`, then measure again"
         ),
-        "at the provider: use fast snapshot restore, or a thick volume".to_string(),
+        "at the provider: use fast snapshot restore, or a thick volume",
         "`nstat -az TcpRetransSegs` on the storage server: does tail latency follow network \
-         retransmissions?"
-            .to_string(),
-    ];
+         retransmissions?",
+    ]);
     Some(finding)
 }

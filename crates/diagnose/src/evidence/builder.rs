@@ -166,13 +166,6 @@ impl<'s> EvidenceBuilder<'s> {
         confidence::believe(finding, prior, self.clauses.iter().cloned());
     }
 
-    /// The candidate's listing first, then those of the evidence.
-    pub fn listings(&self, candidate: &FaultCandidate) -> Vec<usize> {
-        let mut all: Vec<usize> = candidate.listing.into_iter().collect();
-        all.extend(self.listings.iter().filter(|place| Some(**place) != candidate.listing));
-        all
-    }
-
     /// A finding that rests on what was gathered so far; it explains what was stated.
     pub fn finding(&mut self, verdict: Verdict, device: Option<DeviceId>) -> Finding {
         let mut finding = new_finding(verdict, device, self.listings.clone());
