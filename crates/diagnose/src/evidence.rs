@@ -31,6 +31,7 @@ pub mod lost_members;
 pub mod media_counters;
 pub mod medium_readings;
 pub mod mounts;
+pub mod notable_numbers;
 pub mod observations;
 pub mod page_cache;
 pub mod path_log;
