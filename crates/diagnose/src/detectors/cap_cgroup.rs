@@ -212,14 +212,14 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     finding.explained_share = by.device_ms.map_or(0.9, |ms| 1.0 - ms / by.caller_ms.max(1e-9));
     finding.refuted_by =
         lines(&["the rate stays the same outside the control group, or with a higher limit"]);
-    finding.next_step = vec![
-        format!(
+    finding.next_step = lines(&[
+        &format!(
             "raise the limit in `{}` (systemd: `IOReadIOPSMax=` and related settings), or send \
              fewer requests",
             by.file
         ),
-        "run the same probe outside the control group: it shows the rate of the device".to_string(),
-    ];
+        "run the same probe outside the control group: it shows the rate of the device",
+    ]);
     Some(finding)
 }
 
@@ -498,13 +498,12 @@ fn advise(finding: &mut Finding, group: Option<&str>, limit: Option<&Limit>, dis
     finding.refuted_by = lines(&["the program is just as slow without the limit"]);
     if let Some(limit) = limit.filter(|limit| limit.is_version_1) {
         let file = limit.reading.read_from();
-        finding.next_step = vec![
-            format!("lift it for a minute and time the program: `echo \"{numbers} 0\" > {file}`"),
-            format!("then set it again: `echo \"{numbers} {:.0}\" > {file}`", limit.value),
+        finding.next_step = lines(&[
+            &format!("lift it for a minute and time the program: `echo \"{numbers} 0\" > {file}`"),
+            &format!("then set it again: `echo \"{numbers} {:.0}\" > {file}`", limit.value),
             "raise it where it is configured: `systemctl show UNIT -p BlockIOReadBandwidth -p \
-             IOReadIOPSMax`, or the container's `--device-read-iops`"
-                .to_string(),
-        ];
+             IOReadIOPSMax`, or the container's `--device-read-iops`",
+        ]);
         return;
     }
     finding.refuted_by.extend(lines(&[
@@ -512,14 +511,13 @@ fn advise(finding: &mut Finding, group: Option<&str>, limit: Option<&Limit>, dis
     ]));
     let group = group.unwrap_or("GROUP");
     let folder = format!("/sys/fs/cgroup/{}", group.trim_start_matches('/'));
-    finding.next_step = vec![
-        format!(
+    finding.next_step = lines(&[
+        &format!(
             "lift it for a minute and time the program: `echo \"{numbers} rbps=max wbps=max \
              riops=max wiops=max\" > {folder}/io.max`"
         ),
-        format!("`cat {folder}/io.max {folder}/io.stat {folder}/io.pressure`: before and after"),
+        &format!("`cat {folder}/io.max {folder}/io.stat {folder}/io.pressure`: before and after"),
         "raise it where it is configured: `systemctl show UNIT -p IOReadIOPSMax -p \
-         IOWriteIOPSMax`, or the container's `--device-write-iops`"
-            .to_string(),
-    ];
+         IOWriteIOPSMax`, or the container's `--device-write-iops`",
+    ]);
 }

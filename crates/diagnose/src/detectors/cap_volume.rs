@@ -146,9 +146,8 @@ fn counted(analysis: &Analysis) -> Vec<Finding> {
         finding.refuted_by =
             lines(&["the counters cover the time since the volume was attached, not the time \
                      watched"]);
-        finding.next_step = vec![
-            "use a larger tier of the volume or the instance, or fewer and larger I/Os".to_string(),
-        ];
+        finding.next_step =
+            lines(&["use a larger tier of the volume or the instance, or fewer and larger I/Os"]);
         Some(finding)
     };
     listings.filter_map(exceeded).collect()
@@ -414,13 +413,12 @@ fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
         "the provisioned limit is a different number",
         "the application limits its own rate: then nothing is queued",
     ]);
-    finding.next_step = vec![
-        format!(
+    finding.next_step = lines(&[
+        &format!(
             "`iostat -x -y 1 60 {disk}`: sixty one-second samples show whether throughput is \
              pinned; `aws ec2 describe-volumes` or your provider's equivalent shows the \
              provisioned limit"
         ),
-        "use a larger tier, or fewer and larger I/Os; also check the instance's own limit"
-            .to_string(),
-    ];
+        "use a larger tier, or fewer and larger I/Os; also check the instance's own limit",
+    ]);
 }

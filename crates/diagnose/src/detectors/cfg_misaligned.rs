@@ -234,17 +234,16 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         "`fio --rw=randwrite --bs=4k --blockalign=4k --direct=1` on a spare file is just as slow",
     ]);
     let disk = phrase::disk(&requests.disk);
-    finding.next_step = vec![
-        format!(
+    finding.next_step = lines(&[
+        &format!(
             "`grep -H . /sys/block/{disk}/queue/physical_block_size /sys/block/{disk}/*/start`: \
              starts must be multiples of {}",
             (block / 512.0).round()
         ),
         "start partitions at multiples of 1 MiB (2048 sectors); match the file system block size \
-         and the RAID stripe"
-            .to_string(),
-        "if a database writes 512-byte records: set its log block size to 4096".to_string(),
-    ];
+         and the RAID stripe",
+        "if a database writes 512-byte records: set its log block size to 4096",
+    ]);
     Some(finding)
 }
 

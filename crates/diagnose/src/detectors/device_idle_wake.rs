@@ -125,13 +125,13 @@ fn parks_its_heads(analysis: &Analysis) -> Vec<Finding> {
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&["the count does not increase while requests are slow"]);
         let node = phrase::node(disk);
-        finding.next_step = vec![
-            format!(
+        finding.next_step = lines(&[
+            &format!(
                 "`hdparm -B 254 {node}` (Western Digital: `idle3ctl`), then `smartctl -A {node}` \
                  twice an hour apart: has 193 stopped increasing, and is the disk fast?"
             ),
-            "replace a drive far beyond its rated load cycles in time".to_string(),
-        ];
+            "replace a drive far beyond its rated load cycles in time",
+        ]);
         Some(finding)
     };
     analysis.facts.disks().filter_map(of_disk).collect()

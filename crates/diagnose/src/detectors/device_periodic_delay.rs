@@ -267,14 +267,14 @@ fn finding(
         "the device has a platter with a non-standard spindle speed",
         "the clock that wrote the log ticks at this step",
     ]);
-    finding.next_step = vec![
-        format!(
+    finding.next_step = lines(&[
+        &format!(
             "look for a limit or timer of {}: `cat /sys/fs/cgroup/*/io.max`, the hypervisor's \
              throttle, `grep CONFIG_HZ= /boot/config-$(uname -r)`",
             phrase::ms(found.period_ms)
         ),
-        "flash: compare the firmware with a peer's, and ask the vendor about pacing".to_string(),
-    ];
+        "flash: compare the firmware with a peer's, and ask the vendor about pacing",
+    ]);
     finding
 }
 

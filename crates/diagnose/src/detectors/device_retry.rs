@@ -256,15 +256,14 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
         "neighbouring disks show the same steps: then vibration or another shared cause delays \
          them all",
     ]);
-    finding.next_step = vec![
-        format!(
+    finding.next_step = lines(&[
+        &format!(
             "`smartctl -x {}`: attributes 1, 5, 197, 198 and the error log",
             phrase::node(&trace.disk)
         ),
-        "first copy important data from the disk, then `smartctl -t long`".to_string(),
-        "check mounting and vibration: do neighbouring disks also show extra revolutions?"
-            .to_string(),
-    ];
+        "first copy important data from the disk, then `smartctl -t long`",
+        "check mounting and vibration: do neighbouring disks also show extra revolutions?",
+    ]);
     finding.forecast = forecast(case, ladder);
     Some(finding)
 }

@@ -846,9 +846,9 @@ fn advise(finding: &mut Finding, disk: &str) {
         "the device is not of the assumed class: set its class, or its healthy service time",
         "a limit throttles it, or it wakes from sleep for each request",
     ]);
-    finding.next_step = vec![
-        format!("{}: individual latencies identify the fault", phrase::capture(disk, 30)),
-        format!("`smartctl -x {node}`: error log, and attributes 5, 187, 197, 198, 199"),
-        "compare with a peer under the same load; check cable and controller".to_string(),
-    ];
+    finding.next_step = lines(&[
+        &format!("{}: individual latencies identify the fault", phrase::capture(disk, 30)),
+        &format!("`smartctl -x {node}`: error log, and attributes 5, 187, 197, 198, 199"),
+        "compare with a peer under the same load; check cable and controller",
+    ]);
 }

@@ -190,17 +190,15 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
          throttling",
         "the slow state is pinned at a round rate: then the burst credits of a volume are used up",
     ]);
-    finding.next_step = vec![
-        format!(
+    finding.next_step = lines(&[
+        &format!(
             "write less than {} without a pause: do the slowdowns stop?",
             phrase::bytes(found.bytes())
         ),
-        "`iowhy probe sustain` on a new file measures the size of the cache and the rate after it"
-            .to_string(),
+        "`iowhy probe sustain` on a new file measures the size of the cache and the rate after it",
         "`fstrim -av` and free space enlarge the cache; for sustained writes use a drive with \
-         power-loss protection and no such cache"
-            .to_string(),
-    ];
+         power-loss protection and no such cache",
+    ]);
     Some(finding)
 }
 

@@ -292,12 +292,12 @@ fn advise(finding: &mut Finding, disk: &str) {
         "plain writes without a flush in flight take just as long",
         "the program is just as slow with group commit or without fsync",
     ]);
-    finding.next_step = vec![
-        format!("`iowhy snoop --op flush --for 30s --device {disk}` shows which process flushes"),
-        "use group commit: one flush for many records".to_string(),
-        format!(
+    finding.next_step = lines(&[
+        &format!("`iowhy snoop --op flush --for 30s --device {disk}` shows which process flushes"),
+        "use group commit: one flush for many records",
+        &format!(
             "`cat /sys/block/{disk}/queue/write_cache`: `write back` means that flushes are sent; \
              a device with power-loss protection completes them immediately"
         ),
-    ];
+    ]);
 }

@@ -217,13 +217,13 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
     confidence::believe(&mut finding, PRIOR, []);
     finding.explained_share = transfer.min(1.0);
     finding.refuted_by = lines(&["requests of 4 KiB on the same device are just as slow"]);
-    finding.next_step = vec![
-        "accept it if throughput is the goal".to_string(),
-        format!(
+    finding.next_step = lines(&[
+        "accept it if throughput is the goal",
+        &format!(
             "otherwise reduce `/sys/block/{0}/queue/max_sectors_kb` or \
              `/sys/block/{0}/queue/read_ahead_kb`",
             large.disk
         ),
-    ];
+    ]);
     Some(finding)
 }

@@ -184,12 +184,11 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         "a log of individual writes (`iowhy record`, biosnoop) shows no whole revolutions",
         "the device has no platter: `lsblk -d -o NAME,ROTA,MODEL`",
     ]);
-    finding.next_step = vec![
-        format!("{}: are the waits whole revolutions?", phrase::capture(&row.disk, 30)),
+    finding.next_step = lines(&[
+        &format!("{}: are the waits whole revolutions?", phrase::capture(&row.disk, 30)),
         "find the process that calls fsync or opens with O_SYNC; use group commit, or a write \
-         cache with power-loss protection"
-            .to_string(),
-    ];
+         cache with power-loss protection",
+    ]);
     Some(finding)
 }
 

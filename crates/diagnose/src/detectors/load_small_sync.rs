@@ -388,13 +388,12 @@ fn close(analysis: &Analysis, finding: &mut Finding, bytes: f64, listing: usize,
         "the program is a database with its own cache that uses direct I/O on purpose",
         "the same load on a buffered mount sends requests of the same size",
     ]);
-    finding.next_step = vec![
+    finding.next_step = lines(&[
         "check the mount and open flags: `findmnt -o TARGET,SOURCE,FSTYPE,OPTIONS`, or `mount` on \
-         Solaris"
-            .to_string(),
-        mounts::remount(analysis),
-        "if direct I/O is intended, use larger blocks".to_string(),
-    ];
+         Solaris",
+        &mounts::remount(analysis),
+        "if direct I/O is intended, use larger blocks",
+    ]);
 }
 
 fn size(bytes: u32) -> String {

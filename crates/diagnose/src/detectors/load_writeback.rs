@@ -168,17 +168,16 @@ fn finding(analysis: &Analysis, paused: &[Paused], place: usize, watched: f64) -
          the control group nor the device (`/sys/class/bdi/*/max_ratio`) has a limit of its own",
     ]);
     let disk = name.map_or(String::new(), |name| format!(" -d {name}"));
-    finding.next_step = vec![
-        format!("`iowhy hist{disk} --op write`: what the device itself takes per write meanwhile"),
-        format!(
+    finding.next_step = lines(&[
+        &format!("`iowhy hist{disk} --op write`: what the device itself takes per write meanwhile"),
+        &format!(
             "limit what {} writes (its own rate limit, `io.max` of its control group), or have it \
              write with O_DIRECT or sync often, so that others do not wait for its pages",
             first.who
         ),
         "a burst that memory can hold is not paused with a larger `vm.dirty_bytes`; a steady load \
-         is, only later"
-            .to_string(),
-    ];
+         is, only later",
+    ]);
     finding
 }
 

@@ -243,11 +243,11 @@ fn finding(
         "the disk has hotter data, is a different model, or is being rebuilt",
         "another disk of the same shelf is just as slow under the same load",
     ]);
-    finding.next_step = vec![
-        format!("{}: retries, stalls or plain slowness?", phrase::capture(&member.disk, 60)),
-        format!("compare `smartctl -x {}` with a peer's", phrase::node(&member.disk)),
-        "take it out of service if its data is redundant".to_string(),
-    ];
+    finding.next_step = lines(&[
+        &format!("{}: retries, stalls or plain slowness?", phrase::capture(&member.disk, 60)),
+        &format!("compare `smartctl -x {}` with a peer's", phrase::node(&member.disk)),
+        "take it out of service if its data is redundant",
+    ]);
     finding
 }
 

@@ -324,13 +324,12 @@ fn finding(
         "the same batch job ran on all of them at these moments",
         "a disk of the same shelf and adapter stays fast throughout",
     ]);
-    finding.next_step = vec![
-        "`vmstat 1` at the same time: is `st` (steal time) above 5 %, do CPUs stop?".to_string(),
+    finding.next_step = lines(&[
+        "`vmstat 1` at the same time: is `st` (steal time) above 5 %, do CPUs stop?",
         "check `dmesg`, adapter and expander logs at these moments; `lsscsi -t` shows what they \
-         share"
-            .to_string(),
-        "check power supply, fans and vibration of the shelf".to_string(),
-    ];
+         share",
+        "check power supply, fans and vibration of the shelf",
+    ]);
     Some(finding)
 }
 

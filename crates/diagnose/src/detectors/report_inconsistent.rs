@@ -207,7 +207,7 @@ fn unusable(analysis: &Analysis) -> Vec<Finding> {
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["the same tool prints plausible lines on another kernel"]);
         finding.next_step =
-            vec!["use a release of the tool that supports this kernel, or `iowhy record`".to_string()];
+            lines(&["use a release of the tool that supports this kernel, or `iowhy record`"]);
         finding
     })
     .collect()

@@ -147,14 +147,14 @@ fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         "more requests in flight bring no more throughput at the first load",
         "the two loads differ in size, operation or location of their requests",
     ]);
-    finding.next_step = vec![
-        format!(
+    finding.next_step = lines(&[
+        &format!(
             "send more in parallel and watch throughput, not %util: `fio --iodepth=128 --numjobs=8 \
              --direct=1 --rw=randread --readonly --name=try --filename=/dev/{}`",
             low.disk
         ),
-        "judge by latency at the required rate, or by the growth of throughput".to_string(),
-    ];
+        "judge by latency at the required rate, or by the growth of throughput",
+    ]);
     Some(finding)
 }
 

@@ -345,12 +345,11 @@ pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.blame = Some(Blame::Configuration);
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["writes are as fast as before the cache was disabled"]);
-        finding.next_step = vec![
+        finding.next_step = lines(&[
             "replace the battery or capacitor of the cache, and check that the controller enables \
-             it again"
-                .to_string(),
-            "until then: fewer durable writes, or group commit".to_string(),
-        ];
+             it again",
+            "until then: fewer durable writes, or group commit",
+        ]);
         found.push(finding);
     }
     found
@@ -430,10 +429,10 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
         "the block layer shows no flush or durable write meanwhile: then the wait is in the file \
          system",
     ]);
-    finding.next_step = vec![
-        "measure a flush on the device: `iowhy probe flush-cost DIR`".to_string(),
-        "use group commit, or a drive or controller cache with power-loss protection".to_string(),
-    ];
+    finding.next_step = lines(&[
+        "measure a flush on the device: `iowhy probe flush-cost DIR`",
+        "use group commit, or a drive or controller cache with power-loss protection",
+    ]);
     Some(finding)
 }
 
@@ -522,13 +521,13 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.assume(LAGS, "reported slower than its peers");
         finding.explained_share = 1.0 - middle / ms;
         finding.refuted_by = lines(&["it has hotter data, or is being rebuilt or scrubbed"]);
-        finding.next_step =
-            vec![
-            format!("find the device of {name}; then run `iostat -x 1` and `smartctl -x` on it and \
-                     on a peer"),
-            "flash without discards can slow down drive by drive: does `fstrim` or a rebuild help?"
-                .to_string(),
-        ];
+        finding.next_step = lines(&[
+            &format!(
+                "find the device of {name}; then run `iostat -x 1` and `smartctl -x` on it and \
+             on a peer"
+            ),
+            "flash without discards can slow down drive by drive: does `fstrim` or a rebuild help?",
+        ]);
         found.push(finding);
     }
     found
@@ -577,9 +576,9 @@ pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     finding.assume(worth, "runs at the limit of their control group");
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["the same run outside the control group is just as slow"]);
-    finding.next_step = vec![
-        format!("raise or remove the limit set by {}, and run again", fact.read_from),
-        "buffered writes bypass a cgroup v1 limit: compare direct I/O with direct I/O".to_string(),
-    ];
+    finding.next_step = lines(&[
+        &format!("raise or remove the limit set by {}, and run again", fact.read_from),
+        "buffered writes bypass a cgroup v1 limit: compare direct I/O with direct I/O",
+    ]);
     Some(finding)
 }

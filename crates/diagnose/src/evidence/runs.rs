@@ -418,11 +418,10 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 "the same run at depth 1 is just as slow",
                 "the throughput is far below that of earlier runs on the device",
             ]);
-            finding.next_step = vec![
-                "measure latency at the queue depth of the real program: `--iodepth=1 --numjobs=1`"
-                    .to_string(),
-                "compare throughput, not latency, with the device's data sheet".to_string(),
-            ];
+            finding.next_step = lines(&[
+                "measure latency at the queue depth of the real program: `--iodepth=1 --numjobs=1`",
+                "compare throughput, not latency, with the device's data sheet",
+            ]);
             Some(finding)
         })
         .collect()
@@ -502,11 +501,10 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 "throughput is higher in any second of the same load",
                 "the run was rate-limited by its own options",
             ]);
-            finding.next_step = vec![
-                "ask the provider for the provisioned limit: `aws ec2 describe-volumes` or its equivalent"
-                    .to_string(),
-                "use a larger tier, or fewer and larger I/Os; also check the instance's own limit".to_string(),
-            ];
+            finding.next_step = lines(&[
+                "ask the provider for the provisioned limit: `aws ec2 describe-volumes` or its equivalent",
+                "use a larger tier, or fewer and larger I/Os; also check the instance's own limit",
+            ]);
             Some(finding)
         })
         .collect()
@@ -548,13 +546,11 @@ pub fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             finding.explained_share = 1.0;
             finding.refuted_by =
                 lines(&["the device is memory itself: a RAM disk, zram, null_blk"]);
-            finding.next_step = vec![
-                "bypass the page cache: `fio --direct=1`, `dd iflag=direct` or `oflag=direct`"
-                    .to_string(),
+            finding.next_step = lines(&[
+                "bypass the page cache: `fio --direct=1`, `dd iflag=direct` or `oflag=direct`",
                 "use an asynchronous engine (`--ioengine=io_uring`) for more than one request in \
-                 flight"
-                    .to_string(),
-            ];
+                 flight",
+            ]);
             Some(finding)
         })
         .collect()

@@ -190,15 +190,15 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         finding.evidence.push(cited(analysis.recording, &reading, what, number).held(bound));
     }
     suspect(&mut finding, "one stream of large requests, slower than any class");
-    finding.next_step = vec![
-        format!(
+    finding.next_step = lines(&[
+        &format!(
             "{}, during the test: individual requests distinguish retries from a slow link or a \
              queue",
             phrase::capture(disk, 30)
         ),
-        "check `dmesg` of the same minute, and the health of the drive".to_string(),
-        "repeat the test on another disk, or on this one with another cable or port".to_string(),
-    ];
+        "check `dmesg` of the same minute, and the health of the drive",
+        "repeat the test on another disk, or on this one with another cable or port",
+    ]);
     Some(finding)
 }
 
