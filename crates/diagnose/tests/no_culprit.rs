@@ -136,7 +136,7 @@ fn the_longest_mean_that_a_program_saw_is_listed() {
     let evidence = &seen.evidence;
     assert!(evidence.quantity.ends_with("(b:/y)") && (evidence.amount.value - 0.0095).abs() < 1e-9);
     let evidence = &since_boot.evidence;
-    assert_eq!(evidence.quantity.to_string(), "mean latency of b:/y since boot");
+    assert_eq!(evidence.quantity.to_string(), "mean latency of b:/y since the mount");
     assert!((evidence.amount.value - 20.0).abs() < 1e-9);
 }
 

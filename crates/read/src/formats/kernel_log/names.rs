@@ -61,8 +61,8 @@ pub(super) fn older_address(message: &str) -> Option<String> {
     Some(format!("{}:0:{}:{}", number(host)?, number(id)?, number(lun)?))
 }
 
-/// 1:0:2:0 of `scsi1 : destination target 2, lun 0`, by which the SCSI layer named a command's device
-/// before 2.6.20 (drivers/scsi/constants.c, scsi_print_command).
+/// 1:0:2:0 of `scsi1 : destination target 2, lun 0`, by which the SCSI layer named a command's
+/// device before 2.6.20 (drivers/scsi/constants.c, scsi_print_command).
 pub(super) fn destination(message: &str) -> Option<String> {
     let number = |text: &str| text.parse::<u32>().ok();
     let (host, rest) = message.strip_prefix("scsi")?.split_once(" : destination target ")?;
