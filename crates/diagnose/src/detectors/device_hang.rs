@@ -37,7 +37,7 @@ use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding, re
 use crate::evidence::candidates;
 use crate::evidence::controllers;
 use crate::evidence::freezes;
-use crate::facts::kernel_log::{LogLine, by_port};
+use crate::facts::kernel_log::LogLine;
 use crate::measures::service::ServiceSpan;
 use crate::measures::stall::Episode;
 use crate::phrase;
@@ -90,7 +90,8 @@ fn given_up(analysis: &Analysis) -> Vec<Finding> {
         let logged: Vec<&LogLine> = known.about().log().collect();
         (known.device, logged)
     });
-    let found = named.chain(by_port(analysis.facts.unnamed())).filter_map(|(device, logged)| {
+    let ports = analysis.facts.by_port(analysis.facts.unnamed());
+    let found = named.chain(ports).filter_map(|(device, logged)| {
         // A guest sees no slot and no drive (`device.stall`).
         if !controllers::is_given_up(&logged) || analysis.facts.hypervisor(&logged).is_some() {
             return None;

@@ -60,7 +60,7 @@ use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::confidence;
 use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
 use crate::facts::disk_names;
-use crate::facts::kernel_log::{LogLine, by_port};
+use crate::facts::kernel_log::LogLine;
 use crate::measures::places;
 use crate::phrase;
 
@@ -183,7 +183,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// Ports with a disk that cannot read its sectors, if the disk is unknown.
 fn unnamed_ports(analysis: &Analysis) -> Vec<Finding> {
     let medium = analysis.facts.unnamed().filter(|line| line.kind == MessageKind::Medium);
-    let found = by_port(medium).into_iter().map(|(device, reading)| {
+    let found = analysis.facts.by_port(medium).into_iter().map(|(device, reading)| {
         let mut builder = EvidenceBuilder::default();
         let nats = from_lines(analysis, &reading, &mut builder);
         builder.clauses = vec![Clause::fixed(KERNEL_LOG, nats)];

@@ -61,7 +61,7 @@ use iowhy_model::{
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::adapters::{self, LostTogether};
+use crate::evidence::adapters::{self, Together};
 use crate::evidence::arrays::{self, MANY_FAILED};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
@@ -73,7 +73,7 @@ use crate::evidence::throughput;
 use crate::evidence::transport;
 use crate::evidence::volumes::SharedLoss;
 use crate::facts::disk_names;
-use crate::facts::kernel_log::{LogLine, by_port};
+use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
@@ -208,7 +208,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let logged: Vec<&LogLine> = analysis.facts.log().collect();
     // Links of adapters that are reported with the disks after them.
     let reported = adapters::lost_links(analysis, &logged);
-    let together: Vec<LostTogether> = adapters::lost_together(analysis, TOGETHER_S)
+    let together: Vec<Together> = adapters::lost_together(analysis, TOGETHER_S)
         .into_iter()
         .filter(|lost| !lost.lines.iter().any(|line| lost_its_session(analysis, line)))
         .collect();
@@ -242,16 +242,9 @@ fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
             None => TWO_TOGETHER,
         };
         builder.clauses = vec![Clause::fixed(what, worth)];
-        let mut finding = accusation(stopped.devices[0], builder.listings.clone(), &builder);
-        finding.subject.device = None;
-        finding.subject.devices.clone_from(&stopped.devices);
+        let mut finding = of_shared(stopped.devices.clone(), &builder);
         finding.share_is_assumed = true;
-        let names: Vec<String> = stopped
-            .devices
-            .iter()
-            .map(|device| phrase::disk(&analysis.recording.device_of(*device).name).to_string())
-            .collect();
-        let names = phrase::list(&names);
+        let names = stopped.names(analysis);
         finding.sentence = match stopped.window_s {
             Some(window_s) => format!(
                 "{drives} drives of this host ({names}) stop responding, always within the same {} \
@@ -296,7 +289,7 @@ fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Links or disks that were lost together: one fault of a shared component.
-fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
+fn shared_by_links(analysis: &Analysis, lost: &Together) -> Finding {
     let mut builder = EvidenceBuilder::default();
     let (n, above) = (lost.devices.len() as f64, Some(Bound::Above(1.0)));
     let first = lost.lines.first();
@@ -308,13 +301,8 @@ fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
         builder.fact(analysis, &first.reading, what, (n, Unit::Count), above);
         if lost.seconds > 0.0 {
             let (apart, within) = ((lost.seconds, Unit::Seconds), Some(Bound::Below(TOGETHER_S)));
-            builder.fact(
-                analysis,
-                &first.reading,
-                "time from the first to the last",
-                apart,
-                within,
-            );
+            let what = "time from the first to the last";
+            builder.fact(analysis, &first.reading, what, apart, within);
         }
     }
     let errors: Vec<&LogLine> =
@@ -325,14 +313,8 @@ fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
     };
     builder.log_lines(analysis, what, &errors, Some(Bound::Above(0.0)));
     builder.clauses = vec![Clause::fixed(what, worth), Clause::fixed("lost together", TOGETHER)];
-    let mut finding = accusation(lost.devices[0], builder.listings.clone(), &builder);
-    finding.subject.device = None;
-    finding.subject.devices.clone_from(&lost.devices);
-    let names: Vec<String> = lost
-        .devices
-        .iter()
-        .map(|device| phrase::disk(&analysis.recording.device_of(*device).name).to_string())
-        .collect();
+    let mut finding = of_shared(lost.devices.clone(), &builder);
+    let names = lost.names(analysis);
     let is_timed = lost.lines.iter().all(|line| line.message.at_s.is_some());
     let within = match lost.seconds {
         _ if !is_timed => " together".to_string(),
@@ -342,15 +324,13 @@ fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
     };
     finding.sentence = match lost.adapter {
         Some(adapter) => format!(
-            "{n} disks of host adapter {adapter} ({}) went offline{within}: something they share \
-             is faulty (adapter, cable, expander, backplane, power, or the array behind it), not a \
-             single disk",
-            phrase::list(&names)
+            "{n} disks of host adapter {adapter} ({names}) went offline{within}: something they \
+             share is faulty (adapter, cable, expander, backplane, power, or the array behind it), \
+             not a single disk"
         ),
         None => format!(
-            "{n} links of this host ({}) were lost{within}: something they share is faulty (power, \
-             backplane, controller, enclosure), not a single disk or cable",
-            phrase::list(&names)
+            "{n} links of this host ({names}) were lost{within}: something they share is faulty \
+             (power, backplane, controller, enclosure), not a single disk or cable"
         ),
     };
     finding.next_step = lines(&[
@@ -377,21 +357,18 @@ fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
         let what = "commands without a response on disks of one adapter, in the kernel's log";
         builder.log_lines(analysis, what, &adapter.lines, above);
         builder.clauses = vec![Clause::fixed(what, WAS_RESET)];
-        let listings = builder.listings.clone();
-        let mut finding = accusation(adapter.devices[0], listings, &builder);
-        finding.subject.device = None;
+        let devices = adapter.devices.iter().copied().chain(adapter.controller);
+        let mut finding = of_shared(devices.collect(), &builder);
         // No latency of them was measured.
         finding.share_is_assumed = true;
-        finding.subject.devices =
-            adapter.devices.iter().copied().chain(adapter.controller).collect();
         let name = match adapter.controller {
             Some(device) => analysis.recording.device_of(device).name.clone(),
-            None => format!("host adapter {}", adapter.number),
+            None => format!("host adapter {}", adapter.adapter.unwrap_or_default()),
         };
         finding.sentence = format!(
             "{} disks of {name} stopped responding within {}: something they share is faulty \
              (adapter, cable, expander, backplane, power); so many disks do not fail at once",
-            adapter.disks,
+            adapter.devices.len(),
             phrase::ms(adapter.seconds * 1e3)
         );
         finding.next_step = lines(&[
@@ -571,6 +548,13 @@ fn accusation(device: DeviceId, listings: Vec<usize>, builder: &EvidenceBuilder)
         "the log lines come from an unplugged cable or a resume, or follow medium errors of the \
          disk",
     ]);
+    finding
+}
+
+/// The same of what several devices hang behind.
+fn of_shared(devices: Vec<DeviceId>, builder: &EvidenceBuilder) -> Finding {
+    let mut finding = accusation(devices[0], builder.listings.clone(), builder);
+    (finding.subject.device, finding.subject.devices) = (None, devices);
     finding
 }
 
@@ -779,7 +763,8 @@ fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
 
 /// Ports with an unknown disk: the port itself is accused.
 fn unnamed_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec<Finding> {
-    let found = by_port(analysis.facts.unnamed()).into_iter().filter_map(|(device, reading)| {
+    let ports = analysis.facts.by_port(analysis.facts.unnamed()).into_iter();
+    let found = ports.filter_map(|(device, reading)| {
         if reading.iter().any(|line| joined(line)) {
             return None;
         }
@@ -1097,7 +1082,7 @@ fn from_pool(
         false => String::new(),
     };
     let (disk, is) = (phrase::disk(&candidate.disk), state.text().to_uppercase());
-    let of_pool = analysis.facts.about(candidate.input, pool);
+    let of_pool = analysis.facts.about(candidate.host, pool);
     let stopped = of_pool.all(key::ARRAY_STATE).find(|state| STOPPED.contains(&state.text()));
     if let Some(stopped) = stopped {
         let what = format!("state of the pool: `{}`", stopped.text());
@@ -1200,7 +1185,7 @@ fn clean_twin<'s, 'a>(
 ) -> Option<(&'s str, FactReading<'a>)> {
     let model = candidate.about().model()?;
     analysis.facts.disks().filter(|disk| *disk != candidate.disk).find_map(|disk| {
-        let about = analysis.facts.about(candidate.input, disk);
+        let about = analysis.facts.about(candidate.host, disk);
         let alike = about.model().is_some_and(|other| other.text() == model.text());
         let (count, reading) = about.number(key::SMART_RAW.of("199")).filter(|_| alike)?;
         (count == 0.0).then_some((disk, reading))
@@ -1250,7 +1235,7 @@ fn from_paths(
 ) -> f64 {
     let Some(reading) = candidate.about().last(key::PATH_STATE) else { return 0.0 };
     // If no path is left, the volume or a component shared by all paths is gone (`layer.remote`).
-    if lost.covers(&candidate.disk, analysis.input(reading.listing)) {
+    if lost.covers(&candidate.disk, analysis.host(reading.listing)) {
         return 0.0;
     }
     let line_text = reading.text();

@@ -104,14 +104,15 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let logged: Vec<&LogLine> = candidate.about().log().collect();
         all.push((candidate.device, phrase::disk(&candidate.disk).to_string(), logged));
     }
-    for line in analysis.facts.unnamed() {
-        let Some(device) = line.reading.fact.device else { continue };
-        match all.iter_mut().find(|(known, _, _)| *known == device) {
-            Some((_, _, logged)) => logged.push(line),
-            None => {
-                let name = analysis.recording.device_of(device).name.clone();
-                all.push((device, name, vec![line]));
-            }
+    let host = |line: &LogLine| analysis.host(line.reading.listing);
+    for (device, mut lines) in analysis.facts.by_port(analysis.facts.unnamed()) {
+        let is_here = |line: &&LogLine| host(line).may_be(host(lines[0]));
+        let is_it = |known: &&mut (DeviceId, String, Vec<&LogLine>)| {
+            known.0 == device && known.2.first().is_none_or(is_here)
+        };
+        match all.iter_mut().find(is_it) {
+            Some((.., logged)) => logged.append(&mut lines),
+            None => all.push((device, analysis.recording.device_of(device).name.clone(), lines)),
         }
     }
     let findings = all.into_iter().filter_map(|(device, name, logged)| {
@@ -360,10 +361,9 @@ fn what_failed(given_up: &[&LogLine]) -> &'static str {
 
 /// Tasks that hung in the logs of these lines.
 fn hung_behind<'s, 'a>(analysis: &'s Analysis<'a>, given_up: &[&LogLine]) -> Vec<&'s LogLine<'a>> {
-    let input = |line: &LogLine| analysis.input(line.reading.listing);
+    let host = |line: &LogLine| analysis.host(line.reading.listing);
     let same = |line: &&LogLine| {
-        line.kind == MessageKind::HungTask
-            && given_up.iter().any(|known| input(known) == input(line))
+        line.kind == MessageKind::HungTask && given_up.iter().any(|known| host(known) == host(line))
     };
     analysis.facts.log().filter(same).collect()
 }

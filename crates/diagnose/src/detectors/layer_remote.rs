@@ -55,8 +55,8 @@ use iowhy_model::{
     Unit, Verdict, key,
 };
 
-use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
+use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{computed, lines, new_finding, read_off};
@@ -71,7 +71,7 @@ use crate::evidence::shares;
 use crate::evidence::volumes;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
-use crate::facts::kernel_log::{LogLine, by_port};
+use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
 use crate::measures::first_touch::{self, Read};
 use crate::measures::spread;
@@ -266,8 +266,8 @@ const SENT_AGAIN: f64 = 0.72;
 /// Calls of the client of file servers that got no answer in time (`nfsstat -c`): those between two
 /// reports, if there are two.
 fn repeated_calls(analysis: &Analysis) -> Vec<Finding> {
-    let found = analysis.inputs().into_iter().filter_map(|input| {
-        let about = analysis.facts.about(Some(input), "");
+    let found = analysis.hosts().into_iter().filter_map(|host| {
+        let about = analysis.facts.about(Some(host), "");
         let both = |key: FactKey| {
             let all: Vec<(f64, FactReading)> = about.readings_of_machine(key).collect();
             let (last, reading) = *all.last()?;
@@ -380,9 +380,9 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
         let listings = builder.listings(candidate);
         Some(remote(Some(candidate.device), listings, sentence, builder))
     });
-    let lost = analysis.inputs().into_iter().filter_map(|input| lost_sessions(analysis, input));
-    let hung = analysis.inputs().into_iter().filter_map(|input| hung(analysis, input));
-    let down = analysis.inputs().into_iter().filter_map(|input| services_down(analysis, input));
+    let lost = analysis.hosts().into_iter().filter_map(|host| lost_sessions(analysis, host));
+    let hung = analysis.hosts().into_iter().filter_map(|host| hung(analysis, host));
+    let down = analysis.hosts().into_iter().filter_map(|host| services_down(analysis, host));
     findings.chain(down).chain(lost).chain(hung).chain(lost_paths(analysis)).collect()
 }
 
@@ -390,11 +390,11 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
 const OSD: &str = "osd";
 
 /// Services of a cluster that went down: one fault, of their host, their network or themselves.
-fn services_down(analysis: &Analysis, input: &str) -> Option<Finding> {
+fn services_down(analysis: &Analysis, host: Host) -> Option<Finding> {
     let is_one = |line: &&LogLine| {
         line.kind == MessageKind::Remote
             && line.disk.as_deref().is_some_and(|name| disk_names::kind(name) == OSD)
-            && analysis.input(line.reading.listing) == input
+            && analysis.host(line.reading.listing) == host
     };
     let down: Vec<&LogLine> = analysis.facts.log().filter(is_one).collect();
     let names: BTreeSet<String> = down.iter().filter_map(|line| line.disk.clone()).collect();
@@ -486,13 +486,13 @@ fn slow_alone(analysis: &Analysis) -> Vec<Finding> {
 }
 
 /// Tasks that hung while they wrote to a device of another machine.
-fn hung(analysis: &Analysis, input: &str) -> Option<Finding> {
+fn hung(analysis: &Analysis, host: Host) -> Option<Finding> {
     let of = |line: &LogLine| {
         let device = disk_names::written_by(&line.message.text)?;
         ELSEWHERE.contains(&disk_names::kind(device)).then(|| device.to_string())
     };
     let here = |line: &&LogLine| {
-        line.kind == MessageKind::HungTask && analysis.input(line.reading.listing) == input
+        line.kind == MessageKind::HungTask && analysis.host(line.reading.listing) == host
     };
     let hung: Vec<&LogLine> =
         analysis.facts.log().filter(here).filter(|line| of(line).is_some()).collect();
@@ -542,8 +542,8 @@ fn remote(
 
 /// The connections and sessions of iSCSI that were lost, and the disks that failed because of that:
 /// one fault, of the network or of the target.
-fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let here = |line: &&LogLine| analysis.input(line.reading.listing) == input;
+fn lost_sessions(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let here = |line: &&LogLine| analysis.host(line.reading.listing) == host;
     let log = || analysis.facts.log().filter(here);
     let lost: Vec<&LogLine> = log()
         .filter(|line| line.kind == MessageKind::Remote && line.message.is_of_iscsi())
@@ -563,9 +563,9 @@ fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
     let offline = "requests to disks that went offline because of that";
     builder.log_lines(analysis, offline, &gone, None);
     let slow = analysis.facts.disks().filter_map(|disk| {
-        let (seconds, reading) =
-            analysis.facts.about(None, disk).number(key::DEVICE_LATENCY_COMPLAINED)?;
-        (analysis.input(reading.listing) == input).then_some((disk, seconds, reading))
+        let about = analysis.facts.about(Some(host), disk);
+        let (seconds, reading) = about.number(key::DEVICE_LATENCY_COMPLAINED)?;
+        (analysis.host(reading.listing) == host).then_some((disk, seconds, reading))
     });
     let slow: Vec<(&str, f64, FactReading)> = slow.collect();
     let mut words = Vec::new();
@@ -621,7 +621,7 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
     let refused: Vec<&LogLine> = log()
         .filter(|line| line.kind == MessageKind::Remote && line.message.adapter.is_some())
         .collect();
-    let lost = by_port(log().filter(|line| line.kind == MessageKind::Path));
+    let lost = analysis.facts.by_port(log().filter(|line| line.kind == MessageKind::Path));
     let mut findings: Vec<Finding> = Vec::new();
     let mut reported = BTreeSet::new();
     for (volume, lines) in &lost {

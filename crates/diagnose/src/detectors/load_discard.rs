@@ -40,7 +40,7 @@ use crate::evidence::builder::{EvidenceBuilder, cited, computed, lines, new_find
 use crate::evidence::candidates;
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
-use crate::facts::kernel_log::{LogLine, by_port};
+use crate::facts::kernel_log::LogLine;
 use crate::measures::exposure::{self, Exposure, Sample};
 use crate::measures::spans::{self, Spans};
 use crate::measures::spread;
@@ -144,7 +144,7 @@ fn from_log(analysis: &Analysis) -> Vec<Finding> {
         (candidate.device, phrase::disk(&candidate.disk).to_string(), logged)
     });
     let name = |device: DeviceId| analysis.recording.device_of(device).name.clone();
-    let unnamed = by_port(analysis.facts.unnamed());
+    let unnamed = analysis.facts.by_port(analysis.facts.unnamed());
     let unnamed = unnamed.into_iter().map(|(device, logged)| (device, name(device), logged));
     let found = named.chain(unnamed).filter_map(|(device, disk, logged)| {
         const GAVE_UP: [MessageKind; 3] =
