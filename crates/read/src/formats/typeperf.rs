@@ -41,7 +41,9 @@ static LABELS: Labels = Labels {
             let counters = || cells.iter().skip(1).map(|path| counter(path));
             match counters().flatten().next() {
                 Some((host, _)) => sink.source().is_of_host(host, host.to_string()),
-                None => sink.note(note("no disk counter found: only their English names are known")),
+                None => {
+                    sink.note(note("no disk counter found: only their English names are known"))
+                }
             }
             let named = counters().map(|known| known.map_or(String::new(), |(_, column)| column));
             report.heading = named.collect();
