@@ -33,6 +33,7 @@ use crate::analysis::groups::Stream;
 use crate::analysis::healthy_times::HealthyTimes;
 use crate::analysis::requests::Requests;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
+pub use crate::facts::graph::Host;
 use crate::facts::probe_listing::ProbeListing;
 use crate::measures::replay::Side;
 use crate::options::Options;
@@ -61,7 +62,7 @@ pub struct Analysis<'a> {
     pub inconsistencies: Vec<Inconsistency>,
     /// Per input and disk: the time its requests lost per time watched, the maximum over its
     /// listings.
-    pub lost: Vec<(&'a str, String, f64)>,
+    pub lost: Vec<(Host<'a>, String, f64)>,
 }
 
 /// The measurements of the devices, each with its healthy service time.
@@ -161,7 +162,7 @@ impl<'a> Analysis<'a> {
         self.traces
             .iter()
             .filter(|trace| trace.disk == row.disk)
-            .filter(|trace| self.input(trace.listing) == self.input(row.listing))
+            .filter(|trace| self.host(trace.listing) == self.host(row.listing))
             .filter(|trace| trace.spans.len() >= EVENTS_NEEDED)
             .max_by_key(|trace| trace.spans.len())
             .and_then(DeviceTrace::side)
@@ -212,7 +213,7 @@ impl<'a> Samples<'a> {
 }
 
 /// Per input and disk: the time its requests lost per time watched, the maximum over its listings.
-fn lost_times<'a>(devices: &Devices<'a>, samples: &Samples) -> Vec<(&'a str, String, f64)> {
+fn lost_times<'a>(devices: &Devices<'a>, samples: &Samples) -> Vec<(Host<'a>, String, f64)> {
     let traced = samples
         .traces
         .iter()
@@ -226,10 +227,10 @@ fn lost_times<'a>(devices: &Devices<'a>, samples: &Samples) -> Vec<(&'a str, Str
         let lost = (1.0 - sample.s0.slowest_ms() * 1e6 / mean_ns).max(0.0);
         Some((sample.listing, &sample.disk, lost))
     });
-    let mut known: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+    let mut known: BTreeMap<(Host, &str), f64> = BTreeMap::new();
     for (listing, disk, lost) in traced.chain(averaged).chain(counted) {
-        let most = known.entry((devices.input(listing), disk)).or_default();
+        let most = known.entry((devices.host(listing), disk)).or_default();
         *most = most.max(lost);
     }
-    known.into_iter().map(|((input, disk), lost)| (input, disk.to_string(), lost)).collect()
+    known.into_iter().map(|((host, disk), lost)| (host, disk.to_string(), lost)).collect()
 }

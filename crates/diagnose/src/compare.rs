@@ -211,7 +211,7 @@ fn compared(name: &str, recording: &Recording, options: &Options) -> ComparedSid
             device: finding
                 .subject
                 .device
-                .map(|id| disk_names::disk(&recording.device_of(id).name))
+                .map(|id| disk_names::of(recording, id))
                 .filter(|name| !name.is_empty()),
             confidence: finding.confidence(),
             explained_share: finding.explained_share,

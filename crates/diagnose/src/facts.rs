@@ -7,14 +7,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use iowhy_model::{FactKey, FactValue, LimitKind, Medium, Message, MessageKind, Recording, key};
+use iowhy_model::{
+    DeviceId, FactKey, FactValue, LimitKind, Medium, Message, MessageKind, Recording, key,
+};
 
+use crate::facts::graph::{Graph, Host};
 use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
 
-mod aliases;
 pub mod disk_models;
 pub mod disk_names;
+pub mod graph;
 pub mod kernel_log;
 pub mod kernel_threads;
 pub mod mount_options;
@@ -37,85 +40,98 @@ pub struct Facts<'a> {
     old_log: Vec<LogLine<'a>>,
     /// Messages that are of no known kind, by their words: the first of each.
     unknown: Vec<LogLine<'a>>,
-    /// Inputs that measured I/O: their facts are about themselves.
-    measuring: BTreeSet<&'a str>,
+    /// Who is who, and what hangs on what.
+    pub graph: Graph<'a>,
+    /// The hosts of each disk, if several are told apart.
+    hosts: BTreeMap<String, BTreeMap<&'a str, Host<'a>>>,
+    /// Disks whose hosts state different media for their name.
+    unlike: BTreeSet<String>,
 }
 
 impl<'a> Facts<'a> {
     /// Sorts the facts of a recording.
     pub fn of(recording: &'a Recording) -> Facts<'a> {
-        let measured = |place: &usize| {
-            let known = &recording.listings[*place];
-            known.folded > 0
-                || !(known.events.is_empty()
-                    && known.intervals.is_empty()
-                    && known.distributions.is_empty())
-        };
-        let places = 0..recording.listings.len();
-        let measuring = places
-            .filter(measured)
-            .map(|place| recording.listings[place].source.input.as_str())
-            .collect();
-        let mut disks = disks(recording);
-        let mut aliases = numbers(recording);
-        aliases.extend(aliases::of(recording, &disks));
-        disks.retain(|disk| !aliases.contains_key(disk));
+        let graph = Graph::of(recording);
         let (mut by_disk, mut machine) = (BTreeMap::<String, Vec<FactReading>>::new(), Vec::new());
         for (listing, known) in recording.listings.iter().enumerate() {
             for fact in &known.facts {
                 let reading = FactReading { fact, listing };
-                let name = fact.device.map(|id| disk_names::disk(&recording.device_of(id).name));
-                let name = name.map(|name| aliases.get(&name).cloned().unwrap_or(name));
-                let unnamed = name.is_none() && fact.key.is_under("smart");
-                let named = match &name {
-                    // One disk and one unnamed document: they belong together.
-                    None if unnamed && disks.len() == 1 => {
-                        disks.first().cloned().into_iter().collect()
-                    }
-                    None => Vec::new(),
-                    Some(name) => spoken_of(name, &disks),
-                };
-                for disk in &named {
+                let meant = graph.meant(listing, fact);
+                for disk in meant {
                     by_disk.entry(disk.clone()).or_default().push(reading);
                 }
-                if named.is_empty() {
+                if meant.is_empty() {
                     machine.push(reading);
                 }
             }
         }
-        let log = kernel_log::lines(recording, &by_disk);
-        let (log, old_log) = kernel_log::of_now(recording, log);
-        let (unknown, _) = kernel_log::of_now(recording, kernel_log::by_words(recording));
+        let log = kernel_log::lines(recording, &graph);
+        let (log, old_log) = kernel_log::of_now(recording, &graph, log);
+        let (unknown, _) = kernel_log::of_now(recording, &graph, kernel_log::by_words(recording));
         let limits = by_disk.iter().filter_map(|(disk, all)| {
             let some: Vec<FactReading> =
                 all.iter().filter(|reading| limit_kind(reading).is_some()).copied().collect();
             (!some.is_empty()).then(|| (disk.clone(), some))
         });
         let limits = limits.collect();
+        let stated = by_disk.iter().flat_map(|(disk, all)| all.iter().map(move |of| (disk, of)));
+        let logged = log.iter().chain(&old_log);
+        let logged = logged.filter_map(|line| Some((line.disk.as_ref()?, &line.reading)));
+        let is_one = graph.has_one_host();
+        let mut hosts: BTreeMap<String, BTreeMap<&str, Host>> = BTreeMap::new();
+        for (disk, reading) in stated.chain(logged) {
+            let host = graph.host(reading.listing);
+            let known = hosts.entry(disk.clone()).or_default();
+            if let Some(name) = host.name.filter(|_| !is_one) {
+                known.entry(name).or_insert(host);
+            }
+        }
         let by_disk = by_disk.into_iter().map(|(disk, all)| (disk, by_key(all))).collect();
-        Facts {
+        let (machine, unlike) = (by_key(machine), BTreeSet::new());
+        let mut facts = Facts {
             recording,
             by_disk,
-            machine: by_key(machine),
+            machine,
             limits,
             log,
             old_log,
             unknown,
-            measuring,
-        }
+            graph,
+            hosts,
+            unlike,
+        };
+        let mut media = BTreeMap::new();
+        let unlike = facts.each().filter_map(|about| {
+            let (medium, _) = about.medium()?;
+            (*media.entry(about.disk).or_insert(medium) != medium).then(|| about.disk.to_string())
+        });
+        facts.unlike = unlike.collect();
+        facts
+    }
+
+    /// The medium of all disks of a name, if it is stated and the same on all hosts.
+    pub fn medium(&self, disk: &str) -> Option<Medium> {
+        let stated = self.about(None, disk).medium().filter(|_| !self.unlike.contains(disk));
+        stated.map(|(medium, _)| medium)
     }
 
     /// The disks with any facts, sorted.
     pub fn disks(&self) -> impl Iterator<Item = &str> {
-        let logged = self.log.iter().chain(&self.old_log);
-        let logged = logged.filter_map(|line| line.disk.as_deref());
-        let all: BTreeSet<&str> = self.by_disk.keys().map(String::as_str).chain(logged).collect();
-        all.into_iter()
+        self.hosts.keys().map(String::as_str)
     }
 
-    /// Facts about a disk that apply to one input; to all inputs if `None`.
-    pub fn about<'s>(&'s self, input: Option<&'s str>, disk: &'s str) -> About<'s, 'a> {
-        About { facts: self, input, disk }
+    /// What is known of each disk, sorted by name; if several hosts are named, on each that has it.
+    pub fn each(&self) -> impl Iterator<Item = About<'_, 'a>> {
+        self.hosts.iter().flat_map(move |(disk, hosts)| {
+            let any = hosts.is_empty().then_some(None);
+            let each = hosts.values().map(|host| Some(*host)).chain(any);
+            each.map(move |host| self.about(host, disk))
+        })
+    }
+
+    /// Facts about a disk that apply to one host; to all if `None`.
+    pub fn about<'s>(&'s self, host: Option<Host<'s>>, disk: &'s str) -> About<'s, 'a> {
+        About { facts: self, host, disk }
     }
 
     /// All log events.
@@ -128,49 +144,68 @@ impl<'a> Facts<'a> {
         self.log.iter().filter(|line| line.disk.is_none() && line.reading.fact.device.is_some())
     }
 
+    /// Lines by the port or controller they name and its host, in the order in which each is first
+    /// named.
+    pub fn by_port<'s>(
+        &self,
+        lines: impl Iterator<Item = &'s LogLine<'a>>,
+    ) -> Vec<(DeviceId, Vec<&'s LogLine<'a>>)>
+    where
+        'a: 's,
+    {
+        let mut ports: Vec<(Option<&str>, DeviceId, Vec<&LogLine>)> = Vec::new();
+        for line in lines {
+            let Some(device) = line.reading.fact.device else { continue };
+            let host = self.graph.host(line.reading.listing).name;
+            match ports.iter_mut().find(|known| (known.0, known.1) == (host, device)) {
+                Some((.., all)) => all.push(line),
+                None => ports.push((host, device, vec![line])),
+            }
+        }
+        ports.into_iter().map(|(_, device, lines)| (device, lines)).collect()
+    }
+
     /// All log events of an input, whatever they name.
-    pub fn log_events<'s>(&'s self, input: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
-        self.log.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
+    pub fn log_events<'s>(&'s self, host: Host<'s>) -> impl Iterator<Item = &'s LogLine<'a>> {
+        self.log.iter().filter(move |line| self.reaches(&line.reading, Some(host)))
     }
 
     /// Messages of an input that are of no known kind and report trouble by their words.
     pub fn unknown_log_events<'s>(
         &'s self,
-        input: &'s str,
+        host: Host<'s>,
     ) -> impl Iterator<Item = &'s LogLine<'a>> {
-        self.unknown.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
+        self.unknown.iter().filter(move |line| self.reaches(&line.reading, Some(host)))
     }
 
     /// Log events of an input from long before it was watched.
-    pub fn old_log_events<'s>(&'s self, input: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
-        self.old_log.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
+    pub fn old_log_events<'s>(&'s self, host: Host<'s>) -> impl Iterator<Item = &'s LogLine<'a>> {
+        self.old_log.iter().filter(move |line| self.reaches(&line.reading, Some(host)))
     }
 
     /// Hung tasks, which name no disk, if they can only mean this one.
     pub fn hung_beside<'s>(
         &'s self,
         disk: &'s str,
-        input: Option<&'s str>,
+        host: Option<Host<'s>>,
     ) -> impl Iterator<Item = &'s LogLine<'a>> {
         self.log.iter().filter(move |line| {
             line.kind == MessageKind::HungTask
                 && line.disk.as_deref().is_none_or(|meant| meant == disk)
-                && self.reaches(&line.reading, input)
+                && self.reaches(&line.reading, host)
         })
     }
 
     /// Under which hypervisor the machine runs that wrote these lines, if its log or a sentence
     /// beside it shows it.
     pub fn hypervisor(&self, lines: &[&LogLine]) -> Option<FactReading<'a>> {
-        let input = |place: usize| self.recording.listings[place].source.input.as_str();
-        let of_log = |line: &&LogLine| self.guest_of(input(line.reading.listing));
+        let of_log = |line: &&LogLine| self.guest_of(self.graph.host(line.reading.listing));
         lines.iter().find_map(of_log)
     }
 
     /// Under which hypervisor the machine of an input runs, if the input shows it.
-    pub fn guest_of(&self, input: &str) -> Option<FactReading<'a>> {
-        let own =
-            |reading: &&FactReading| self.recording.listings[reading.listing].source.input == input;
+    pub fn guest_of(&self, host: Host) -> Option<FactReading<'a>> {
+        let own = |reading: &&FactReading| self.graph.host(reading.listing).is_beside(host);
         self.machine.get(&key::HOST_HYPERVISOR)?.iter().rfind(own).copied()
     }
 
@@ -181,9 +216,8 @@ impl<'a> Facts<'a> {
         Message::seconds(end.text())
     }
 
-    fn reaches(&self, reading: &FactReading, input: Option<&str>) -> bool {
-        let own = self.recording.listings[reading.listing].source.input.as_str();
-        input.is_none_or(|input| input == own || !self.measuring.contains(own))
+    fn reaches(&self, reading: &FactReading, host: Option<Host>) -> bool {
+        self.graph.reaches(reading.listing, host)
     }
 }
 
@@ -191,8 +225,10 @@ impl<'a> Facts<'a> {
 #[derive(Clone, Copy)]
 pub struct About<'s, 'a> {
     facts: &'s Facts<'a>,
-    input: Option<&'s str>,
-    disk: &'s str,
+    /// The host; all if `None`.
+    pub host: Option<Host<'s>>,
+    /// The disk.
+    pub disk: &'s str,
 }
 
 /// A file system on a disk or one of its partitions.
@@ -228,7 +264,7 @@ impl<'s, 'a> About<'s, 'a> {
     pub fn all(self, key: FactKey) -> impl DoubleEndedIterator<Item = FactReading<'a>> + 's {
         let known = self.facts.by_disk.get(self.disk).and_then(|known| known.get(&key));
         let known = known.into_iter().flatten();
-        known.filter(move |reading| self.facts.reaches(reading, self.input)).copied()
+        known.filter(move |reading| self.facts.reaches(reading, self.host)).copied()
     }
 
     /// The last reading of a fact of the disk.
@@ -259,25 +295,15 @@ impl<'s, 'a> About<'s, 'a> {
     }
 
     /// The array or pool that it is a member of, and what reports it.
-    pub fn array(self) -> Option<(&'a str, FactReading<'a>)> {
-        let recording = self.facts.recording;
-        self.facts.by_disk.values().flatten().find_map(|(key, readings)| {
-            let lists = |reading: &&FactReading| {
-                let members = reading.fact.value.words().unwrap_or_default();
-                members.iter().any(|name| is_disk_or_its_part(&disk_names::disk(name), self.disk))
-            };
-            let of = (*key == key::DEVICE_SLAVES).then_some(readings)?;
-            let reading =
-                of.iter().filter(|reading| self.facts.reaches(reading, self.input)).find(lists)?;
-            Some((recording.device_of(reading.fact.device?).name.as_str(), *reading))
-        })
+    pub fn array(self) -> Option<(&'s str, FactReading<'a>)> {
+        self.facts.graph.arrays(self.disk, self.host).next()
     }
 
     /// A fact about the machine, such as `pressure.io.some.avg10` or `vmstat.st.mean`: the last
     /// reading.
     pub fn machine(self, key: FactKey) -> Option<FactReading<'a>> {
         let mut all = self.facts.machine.get(&key)?.iter();
-        all.rfind(|reading| self.facts.reaches(reading, self.input)).copied()
+        all.rfind(|reading| self.facts.reaches(reading, self.host)).copied()
     }
 
     /// The task that waited for I/O the greatest share of its time, as a share and its name: `98.12
@@ -300,7 +326,7 @@ impl<'s, 'a> About<'s, 'a> {
         key: FactKey,
     ) -> impl Iterator<Item = (f64, &'a str, FactReading<'a>)> + 's {
         let all = self.facts.machine.get(&key).into_iter().flatten();
-        let here = all.filter(move |reading| self.facts.reaches(reading, self.input));
+        let here = all.filter(move |reading| self.facts.reaches(reading, self.host));
         here.filter_map(|reading| {
             let (number, who) = reading.fact.value.of_process()?;
             Some((number, who, *reading))
@@ -318,7 +344,7 @@ impl<'s, 'a> About<'s, 'a> {
         key: FactKey,
     ) -> impl Iterator<Item = (f64, FactReading<'a>)> + 's {
         let all = self.facts.machine.get(&key).into_iter().flatten();
-        let here = all.filter(move |reading| self.facts.reaches(reading, self.input));
+        let here = all.filter(move |reading| self.facts.reaches(reading, self.host));
         here.filter_map(|reading| Some((reading.number()?, *reading)))
     }
 
@@ -336,7 +362,7 @@ impl<'s, 'a> About<'s, 'a> {
     /// The lines about the disk.
     fn own(self, lines: &'s [LogLine<'a>]) -> impl Iterator<Item = &'s LogLine<'a>> {
         lines.iter().filter(move |line| {
-            line.disk.as_deref() == Some(self.disk) && self.facts.reaches(&line.reading, self.input)
+            line.disk.as_deref() == Some(self.disk) && self.facts.reaches(&line.reading, self.host)
         })
     }
 
@@ -425,7 +451,7 @@ impl<'s, 'a> About<'s, 'a> {
     pub fn limits(self) -> Vec<Limit<'a>> {
         let known = self.facts.limits.get(self.disk).into_iter().flatten();
         known
-            .filter(|reading| self.facts.reaches(reading, self.input))
+            .filter(|reading| self.facts.reaches(reading, self.host))
             .filter_map(|reading| {
                 let kind = limit_kind(reading)?;
                 let path = reading.read_from();
@@ -453,66 +479,6 @@ fn by_key(readings: Vec<FactReading>) -> ByKey {
 
 fn limit_kind(reading: &FactReading) -> Option<LimitKind> {
     LimitKind::ALL.into_iter().find(|kind| kind.key() == reading.fact.key)
-}
-
-/// The disks a recording measured or names as disks: no partition, no controller, no port.
-fn disks(recording: &Recording) -> Vec<String> {
-    let devices = recording.devices().iter().filter(|device| !device.name.is_empty());
-    let all: Vec<String> = devices.map(|device| disk_names::disk(&device.name)).collect();
-    let is_part = |name: &String| all.iter().any(|disk| is_partition(name, disk));
-    let controls = |name: &String| all.iter().any(|disk| is_controller(name, disk));
-    let mut disks: Vec<String> = all
-        .iter()
-        .filter(|name| !name.is_empty() && !is_port(name) && !is_part(name) && !controls(name))
-        .cloned()
-        .collect();
-    disks.sort();
-    disks.dedup();
-    disks
-}
-
-/// Disks by the device number that the system states, `252:0`: limits of control groups use
-/// numbers, and those of virtio, NVMe and device mapper are dynamic.
-fn numbers(recording: &Recording) -> BTreeMap<String, String> {
-    let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
-    let stated = facts.filter(|fact| fact.key == key::DEVICE_NUMBER).filter_map(|fact| {
-        let disk = disk_names::disk(&recording.device_of(fact.device?).name);
-        Some((fact.value.text()?.to_string(), disk))
-    });
-    stated.collect()
-}
-
-/// The disks that a fact about `name` is about.
-fn spoken_of(name: &str, disks: &[String]) -> Vec<String> {
-    let about =
-        |disk: &&String| *disk == name || is_partition(name, disk) || is_controller(name, disk);
-    disks.iter().filter(about).cloned().collect()
-}
-
-/// Whether `name` is a port of a host adapter, whose disk has to be found out.
-fn is_port(name: &str) -> bool {
-    ["ata", "mmc", "mpt2sas_cm", "mpt3sas_cm"].iter().any(|kind| numbered(name, kind))
-}
-
-fn is_disk_or_its_part(name: &str, disk: &str) -> bool {
-    name == disk || is_partition(name, disk)
-}
-
-/// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
-pub(crate) fn is_partition(name: &str, disk: &str) -> bool {
-    let Some(rest) = name.strip_prefix(disk).filter(|_| !disk.is_empty()) else { return false };
-    let by_p = disk.ends_with(|c: char| c.is_ascii_digit());
-    if by_p { numbered(rest, "p") } else { numbered(rest, "") }
-}
-
-/// `nvme0` of `nvme0n1`.
-fn is_controller(name: &str, disk: &str) -> bool {
-    numbered(name, "nvme") && disk.strip_prefix(name).is_some_and(|rest| numbered(rest, "n"))
-}
-
-fn numbered(name: &str, prefix: &str) -> bool {
-    name.strip_prefix(prefix)
-        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]

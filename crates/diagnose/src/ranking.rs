@@ -102,6 +102,7 @@ pub fn rank(
     requesters::state(analysis, &mut findings);
     findings.iter_mut().for_each(Finding::state_doubts);
     foreign::fit(analysis, &mut findings);
+    subjects::name_hosts(analysis, &mut findings);
     findings
 }
 
@@ -138,7 +139,7 @@ fn conclude(analysis: &Analysis, detectors: &[Detector], findings: &[Finding]) -
         // One disk with little data does not withdraw the verdict on all others.
         if !withdrawn.is_empty() {
             let of_withdrawn = |known: &Finding| {
-                withdrawn.iter().any(|other| subjects::same_input(analysis, known, other))
+                withdrawn.iter().any(|other| subjects::same_host(analysis, known, other))
                     && is_worth_saying(analysis, known)
             };
             reported.extend(concluded(true).filter(of_withdrawn));
@@ -205,14 +206,14 @@ fn clears_others(analysis: &Analysis, finding: &Finding) -> bool {
     else {
         return false;
     };
-    let input = analysis.input(*place);
+    let host = analysis.host(*place);
     let own = finding.subject.device.map(|device| analysis.disk(device));
     let cleared = |disk: &String| {
         own.as_ref() == Some(disk)
             || finding.evidence.iter().any(|known| known.disk.as_ref() == Some(disk))
     };
     let places = 0..analysis.recording.listings.len();
-    let here = places.filter(|place| analysis.input(*place) == input);
+    let here = places.filter(|place| analysis.host(*place) == host);
     let rows: Vec<&IntervalSample> =
         here.flat_map(|place| analysis.rows_in(place)).flatten().collect();
     // What waits while hardly anything is in flight on the disk waits above it: a pool, a throttle.
@@ -220,7 +221,7 @@ fn clears_others(analysis: &Analysis, finding: &Finding) -> bool {
         let mut own = rows.iter().filter(|row| row.disk == *disk).peekable();
         own.peek().is_some() && own.all(|row| row.interval.busy.is_some_and(|busy| busy < IDLE))
     };
-    let lost = analysis.lost.iter().filter(|(of, _, lost)| *of == input && *lost > COMPLAINED_OF);
+    let lost = analysis.lost.iter().filter(|(of, _, lost)| *of == host && *lost > COMPLAINED_OF);
     lost.map(|(_, disk, _)| disk).any(|disk| !cleared(disk) && !idle(disk))
         || rows.iter().any(|row| row.is_full() && !cleared(&row.disk))
 }
@@ -232,8 +233,8 @@ fn lost(analysis: &Analysis, finding: &Finding) -> Option<f64> {
         return None;
     }
     let disk = analysis.disk(finding.subject.device?);
-    let input = analysis.input(*finding.subject.listings.first()?);
-    let known = analysis.lost.iter().find(|(other, name, _)| (*other, name) == (input, &disk));
+    let host = analysis.host(*finding.subject.listings.first()?);
+    let known = analysis.lost.iter().find(|(other, name, _)| (*other, name) == (host, &disk));
     known.map(|(_, _, lost)| *lost)
 }
 
@@ -418,7 +419,7 @@ fn not_lifted(finding: &Finding, known: f64) -> f64 {
 fn is_same(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
     a.verdict == b.verdict
         && subjects::same_disk(analysis, a, b)
-        && subjects::same_input(analysis, a, b)
+        && subjects::same_host(analysis, a, b)
 }
 
 /// The weaker finding's evidence joins the stronger one's, unless it contradicts it.
@@ -456,7 +457,7 @@ fn explain_away(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fin
                         || subjects::covers(analysis, speaker, finding)
                         || subjects::serves(analysis, speaker, finding)
                         || finding.verdict == ABOVE_ALL)
-                    && subjects::same_input(analysis, speaker, finding)
+                    && subjects::same_host(analysis, speaker, finding)
             })?;
             detector.explains.contains(&finding.verdict).then_some(speaker.verdict)
         });

@@ -39,6 +39,7 @@ mod filter;
 mod finding;
 mod fold;
 mod histogram;
+mod host_name;
 mod interval;
 mod limit;
 pub mod manual;
@@ -78,6 +79,7 @@ pub use finding::{
 };
 pub use fold::{distributions, series, whole};
 pub use histogram::{Edges, Histogram, Quantile, STANDARD_PER_OCTAVE, STANDARD_UNIT_NS};
+pub use host_name::HostName;
 pub use interval::{Interval, Rates};
 pub use limit::LimitKind;
 pub use op::{Flags, Op};

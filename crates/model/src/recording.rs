@@ -386,6 +386,12 @@ impl Listing {
         !self.is_thinned() && (self.folded == 0 || self.stretch.is_some())
     }
 
+    /// Whether it has I/Os, averages or histograms, and not only facts.
+    pub fn is_measured(&self) -> bool {
+        let kept = !self.events.is_empty() || !self.intervals.is_empty();
+        kept || !self.distributions.is_empty() || self.folded > 0
+    }
+
     /// Whether it is sampled: slow I/Os and a sample of the others are events, its histograms count
     /// the rest.
     pub fn is_thinned(&self) -> bool {

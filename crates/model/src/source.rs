@@ -1,6 +1,6 @@
 //! The source of a listing: format, place, clock, and what was lost, skipped or not measured.
 
-use crate::{DeviceId, Nanos, Op, Origin};
+use crate::{DeviceId, HostName, Nanos, Op, Origin};
 
 /// The level of detail of an input; detectors check it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -162,6 +162,8 @@ pub struct Source {
     pub inferred: Vec<Inference>,
     /// The host's name, kernel or tool version as the listing gives it.
     pub host: Option<String>,
+    /// The machine that it is of, if its lines or the session around it name one.
+    pub machine: Option<HostName>,
 }
 
 impl Source {
@@ -171,6 +173,11 @@ impl Source {
         let mut numbers = release.split(['.', '-', ' ', ',']);
         let mut number = || numbers.next()?.parse().ok();
         Some((number()?, number()?))
+    }
+
+    /// States its host, as a listing prints it: the name, and what follows.
+    pub fn is_of_host(&mut self, name: &str, host: String) {
+        (self.machine, self.host) = (HostName::of(name).or(self.machine.take()), Some(host));
     }
 
     /// A source without records.
@@ -193,6 +200,7 @@ impl Source {
             notes: Vec::new(),
             inferred: Vec::new(),
             host: None,
+            machine: None,
         }
     }
 

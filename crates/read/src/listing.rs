@@ -12,6 +12,7 @@ pub(crate) fn another_run(sink: &mut dyn Sink) {
     source.sampling = old.sampling;
     source.resolution = old.resolution;
     source.host.clone_from(&old.host);
+    source.machine.clone_from(&old.machine);
     source.inferred.clone_from(&old.inferred);
     sink.end();
     sink.begin(source);

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io::BufRead;
 
-use iowhy_model::{Note, Recording, Sink, Source, Unread, typed};
+use iowhy_model::{HostName, Note, Recording, Sink, Source, Unread, typed};
 
 use crate::facts::AddFact;
 use crate::index::{Among, Index};
@@ -22,6 +22,7 @@ use crate::text::encoding::{DecodedInput, fill};
 use crate::text::guest;
 use crate::text::letters::{first_letters, script_of_digits};
 use crate::text::lines::{LINE_LIMIT, Line, Lines, NOTE_TEXT};
+use crate::text::machines::{Speaker, speaker};
 use crate::text::repair::{self, Shapes};
 use crate::text::unread::Rows;
 use crate::text::wrapping::{Wrapping, opens_page};
@@ -39,6 +40,8 @@ const HEAD_KEPT: usize = 24;
 const HEAD_TEXT: usize = 1024;
 /// The cost of testing a line, in bytes.
 const ASKING: usize = 256;
+/// Hosts of a log whose listings are kept open side by side.
+const HOSTS_OPEN: usize = 64;
 /// Lines kept that would begin a listing if they had a number where they have none.
 const FIRST_LINES: usize = 20;
 
@@ -70,6 +73,8 @@ pub fn scan(
         own: &own,
         only,
         open: None,
+        machine: None,
+        parked: Vec::new(),
         sniffed: None,
         page: false,
         broken: 0,
@@ -88,7 +93,7 @@ pub fn scan(
         scan: Scan::default(),
     };
     let outcome = scanner.run(sink);
-    scanner.close(sink);
+    scanner.close_all(sink);
     scanner.rows.end(input, sink);
     scanner.not_started(sink);
     let (unusable, rows) = (scanner.unusable.take(), std::mem::take(&mut scanner.rows));
@@ -121,6 +126,10 @@ struct Scanner<'a> {
     own: &'a Index,
     only: Option<&'static Format>,
     open: Option<OpenListing>,
+    /// The machine whose prompt or banner was read last.
+    machine: Option<HostName>,
+    /// The listings of a log's other hosts, by their numbers.
+    parked: Vec<(HostName, OpenListing)>,
     /// The line sniffed last, by its number, and the answer.
     sniffed: Option<(u64, Option<ListingStart>)>,
     /// Whether the input is a page of HTML.
@@ -163,6 +172,8 @@ struct ListingStart {
 
 /// The listing being read.
 struct OpenListing {
+    /// Its number in the sink.
+    number: usize,
     format: &'static Format,
     reader: Box<dyn Reader>,
     /// What its lines are wrapped in.
@@ -176,6 +187,7 @@ struct OpenListing {
 impl Scanner<'_> {
     fn run(&mut self, sink: &mut dyn Sink) -> std::io::Result<()> {
         while let Some(line) = self.lines.next()? {
+            self.hear(line, sink);
             if !self.continues(line, sink)? {
                 match self.sniff(line)? {
                     // Nothing begins at an empty line.
@@ -197,6 +209,47 @@ impl Scanner<'_> {
             self.block(sink);
         }
         Ok(())
+    }
+
+    /// Changes to the machine that a line is of: a listing is of one.
+    fn hear(&mut self, line: Line, sink: &mut dyn Sink) {
+        let Some(speaker) = speaker(&self.lines.text(line)) else { return };
+        let own = self.open.as_ref().and_then(|_| sink.source().machine.clone());
+        match speaker {
+            Speaker::Session(host) => {
+                let is_other = |own: &HostName| host.as_ref().is_none_or(|host| !host.is(own));
+                if own.as_ref().is_some_and(is_other) {
+                    self.close_all(sink);
+                }
+                self.machine = host;
+            }
+            Speaker::Log(host) => {
+                let is_log = own.as_ref().is_some_and(|own| own.in_log);
+                if self.open.is_some() && !is_log || own.is_some_and(|own| own.is(&host)) {
+                    return;
+                }
+                self.park(sink);
+                let known = self.parked.iter().position(|(other, _)| other.is(&host));
+                if let Some((_, open)) = known.map(|place| self.parked.swap_remove(place)) {
+                    sink.resume(open.number);
+                    self.open = Some(open);
+                }
+            }
+        }
+    }
+
+    /// Keeps the open listing for when its host speaks again.
+    fn park(&mut self, sink: &mut dyn Sink) {
+        if self.parked.len() >= HOSTS_OPEN {
+            return self.close(sink);
+        }
+        if let Some(open) = self.open.take()
+            && let Some(host) = sink.source().machine.clone()
+        {
+            self.parked.push((host, open));
+        }
+        self.shapes = Shapes::default();
+        self.head.clear();
     }
 
     /// Offers the open listing all that has been read of the input, if it can take it at once.
@@ -430,7 +483,11 @@ impl Scanner<'_> {
         let ListingStart { format, wrapping } = begins;
         let mut source = Source::new(format.name, self.input, format.level);
         (source.lines, source.line) = (Some((line.number, line.number)), line.number);
-        sink.begin(source);
+        source.machine = match speaker(&self.lines.text(line)) {
+            Some(Speaker::Log(host)) => Some(host),
+            _ => self.machine.clone(),
+        };
+        let number = sink.begin(source);
         self.scan.listings += 1;
         sink.lost(BEFORE, std::mem::take(&mut self.broken));
         let (own, others) = self.first.drain(..).partition(|(other, _)| other.name == format.name);
@@ -446,6 +503,7 @@ impl Scanner<'_> {
             sink.add_fact(None, typed::HOST_HYPERVISOR, hypervisor);
         }
         let open = self.open.insert(OpenListing {
+            number,
             format,
             reader,
             wrapping,
@@ -508,10 +566,22 @@ impl Scanner<'_> {
         Note { line: line.number, text, reason }
     }
 
+    /// Closes the open listing and those of a log's other hosts.
+    fn close_all(&mut self, sink: &mut dyn Sink) {
+        self.close(sink);
+        for (_, open) in std::mem::take(&mut self.parked) {
+            sink.resume(open.number);
+            self.open = Some(open);
+            self.close(sink);
+        }
+    }
+
     fn close(&mut self, sink: &mut dyn Sink) {
         if let Some(mut open) = self.open.take() {
             let was_reported = damages(sink);
             open.reader.finish(sink);
+            let named = sink.source().machine.clone().filter(|machine| !machine.in_log);
+            self.machine = named.or(self.machine.take());
             // Readers that count brackets or declared totals know better what is missing.
             if let Some(note) = self.half.take().filter(|_| damages(sink) == was_reported) {
                 sink.lost(CUT, 1);

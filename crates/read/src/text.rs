@@ -10,6 +10,7 @@ pub(crate) mod guest;
 pub(crate) mod invocation;
 pub(crate) mod letters;
 pub(crate) mod lines;
+pub(crate) mod machines;
 pub(crate) mod numbers;
 pub(crate) mod recent;
 pub(crate) mod repair;

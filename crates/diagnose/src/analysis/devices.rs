@@ -2,14 +2,14 @@
 //! input, and the healthy service time of a request.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
-use iowhy_model::{DeviceId, Level, Listing, Medium, Op, Recording, Source, key};
+use iowhy_model::{DeviceId, Finding, Level, Listing, Medium, Op, Recording, Source, key};
 
 use crate::analysis::healthy_service;
 use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request};
 use crate::baseline::history::{Baseline, HealthyOrigin};
 use crate::facts::disk_names;
+use crate::facts::graph::Host;
 use crate::facts::{About, Facts};
 use crate::options::Options;
 
@@ -55,21 +55,24 @@ impl<'a> Devices<'a> {
         &self.recording.listings[place].source
     }
 
-    /// All inputs, each once, in the order of their first listings.
-    pub fn inputs(&self) -> Vec<&'a str> {
-        let mut known = HashSet::new();
-        let all = self.recording.listings.iter().map(|listing| listing.source.input.as_str());
-        all.filter(|input| known.insert(*input)).collect()
+    /// All machines, in the order of their first listings.
+    pub fn hosts(&self) -> Vec<Host<'a>> {
+        self.facts.graph.hosts()
     }
 
-    /// The input a listing was found in.
-    pub fn input(&self, place: usize) -> &'a str {
-        &self.recording.listings[place].source.input
+    /// Whether a finding is of a host.
+    pub fn is_on(&self, finding: &Finding, host: Host) -> bool {
+        finding.subject.listings.iter().any(|place| self.host(*place) == host)
+    }
+
+    /// The machine that a listing is of.
+    pub fn host(&self, place: usize) -> Host<'a> {
+        self.facts.graph.host(place)
     }
 
     /// The disk of a device.
     pub fn disk(&self, device: DeviceId) -> String {
-        disk_of(self.recording, device)
+        disk_names::of(self.recording, device)
     }
 
     /// The possible media of a device: as stated, else as its name suggests.
@@ -136,7 +139,7 @@ impl<'a> Devices<'a> {
             return Some(medium);
         }
         let known = stated
-            .or_else(|| self.facts.about(None, &disk).medium().map(|(medium, _)| medium))
+            .or_else(|| self.facts.medium(&disk))
             // A device with a spindle speed has a platter.
             .or(self.options.rpm.map(|_| Medium::Rotational))?;
         // The kernel only reports that it does not rotate; its name shows the rest.
@@ -167,7 +170,7 @@ impl<'a> Devices<'a> {
 
     /// The facts about a disk that apply to a listing's input.
     pub fn about<'s>(&'s self, listing: usize, disk: &'s str) -> About<'s, 'a> {
-        self.facts.about(Some(self.input(listing)), disk)
+        self.facts.about(Some(self.host(listing)), disk)
     }
 
     /// The healthy service time of requests of one kind: as stated or measured, else by class.
@@ -253,8 +256,4 @@ impl Grid {
     fn value(self) -> f64 {
         (f64::from(self.0) / 16.0).exp2()
     }
-}
-
-fn disk_of(recording: &Recording, device: DeviceId) -> String {
-    disk_names::disk(&recording.device_of(device).name)
 }

@@ -24,8 +24,7 @@ impl Baseline {
         let accused = |disk: &str| {
             findings.iter().any(|finding| {
                 let about = finding.subject.device;
-                let same =
-                    about.is_none_or(|id| disk_names::disk(&recording.device_of(id).name) == disk);
+                let same = about.is_none_or(|id| disk_names::of(recording, id) == disk);
                 let clears = matches!(finding.verdict, Verdict::Healthy | Verdict::Insufficient);
                 finding.stands() && !clears && same
             })
@@ -71,7 +70,7 @@ fn kinds(recording: &Recording) -> Vec<(BaselineEntry, Vec<f64>)> {
     let mut all = Vec::new();
     for listing in recording.listings.iter().filter(|listing| listing.is_in_sequence()) {
         for trace in groups::spans(listing) {
-            let device = disk_names::disk(&recording.device_of(trace.device).name);
+            let device = disk_names::of(recording, trace.device);
             let services = service::services(&trace.spans, 1);
             for group in trace.groups.into_iter().filter(|group| group.bytes > 0) {
                 // What waited in a queue shows nothing: the service is bounded by the latency.

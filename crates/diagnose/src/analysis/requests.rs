@@ -104,7 +104,7 @@ pub fn by_device(recording: &Recording) -> Vec<Requests<'_>> {
             let place = match last {
                 Some((same, place)) if same == device => place,
                 _ => *places.entry(device).or_insert_with(|| {
-                    let disk = disk_names::disk(&recording.device_of(device).name);
+                    let disk = disk_names::of(recording, device);
                     all.push(Requests { listing, device, disk, events: Vec::new() });
                     all.len() - 1
                 }),

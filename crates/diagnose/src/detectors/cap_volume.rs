@@ -203,7 +203,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Finding> {
 /// The highest rate of the disk in any listing of the input.
 fn highest_of_disk(analysis: &Analysis, of: &IntervalSample, limit: Limit) -> f64 {
     let same = analysis.intervals.iter().filter(|row| {
-        row.disk == of.disk && analysis.input(row.listing) == analysis.input(of.listing)
+        row.disk == of.disk && analysis.host(row.listing) == analysis.host(of.listing)
     });
     same.map(|row| rate_of(row, limit)).fold(0.0, f64::max)
 }

@@ -87,7 +87,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let seen = all.filter_map(|requests| {
         off_block(analysis, requests).or_else(|| parity(analysis, requests))
     });
-    seen.chain(analysis.facts.disks().filter_map(|disk| by_layout(analysis, disk))).collect()
+    seen.chain(analysis.facts.each().filter_map(|about| by_layout(analysis, about))).collect()
 }
 
 /// The physical block, if it is stated, and where the first begins, bytes.
@@ -98,8 +98,8 @@ fn physical_block<'a>(about: About<'_, 'a>) -> (Option<(f64, FactReading<'a>)>, 
 
 /// A partition that starts inside a physical block, by the partition table. If requests were seen,
 /// they decide.
-fn by_layout(analysis: &Analysis, disk: &str) -> Option<Finding> {
-    let about = analysis.facts.about(None, disk);
+fn by_layout(analysis: &Analysis, about: About) -> Option<Finding> {
+    let disk = about.disk;
     let starts: Vec<(u64, FactReading)> = about
         .all(key::PARTITION_START)
         .filter_map(|reading| Some((reading.number()? as u64, reading)))

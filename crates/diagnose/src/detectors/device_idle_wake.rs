@@ -48,6 +48,7 @@ use crate::evidence::confidence;
 use crate::evidence::confidence::PRIOR;
 use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families;
+use crate::facts::About;
 use crate::measures::idle_wake::{self, Wake};
 use crate::phrase;
 
@@ -98,8 +99,8 @@ const MADE_FOR: f64 = 300_000.0;
 /// Disks that constantly park their heads, by their own count: the next request waits until they
 /// are loaded again.
 fn parks_its_heads(analysis: &Analysis) -> Vec<Finding> {
-    let of_disk = |disk: &str| {
-        let about = analysis.facts.about(None, disk);
+    let of_disk = |about: About| {
+        let disk = about.disk;
         let (cycles, reading) = about.number(key::SMART_RAW.of("193"))?;
         let (seconds, _) = about.number(key::SMART_HOURS)?;
         let hours = (seconds / 3600.0).max(1.0);
@@ -134,7 +135,7 @@ fn parks_its_heads(analysis: &Analysis) -> Vec<Finding> {
         ]);
         Some(finding)
     };
-    analysis.facts.disks().filter_map(of_disk).collect()
+    analysis.facts.each().filter_map(of_disk).collect()
 }
 
 /// A run of single requests with the same pause before each.

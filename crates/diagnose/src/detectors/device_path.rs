@@ -58,7 +58,7 @@ use iowhy_model::{Blame, Bound, Finding, Level, MessageKind, STANDS, Unit, Verdi
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::adapters::{self, LostTogether};
+use crate::evidence::adapters::{self, Together};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
@@ -208,7 +208,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let logged: Vec<&LogLine> = analysis.facts.log().collect();
     // Links of adapters that are reported with the disks after them.
     let reported = adapters::lost_links(analysis, &logged);
-    let together: Vec<LostTogether> = adapters::lost_together(analysis, TOGETHER_S)
+    let together: Vec<Together> = adapters::lost_together(analysis, TOGETHER_S)
         .into_iter()
         .filter(|lost| !lost.lines.iter().any(|line| path_log::lost_its_session(analysis, line)))
         .collect();
@@ -320,9 +320,9 @@ fn beside_a_clean_twin(builder: &mut EvidenceBuilder, case: &Case, most: f64) ->
 
 /// Another drive of the same model whose count of CRC errors is known to be 0.
 fn clean_twin<'s>(case: &Case<'s>) -> Option<(&'s str, FactReading<'s>)> {
-    let (model, input) = (case.about().model()?, case.candidate?.input);
+    let (model, host) = (case.about().model()?, case.candidate?.host);
     case.analysis.facts.disks().filter(|disk| *disk != case.name).find_map(|disk| {
-        let about = case.analysis.facts.about(input, disk);
+        let about = case.analysis.facts.about(host, disk);
         let alike = about.model().is_some_and(|other| other.text() == model.text());
         let (count, reading) = about.number(key::SMART_RAW.of("199")).filter(|_| alike)?;
         (count == 0.0).then_some((disk, reading))
@@ -338,7 +338,7 @@ fn is_young(case: &Case) -> bool {
 
 fn is_of_a_lost_volume(case: &Case) -> bool {
     case.about().last(key::PATH_STATE).is_some_and(|reading| {
-        SharedLoss::of(case.analysis).covers(case.name, case.analysis.input(reading.listing))
+        SharedLoss::of(case.analysis).covers(case.name, case.analysis.host(reading.listing))
     })
 }
 

@@ -239,9 +239,9 @@ fn finding(
     let is_dealt = analysis.network_odds(trace.device) > 0.5;
     // Nor can it be distinguished from time slices on a CPU-starved host, if the device is
     // software.
-    let input = analysis.input(trace.listing);
+    let host = analysis.host(trace.listing);
     let is_slice = found.period_ms < SLICE_MS
-        && shortage::is_stated(analysis, input, &shortage::of_processors());
+        && shortage::is_stated(analysis, host, &shortage::of_processors());
     // What finds a die of flash programming waits for the page, and for the next one after it:
     // reads, and writes that fill the buffers.
     let writes = trace.spans.iter().filter(|span| span.op == Op::Write).count();

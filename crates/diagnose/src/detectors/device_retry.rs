@@ -192,7 +192,7 @@ fn at_a_usual_speed(services_ms: &[f64], resolution_ms: f64) -> Option<Ladder> {
 /// another one raises the confidence.
 fn share_speed(analysis: &Analysis, cases: &mut [Case]) {
     let same = |a: &DeviceTrace, b: &DeviceTrace| {
-        a.disk == b.disk && analysis.input(a.listing) == analysis.input(b.listing)
+        a.disk == b.disk && analysis.host(a.listing) == analysis.host(b.listing)
     };
     let sure = |case: &Case| case.ladder.as_ref().map_or(0.0, |ladder| ladder.confidence);
     for place in 0..cases.len() {

@@ -448,9 +448,9 @@ fn queued(trace: &DeviceTrace, mean_ns: f64) -> f64 {
 /// below a time slice, and not half of it comes from a few requests that took much longer than one.
 /// If tasks wait for a CPU most of the time, it may be later.
 fn host_may_be_late(analysis: &Analysis, trace: &DeviceTrace, excess_ns: f64) -> bool {
-    let input = analysis.input(trace.listing);
+    let host = analysis.host(trace.listing);
     let (excess_slices, slices, quick_share) =
-        match shortage::is_stated(analysis, input, &shortage::of_processors()) {
+        match shortage::is_stated(analysis, host, &shortage::of_processors()) {
             true => (SLICES, SLICES_OF_A_QUEUE, QUICK_BEFORE_A_QUEUE),
             false => (1.0, SLICES, 0.5),
         };
@@ -601,7 +601,7 @@ fn virtual_twin<'a>(analysis: &'a Analysis, row: &IntervalSample) -> Option<&'a 
     let is_virtual = |disk: &str| VIRTUAL.contains(&disk_names::kind(disk));
     let is_twin = |other: &&IntervalSample| {
         let slow_ms = other.effective_ms().filter(|_| other.lost() >= confidence::COMPLAINED_OF);
-        analysis.input(other.listing) == analysis.input(row.listing)
+        analysis.host(other.listing) == analysis.host(row.listing)
             && other.disk != row.disk
             && is_virtual(&other.disk)
             && usable(other)
@@ -732,7 +732,7 @@ fn is_contradicted(analysis: &Analysis, row: &IntervalSample, wait_ms: f64) -> b
     analysis.histograms.iter().any(|sample| {
         sample.disk == row.disk
             && sample.listing.abs_diff(row.listing) == 1
-            && analysis.input(sample.listing) == analysis.input(row.listing)
+            && analysis.host(sample.listing) == analysis.host(row.listing)
             && sample.known.histogram.mean_ns().is_some_and(|(mean, _)| mean * 2.0 < wait_ms * 1e6)
     })
 }

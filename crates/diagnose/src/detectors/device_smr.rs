@@ -37,7 +37,7 @@ use crate::evidence::builder::{EvidenceBuilder, lines};
 use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::confidence;
 use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
-use crate::facts::{disk_models, disk_names};
+use crate::facts::disk_models;
 use crate::measures::decline::{self, Decline};
 use crate::measures::spread;
 use crate::phrase;
@@ -168,7 +168,7 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
         .collect();
     // Hung tasks name no disk: they count if this is the only disk of its kind.
     let hung: Vec<_> = match is_only_shingled(analysis, candidate) {
-        true => analysis.facts.hung_beside(&candidate.disk, candidate.input).collect(),
+        true => analysis.facts.hung_beside(&candidate.disk, candidate.host).collect(),
         false => Vec::new(),
     };
     let mut late = 0.0;
@@ -184,18 +184,13 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
         builder.words.push("its requests time out".to_string());
         late = RAN_OUT;
     }
-    let rebuilt = analysis.facts.disks().filter_map(|array| {
-        let above = analysis.facts.about(candidate.input, array);
-        let action = above.last(key::ARRAY_ACTION)?;
-        let members = above.last(key::DEVICE_SLAVES)?;
-        let is_disk = |member: &String| disk_names::is_disk_or_part(member, &candidate.disk);
-        let members = members.fact.value.words().unwrap_or_default();
-        let is_member = members.iter().any(is_disk);
-        let busy = ["recover", "resync", "resilver", "rebuild"].contains(&action.text());
-        (is_member && busy).then_some(action)
+    let mut arrays = analysis.facts.graph.arrays(&candidate.disk, candidate.host);
+    let rebuilt = arrays.find_map(|(array, _)| {
+        let action = analysis.facts.about(candidate.host, array).last(key::ARRAY_ACTION)?;
+        ["recover", "resync", "resilver", "rebuild"].contains(&action.text()).then_some(action)
     });
     let mut rebuilds = 0.0;
-    for action in rebuilt.take(1) {
+    if let Some(action) = rebuilt {
         let what = format!("work of its array: `{}`", action.text());
         builder.fact(&action, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
         builder.words.push("its array is being rebuilt".to_string());
@@ -232,7 +227,7 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
 /// Whether no other disk of the input is of a listed model.
 fn is_only_shingled(analysis: &Analysis, candidate: &FaultCandidate) -> bool {
     analysis.facts.disks().all(|disk| {
-        let model = analysis.facts.about(candidate.input, disk).model();
+        let model = analysis.facts.about(candidate.host, disk).model();
         disk == candidate.disk.as_str()
             || model.is_none_or(|reading| !disk_models::is_shingled(reading.text()))
     })

@@ -102,8 +102,13 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
     let is_joined = |line: &LogLine| together.iter().any(|stopped| stopped.covers(line));
     let candidates = candidates::candidates(analysis);
     let mut all: Vec<Case> = Case::of_disks(&candidates).collect();
+    let host = |line: &LogLine| analysis.host(line.reading.listing);
     for port in Case::of_ports(analysis) {
-        match all.iter_mut().find(|known| known.device == port.device) {
+        let is_here = |line: &&LogLine| host(line).may_be(host(port.log[0]));
+        let is_it = |known: &&mut Case| {
+            known.device == port.device && known.log.first().is_none_or(is_here)
+        };
+        match all.iter_mut().find(is_it) {
             Some(known) => known.log.extend(port.log),
             None => all.push(port),
         }
@@ -352,10 +357,9 @@ fn what_failed(given_up: &[&LogLine]) -> &'static str {
 
 /// Tasks that hung in the logs of these lines.
 fn hung_behind<'s, 'a>(analysis: &'s Analysis<'a>, given_up: &[&LogLine]) -> Vec<&'s LogLine<'a>> {
-    let input = |line: &LogLine| analysis.input(line.reading.listing);
+    let host = |line: &LogLine| analysis.host(line.reading.listing);
     let same = |line: &&LogLine| {
-        line.kind == MessageKind::HungTask
-            && given_up.iter().any(|known| input(known) == input(line))
+        line.kind == MessageKind::HungTask && given_up.iter().any(|known| host(known) == host(line))
     };
     analysis.facts.log().filter(same).collect()
 }

@@ -50,7 +50,7 @@ use iowhy_model::{
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, HistogramSample, IntervalSample};
-use crate::analysis::{Analysis, EVENTS_NEEDED};
+use crate::analysis::{Analysis, EVENTS_NEEDED, Host};
 use crate::baseline::healthy_time::HealthyServiceTime;
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::builder::{computed, estimated, lines, new_finding, of_disk};
@@ -164,19 +164,19 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     let (rows, narrowest) = (analysis.rows_by_listing(), narrowest(analysis));
     let denied = denied(analysis, (&rows, &narrowest));
     let waiting = stages::waiting_before(analysis);
-    for (input, disks) in unaccused::unaccused(analysis, ranked.findings) {
+    for (host, disks) in unaccused::unaccused(analysis, ranked.findings) {
         // An input that was not read completely clears no disk.
-        if unaccused::unread(analysis, input).is_some() || unseen_wait::is_unseen(analysis, input) {
+        if unaccused::unread(analysis, host).is_some() || unseen_wait::is_unseen(analysis, host) {
             continue;
         }
         let mut healthy: Vec<(String, Vec<Clearance>)> = Vec::new();
         let mut known = 0;
         let open = |disk: &String| {
-            !suspected(analysis, ranked, input, disk) && !waiting.contains(&(input, disk.clone()))
+            !suspected(analysis, ranked, host, disk) && !waiting.contains(&(host, disk.clone()))
         };
         for disk in disks.into_iter().filter(open) {
-            let mut clearances = clearances(analysis, (&rows, &narrowest), input, &disk);
-            if is_remark(analysis, ranked, input, &disk) {
+            let mut clearances = clearances(analysis, (&rows, &narrowest), host, &disk);
+            if is_remark(analysis, ranked, host, &disk) {
                 for clearance in &mut clearances {
                     let why = "the only finding is a delay too small to notice";
                     clearance.worth = clearance.worth.max(Worth { sure: BY_CLASS, why });
@@ -197,8 +197,7 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
             (own || all) && !denied.contains(disk)
         });
         // An fio job is not another disk beside the one that it used.
-        let below =
-            if healthy.len() > 1 { below_programs(analysis, input) } else { HashSet::new() };
+        let below = if healthy.len() > 1 { below_programs(analysis, host) } else { HashSet::new() };
         if healthy.iter().any(|(disk, _)| below.contains(disk.as_str())) {
             healthy.retain(|(disk, _)| below.contains(disk.as_str()));
         }
@@ -209,7 +208,7 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
 }
 
 /// The disks whose block-layer I/O an input has.
-fn below_programs<'a>(analysis: &'a Analysis, input: &str) -> HashSet<&'a str> {
+fn below_programs<'a>(analysis: &'a Analysis, host: Host) -> HashSet<&'a str> {
     let below = |layer: Layer| layer != Layer::Application;
     let traced = analysis.traces.iter().map(|trace| (trace.listing, &trace.disk));
     let rows = analysis.intervals.iter().filter(|row| below(row.interval.layer));
@@ -217,7 +216,7 @@ fn below_programs<'a>(analysis: &'a Analysis, input: &str) -> HashSet<&'a str> {
     traced
         .chain(rows.map(|row| (row.listing, &row.disk)))
         .chain(counted.map(|sample| (sample.listing, &sample.disk)))
-        .filter(|(listing, _)| analysis.input(*listing) == input)
+        .filter(|(listing, _)| analysis.host(*listing) == host)
         .map(|(_, disk)| disk.as_str())
         .collect()
 }
@@ -228,21 +227,21 @@ fn denied(
     known: (&[Vec<&IntervalSample>], &HashMap<HistogramCount, f64>),
 ) -> HashSet<String> {
     let mut denied = HashSet::new();
-    let inputs = analysis.inputs();
-    if !(2..=MOST_INPUTS).contains(&inputs.len()) {
+    let hosts = analysis.hosts();
+    if !(2..=MOST_INPUTS).contains(&hosts.len()) {
         return denied;
     }
-    for input in inputs {
+    for host in hosts {
         let traced = analysis.traces.iter().map(|trace| (trace.listing, &trace.disk));
         let counted = analysis.histograms.iter().map(|sample| (sample.listing, &sample.disk));
         let averaged = analysis.intervals.iter().map(|row| (row.listing, &row.disk));
         let here = traced.chain(counted).chain(averaged);
         let disks: HashSet<&String> = here
-            .filter(|(listing, disk)| analysis.input(*listing) == input && !disk.is_empty())
+            .filter(|(listing, disk)| analysis.host(*listing) == host && !disk.is_empty())
             .map(|(_, disk)| disk)
             .collect();
         for disk in disks {
-            let found = clearances(analysis, known, input, disk);
+            let found = clearances(analysis, known, host, disk);
             if found.iter().any(|known| known.worth.sure < CLEARS) {
                 denied.insert(disk.clone());
             }
@@ -253,23 +252,23 @@ fn denied(
 
 /// Whether the device itself is suspected, even weakly; a program's folder or job may be on any
 /// disk of its input.
-fn suspected(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &str) -> bool {
+fn suspected(analysis: &Analysis, ranked: &RankedFindings, host: Host, disk: &str) -> bool {
     let may_be_on_any = !disk.is_empty() && !disk_names::is_of_a_disk(disk);
     ranked.findings.iter().any(|known| {
         let mut devices = known.subject.device.iter().chain(&known.subject.devices);
         known.blames_a_disk()
             && known.confidence() > SUSPECTED
             && devices.any(|device| may_be_on_any || analysis.disk(*device) == disk)
-            && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
+            && analysis.is_on(known, host)
     })
 }
 
 /// Whether all findings on a disk are explained by unnoticed, harmless causes: it is healthy, with
 /// a note.
-fn is_remark(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &str) -> bool {
+fn is_remark(analysis: &Analysis, ranked: &RankedFindings, host: Host, disk: &str) -> bool {
     let of_it = |known: &&Finding| {
         known.subject.device.is_some_and(|device| analysis.disk(device) == disk)
-            && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
+            && analysis.is_on(known, host)
     };
     let unfelt =
         |known: &Finding| known.impact.and_then(|impact| impact.severity()) == Some(Severity::None);
@@ -284,10 +283,10 @@ fn is_remark(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &s
 fn clearances(
     analysis: &Analysis,
     (rows, narrowest): (&[Vec<&IntervalSample>], &HashMap<HistogramCount, f64>),
-    input: &str,
+    host: Host,
     disk: &str,
 ) -> Vec<Clearance> {
-    let here = |listing: usize, name: &str| name == disk && analysis.input(listing) == input;
+    let here = |listing: usize, name: &str| name == disk && analysis.host(listing) == host;
     let traces = analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
     let rows =
         rows.iter().filter(|rows| rows.first().is_some_and(|row| here(row.listing, &row.disk)));

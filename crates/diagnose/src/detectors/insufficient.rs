@@ -27,7 +27,7 @@ use iowhy_model::{
 };
 
 use crate::analysis::samples::{HistogramSample, IntervalSample};
-use crate::analysis::{Analysis, requests};
+use crate::analysis::{Analysis, Host, requests};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::arrays;
 use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
@@ -36,6 +36,7 @@ use crate::evidence::clean_bills;
 use crate::evidence::medium_readings::{self, Readings};
 use crate::evidence::observations;
 use crate::evidence::unaccused;
+use crate::facts::About;
 use crate::facts::disk_names;
 use crate::facts::probe_listing::ProbeListing;
 use crate::phrase;
@@ -72,11 +73,11 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
         return vec![after_a_probe(analysis, &probed)];
     }
     let mut findings = Vec::new();
-    for (input, disks) in unaccused::unaccused(analysis, ranked.findings) {
+    for (host, disks) in unaccused::unaccused(analysis, ranked.findings) {
         let cleared = |disk: &String| {
             ranked.findings.iter().any(|known| {
                 known.verdict == Verdict::Healthy
-                    && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
+                    && analysis.is_on(known, host)
                     && known.evidence.iter().any(|e| e.disk.as_ref() == Some(disk))
             })
         };
@@ -84,7 +85,7 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
         let stuck: Vec<&IntervalSample> = analysis
             .intervals
             .iter()
-            .filter(|row| analysis.input(row.listing) == input && open.contains(&row.disk))
+            .filter(|row| analysis.host(row.listing) == host && open.contains(&row.disk))
             .filter(|row| row.outstanding().is_some() && is_last(analysis, row))
             .filter(|row| !is_traced(analysis, row))
             .collect();
@@ -92,14 +93,19 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
         let open: Vec<String> =
             open.into_iter().filter(|disk| !stuck.iter().any(|row| row.disk == *disk)).collect();
         if !open.is_empty() {
-            findings.push(finding(analysis, ranked, input, &open));
+            findings.push(finding(analysis, ranked, host, &open));
         }
     }
     if !ranked.findings.iter().any(Finding::stands) {
         findings.extend(starved_rebuilds(analysis));
     }
     if findings.is_empty() && ranked.findings.is_empty() {
-        findings.extend(nothing_to_judge(analysis, ranked));
+        let hosts = analysis.hosts();
+        let of_first = hosts.iter().filter(|host| host.input == hosts[0].input);
+        findings.extend(waited_for_io(analysis, ranked));
+        if findings.is_empty() {
+            findings.extend(of_first.filter_map(|host| nothing_to_judge(analysis, ranked, *host)));
+        }
     } else if findings.is_empty() && !ranked.findings.iter().any(Finding::stands) {
         findings.extend(waited_for_io(analysis, ranked));
     }
@@ -109,9 +115,9 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
 /// Rebuilds at the minimum rate that Linux keeps beside other I/O, or slower: they are throttled to
 /// it or wait for a member, and slow nothing down.
 fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
-    let starved = |name: &str| {
-        let about = analysis.facts.about(None, name);
-        let state = arrays::state_of(about, name);
+    let starved = |about: About| {
+        let name = about.disk;
+        let state = arrays::state_of(about);
         let (speed, reading) = state.at_floor?;
         let mut finding = new_finding(DETECTOR.verdict, reading.fact.device, vec![reading.listing]);
         let lacks = state.missing.map_or(String::new(), |(missing, _)| {
@@ -155,7 +161,7 @@ fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
         }
         Some(finding)
     };
-    analysis.facts.disks().filter_map(starved).collect()
+    analysis.facts.each().filter_map(starved).collect()
 }
 
 /// Share of the time in which tasks wait for I/O that is a finding of its own without any device (a
@@ -189,9 +195,9 @@ fn waited_for_io(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding
     finding.refuted_by = lines(&["the capture below shows idle disks"]);
     finding.next_step =
         vec![format!("{}: adds the latency of each I/O, by device", phrase::capture("", SECONDS))];
-    let input = analysis.input(reading.listing);
+    let host = analysis.host(reading.listing);
     let spoken_of: Vec<String> = analysis.facts.disks().map(str::to_string).collect();
-    finding.seen = observations::of(analysis, ranked, input, &spoken_of);
+    finding.seen = observations::of(analysis, ranked, host, &spoken_of);
     let reported = Basis::Stated(key::PRESSURE_AVG10.of("io.some"));
     finding.seen.retain(|known| known.evidence.basis != reported);
     Some(finding)
@@ -241,7 +247,7 @@ fn after_a_probe(analysis: &Analysis, probed: &ProbeListing) -> Finding {
 /// Whether single I/Os of the disk were watched beside it: then they decide.
 fn is_traced(analysis: &Analysis, row: &IntervalSample) -> bool {
     analysis.traces.iter().any(|trace| {
-        trace.disk == row.disk && analysis.input(trace.listing) == analysis.input(row.listing)
+        trace.disk == row.disk && analysis.host(trace.listing) == analysis.host(row.listing)
     })
 }
 
@@ -268,14 +274,13 @@ fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
     finding
 }
 
-/// Listings were read, but none contains an I/O of a block device.
-fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding> {
-    if let Some(waited) = waited_for_io(analysis, ranked) {
-        return Some(waited);
-    }
-    let source = &analysis.recording.listings.first()?.source;
+/// Listings of a host were read, but none contains an I/O of a block device.
+fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings, host: Host) -> Option<Finding> {
+    let mut places = 0..analysis.recording.listings.len();
+    let place = places.find(|place| analysis.host(*place) == host)?;
+    let source = analysis.source(place);
     let records = analysis.recording.records();
-    let mut finding = new_finding(DETECTOR.verdict, None, vec![0]);
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
     let rows = analysis.recording.listings.iter().flat_map(|listing| &listing.intervals);
     let mut rows = rows.filter(|row| row.layer == Layer::Block).peekable();
     // Active disks have been judged or are open: the remaining rows are of idle disks.
@@ -290,7 +295,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
         .any(|listing| listing.source.inferred.contains(&Inference::Subject))
     {
         Some("a histogram that may not be of disk latency: include its heading")
-    } else if records == 0 && unaccused::unread(analysis, &source.input).is_some() {
+    } else if records == 0 && unaccused::unread(analysis, host).is_some() {
         Some("lines that look like block I/O, none of which could be parsed")
     } else {
         None
@@ -301,14 +306,14 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
         vec![computed("records of block I/O to judge", 0.0, Unit::Count, records, source)];
     finding.assume(CERTAIN, "it is known what is missing");
     finding.refuted_by = lines(&["the capture below shows block I/O"]);
-    finding.next_step = asked_of_a_log(analysis, &source.input);
+    finding.next_step = asked_of_a_log(analysis, host);
     finding
         .next_step
         .push(format!("{}: adds the latency of each I/O", phrase::capture("", SECONDS)));
     let spoken_of: Vec<String> = analysis.facts.disks().map(str::to_string).collect();
-    let (pointer, seen) = observations::pointer(analysis, ranked, &source.input, &spoken_of);
+    let (pointer, seen) = observations::pointer(analysis, ranked, host, &spoken_of);
     finding.seen = seen;
-    let alone = class_of_runs::reported(analysis, &source.input);
+    let alone = class_of_runs::reported(analysis, host);
     if let Some(alone) = alone.filter(|_| useless.is_none()) {
         finding.sentence = format!("no block I/O was timed; {alone}");
         finding.next_step.insert(0, Readings::step(""));
@@ -354,9 +359,9 @@ const SUSPECTED: f64 = 2.0;
 const SEVERAL: f64 = 4.0;
 
 /// What to check besides the events of a kernel's log: its other lines, and the drives it names.
-fn asked_of_a_log(analysis: &Analysis, input: &str) -> Vec<String> {
+fn asked_of_a_log(analysis: &Analysis, host: Host) -> Vec<String> {
     let has = |kinds: &[MessageKind]| {
-        analysis.facts.log_events(input).any(|line| kinds.contains(&line.kind))
+        analysis.facts.log_events(host).any(|line| kinds.contains(&line.kind))
     };
     let mut steps = Vec::new();
     if has(&[MessageKind::HungTask]) {
@@ -375,7 +380,7 @@ fn asked_of_a_log(analysis: &Analysis, input: &str) -> Vec<String> {
     if has(&failed) {
         let mut named: Vec<&str> = analysis
             .facts
-            .log_events(input)
+            .log_events(host)
             .filter_map(|line| line.disk.as_deref())
             .filter(|disk| disk_names::is_of_a_disk(disk))
             .collect();
@@ -393,13 +398,13 @@ fn asked_of_a_log(analysis: &Analysis, input: &str) -> Vec<String> {
     steps
 }
 
-fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[String]) -> Finding {
-    let of_input = |place: &usize| analysis.input(*place) == input;
+fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[String]) -> Finding {
+    let of_host = |place: &usize| analysis.host(*place) == host;
     let suspicion = ranked
         .findings
         .iter()
         .filter(|known| known.verdict.family() != Family::Report)
-        .filter(|known| known.subject.listings.iter().any(of_input))
+        .filter(|known| known.subject.listings.iter().any(of_host))
         .filter(|known| {
             let mut devices = known.subject.device.iter().chain(&known.subject.devices);
             devices.any(|device| disks.contains(&analysis.disk(*device)))
@@ -410,7 +415,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     let (seconds, what) =
         needs.map_or((SECONDS, "the latency of each I/O"), |needs| (needs.seconds, needs.what));
     let listings: Vec<usize> = (0..analysis.recording.listings.len())
-        .filter(of_input)
+        .filter(of_host)
         .filter(|place| has_any(analysis, *place, disks))
         .collect();
     let first = match suspicion.and_then(|known| known.subject.device) {
@@ -421,7 +426,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     let only = disks.len() == 1 || of_one;
     let device = if only { analysis.recording.find_device(&first) } else { None };
     let mut finding = new_finding(DETECTOR.verdict, device, listings.clone());
-    let Amounts { seen, counted, records, lost, by_program } = amounts(analysis, input, disks);
+    let Amounts { seen, counted, records, lost, by_program } = amounts(analysis, host, disks);
     let plenty = analysis.level(&listings) >= Level::C && seen >= PLENTY;
     // What has no time shows no waiting per time.
     let excess = lost.filter(|lost| *lost > 0.0).map_or(String::new(), |lost| {
@@ -449,7 +454,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
             named(disks),
             phrase::thousands(seen),
         ),
-        None => match unaccused::unread(analysis, input) {
+        None => match unaccused::unread(analysis, host) {
             Some((_, what)) => {
                 format!(
                     "{} cannot be judged: part of the input was not read ({what})",
@@ -473,7 +478,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
                     0.0 => phrase::count(records, "row(s) of averages or counted I/O(s)"),
                     seen => phrase::count(seen, "I/O(s)"),
                 };
-                match clean_bills::few_and_no_wait(analysis, input) {
+                match clean_bills::few_and_no_wait(analysis, host) {
                     Some(once) => format!(
                         "{}; one report, which may be the average since boot, does not show \
                          whether that is so while it is slow",
@@ -492,7 +497,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     if let Some(both) = suspicion.and_then(|known| by_class(analysis, known)) {
         finding.sentence += &both;
     }
-    let alone = by_program.then(|| class_of_runs::reported(analysis, input)).flatten();
+    let alone = by_program.then(|| class_of_runs::reported(analysis, host)).flatten();
     if let Some(alone) = &alone {
         finding.sentence += &format!("; {alone}");
     }
@@ -508,7 +513,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
         finding.evidence.extend(
             lost.map(|lost| computed("excess wait per second", lost, Unit::Seconds, 1, source)),
         );
-        if let Some((lines, _)) = unaccused::unread(analysis, input) {
+        if let Some((lines, _)) = unaccused::unread(analysis, host) {
             finding.evidence.push(computed("lines not read", lines, Unit::Count, 1, source));
         }
         if let Some(known) = suspicion {
@@ -535,7 +540,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     let made_of = ((rich || by_class) && unstated).then(|| MADE_OF.to_string());
     let of_class = alone.map(|_| Readings::step("")).or(made_of);
     finding.next_step = of_class.into_iter().chain([capture]).collect();
-    finding.seen = observations::of(analysis, ranked, input, disks);
+    finding.seen = observations::of(analysis, ranked, host, disks);
     finding
 }
 
@@ -571,9 +576,9 @@ struct Amounts {
 }
 
 /// Facts about these disks.
-fn amounts(analysis: &Analysis, input: &str, disks: &[String]) -> Amounts {
+fn amounts(analysis: &Analysis, host: Host, disks: &[String]) -> Amounts {
     let here =
-        |listing: usize, disk: &String| analysis.input(listing) == input && disks.contains(disk);
+        |listing: usize, disk: &String| analysis.host(listing) == host && disks.contains(disk);
     let traces = || analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
     let rows = || analysis.intervals.iter().filter(|row| here(row.listing, &row.disk));
     let histograms =

@@ -30,7 +30,7 @@
 
 use iowhy_model::{Bound, FactKey, Finding, Level, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{cited, lines, new_finding};
 use crate::evidence::busy_runs;
@@ -77,7 +77,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             "for steal time: fewer noisy neighbours on the host, or dedicated CPUs",
         ]);
     }
-    findings.extend(analysis.inputs().into_iter().filter_map(|input| used_up(analysis, input)));
+    findings.extend(analysis.hosts().into_iter().filter_map(|host| used_up(analysis, host)));
     findings.extend(throughput::slow_hosts(analysis, DETECTOR.verdict));
     findings.extend(busy_runs::findings(analysis, DETECTOR.verdict));
     findings.extend(busy_threads::findings(analysis, DETECTOR.verdict));
@@ -110,10 +110,10 @@ const WAITED_FOR: f64 = 0.01;
 type Used<'a> = (bool, String, f64, f64, (f64, FactReading<'a>));
 
 /// The kernel itself takes what there is: in one report, or in many intervals of `vmstat`.
-fn in_the_kernel<'a>(analysis: &Analysis<'a>, input: &str) -> Option<Used<'a>> {
-    let about = analysis.facts.about(Some(input), "");
+fn in_the_kernel<'a>(analysis: &Analysis<'a>, host: Host) -> Option<Used<'a>> {
+    let about = analysis.facts.about(Some(host), "");
     let number = |key: FactKey| {
-        about.machine_number(key).filter(|(_, of)| analysis.input(of.listing) == input)
+        about.machine_number(key).filter(|(_, of)| analysis.host(of.listing) == host)
     };
     let (n, all) = (number(key::VMSTAT_WHILE.of("full.intervals")), number(key::VMSTAT_INTERVALS));
     if let Some(((n, _), (all, _))) = n.zip(all).filter(|((n, _), (all, _))| *n >= LASTS * all)
@@ -129,7 +129,7 @@ fn in_the_kernel<'a>(analysis: &Analysis<'a>, input: &str) -> Option<Used<'a>> {
     // The reports of one tool: each lists the same processors.
     let kernel = about
         .readings_of_machine(key::CPU_MEAN.of("system"))
-        .find(|(share, of)| analysis.input(of.listing) == input && *share >= IN_KERNEL)?;
+        .find(|(share, of)| analysis.host(of.listing) == host && *share >= IN_KERNEL)?;
     let of = |column| {
         let mut all = about.readings_of_machine(key::CPU_MEAN.of(column));
         all.find(|(_, of)| of.listing == kernel.1.listing).map(|(share, _)| share)
@@ -139,8 +139,8 @@ fn in_the_kernel<'a>(analysis: &Analysis<'a>, input: &str) -> Option<Used<'a>> {
 }
 
 /// The processors have no time left, and hardly any of it passes in waits for I/O.
-fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let about = analysis.facts.about(Some(input), "");
+fn used_up(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let about = analysis.facts.about(Some(host), "");
     let number = |key: FactKey| about.machine_number(key);
     let while_moving = (key::VMSTAT_MOVING.of("intervals"), IN_BULK, key::VMSTAT_MOVING);
     let always = (key::VMSTAT_INTERVALS, INTERVALS, key::VMSTAT_MEAN);
@@ -149,7 +149,7 @@ fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
         let mean = |column| number(of.of(column)).map(|(value, _)| value);
         // Old kernels have no `wa`: their `id` contains it.
         let left = mean("id")? + mean("wa").unwrap_or(0.0);
-        let waits = mean("r")? >= RUNNABLE && analysis.input(reading.listing) == input;
+        let waits = mean("r")? >= RUNNABLE && analysis.host(reading.listing) == host;
         (waits && left <= LEFT).then_some((
             of == key::VMSTAT_MOVING,
             phrase::count(n, "interval(s)"),
@@ -159,7 +159,7 @@ fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
         ))
     });
     let (moves, n, left, user, (kernel, reading)) =
-        by_rows.or_else(|| in_the_kernel(analysis, input))?;
+        by_rows.or_else(|| in_the_kernel(analysis, host))?;
     let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
     let in_kernel = kernel > user;
     let (moving, so) = match (moves, in_kernel) {
@@ -192,7 +192,7 @@ fn used_up(analysis: &Analysis, input: &str) -> Option<Finding> {
     finding.assume(USED_UP, "no CPU time is left, and none of it waits for I/O");
     // A disk that nobody waits for may be as slow as it likes.
     let iowait = number(key::CPU_MEAN.of("iowait")).is_none_or(|(share, _)| share >= WAITED_FOR);
-    let suspect = iowait && shortage::has_suspect(analysis, input);
+    let suspect = iowait && shortage::has_suspect(analysis, host);
     finding.doubt_if(suspect, "a disk of the same input is slow by itself", SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
     finding.refuted_by = lines(&["the same load is just as slow while CPUs are idle"]);

@@ -33,7 +33,7 @@
 
 use iowhy_model::{Bound, FactKey, Finding, Level, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{cited, lines, new_finding};
 use crate::evidence::reported_problem;
@@ -149,9 +149,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             first.amount.words()
         );
     }
-    for input in analysis.inputs() {
-        findings.extend(thrashing(analysis, input));
-        findings.extend(read_again(analysis, input));
+    for host in analysis.hosts() {
+        findings.extend(thrashing(analysis, host));
+        findings.extend(read_again(analysis, host));
     }
     for finding in &mut findings {
         finding.explained_share = finding.explained_share.min(share_of_io_waits(analysis, finding));
@@ -196,9 +196,9 @@ const FULL: f64 = 0.9;
 
 /// Almost no memory is left for the cache, tasks wait for I/O, and memory of programs is swapped
 /// out, or read again if there is no swap.
-fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let about = analysis.facts.about(Some(input), "");
-    let own = |(_, reading): &(f64, FactReading)| analysis.input(reading.listing) == input;
+fn thrashing(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let about = analysis.facts.about(Some(host), "");
+    let own = |(_, reading): &(f64, FactReading)| analysis.host(reading.listing) == host;
     let number = |key: FactKey| about.machine_number(key).filter(own);
     let waits = [key::CPU_MEAN.of("iowait"), key::VMSTAT_MEAN.of("wa")];
     let waits = waits.into_iter().flat_map(|key| about.readings_of_machine(key));
@@ -283,12 +283,12 @@ const FREED: f64 = 10_000.0;
 const READ_AGAIN: f64 = 0.9;
 
 /// The cache is evicted at a high rate, and programs fault their own pages in again (`sar -B`).
-fn read_again(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let about = analysis.facts.about(Some(input), "");
+fn read_again(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let about = analysis.facts.about(Some(host), "");
     let number = |of: &'static str| {
         about
             .machine_number(key::PAGING.of(of))
-            .filter(|(_, reading)| analysis.input(reading.listing) == input)
+            .filter(|(_, reading)| analysis.host(reading.listing) == host)
     };
     let faults = number("majflt.mean").filter(|(per_s, _)| *per_s >= FAULTS)?;
     let above = |of, least| number(of).filter(|(per_s, _)| *per_s >= least);

@@ -176,8 +176,8 @@ const SENT_AGAIN: f64 = 0.72;
 /// Calls of the client of file servers that got no answer in time (`nfsstat -c`): those between two
 /// reports, if there are two.
 fn repeated_calls(analysis: &Analysis) -> Vec<Finding> {
-    let found = analysis.inputs().into_iter().filter_map(|input| {
-        let about = analysis.facts.about(Some(input), "");
+    let found = analysis.hosts().into_iter().filter_map(|host| {
+        let about = analysis.facts.about(Some(host), "");
         let both = |key: FactKey| {
             let all: Vec<(f64, FactReading)> = about.readings_of_machine(key).collect();
             let (last, reading) = *all.last()?;

@@ -34,7 +34,7 @@ use iowhy_model::{
     Bound, DeviceId, Evidence, Finding, Level, MessageKind, PathEvent, Unit, Verdict, key,
 };
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::arrays;
 use crate::evidence::builder::{cited, lines, new_finding};
@@ -90,18 +90,18 @@ const MEASURED: f64 = 0.80;
 
 /// The members of an array that were measured in an input, and their mean throughput, bytes per
 /// second.
-fn members(analysis: &Analysis, input: &str, about: About) -> Vec<(DeviceId, f64)> {
+fn members(analysis: &Analysis, host: Host, about: About) -> Vec<(DeviceId, f64)> {
     let Some(reading) = about.last(key::DEVICE_SLAVES) else { return Vec::new() };
     let named = reading.fact.value.words().unwrap_or_default();
     let mut moved: BTreeMap<DeviceId, (f64, usize)> = BTreeMap::new();
-    for row in analysis.intervals.iter().filter(|row| analysis.input(row.listing) == input) {
+    for row in analysis.intervals.iter().filter(|row| analysis.host(row.listing) == host) {
         let (bytes_per_s, rows) = moved.entry(row.device).or_default();
         *bytes_per_s += row.interval.bytes_per_s();
         *rows += 1;
     }
     moved.retain(|device, _| {
         let disk = analysis.disk(*device);
-        named.iter().any(|name| disk_names::is_disk_or_part(name, &disk))
+        named.iter().any(|name| disk_names::is_on(&disk_names::disk(name), &disk))
     });
     moved.into_iter().map(|(device, (sum, rows))| (device, sum / rows as f64)).collect()
 }
@@ -136,8 +136,8 @@ fn hangs(analysis: &Analysis, array: &str) -> bool {
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for (listing, known) in analysis.recording.listings.iter().enumerate() {
-        let input = analysis.input(listing);
-        if !reported_problem::is_felt(analysis, |of, _| of == input) {
+        let host = analysis.host(listing);
+        if !reported_problem::is_felt(analysis, |of, _| of == host) {
             continue;
         }
         for fact in known.facts.iter().filter(|fact| fact.key == key::ARRAY_ACTION) {
@@ -145,12 +145,16 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             let Some(reported) = disk_models::rebuilding(action) else { continue };
             let name = fact.device.map(|id| analysis.recording.device_of(id).name.clone());
             let name = disk_names::disk(&name.unwrap_or_default());
-            if found.iter().any(|other| other.subject.device == fact.device) {
+            let is_it = |other: &Finding| {
+                let place = other.subject.listings[0];
+                other.subject.device == fact.device && analysis.host(place).may_be(host)
+            };
+            if found.iter().any(is_it) {
                 continue;
             }
             let reading = FactReading { fact, listing };
-            let about = analysis.facts.about(Some(input), &name);
-            let state = arrays::state_of(about, &name);
+            let about = analysis.facts.about(Some(host), &name);
+            let state = arrays::state_of(about);
             let is_absurd = arrays::absurd_time_left(about).is_some();
             // Work that a later report does not show any more slows nothing down.
             if state.action.is_none()
@@ -182,24 +186,24 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                  competition with the I/O of programs",
             );
             finding.assume(STATED, "reported by the array");
-            let members = members(analysis, input, about);
+            let members = members(analysis, host, about);
             finding.subject.devices = members.iter().map(|(device, _)| *device).collect();
             if let Some((share, evidence)) = of_members(analysis, about, &members) {
                 finding.evidence.push(evidence);
                 finding.raise("what its members move is this work", MEASURED);
                 finding.explained_share = share;
             }
-            let failing = arrays::any_fails(analysis, input);
+            let failing = arrays::any_fails(analysis, host);
             finding.doubt_if(failing, FAILING, SHAPE_ALONE);
             finding.doubt_if(hangs(analysis, array), HANGS, SHAPE_ALONE);
-            let shared = arrays::shared_faults(analysis).iter().any(|of| of.input == input);
+            let shared = arrays::shared_faults(analysis).iter().any(|of| of.host == host);
             finding.doubt_if(shared, SHARED, SHAPE_ALONE);
             // An empty port and an error that the hardware corrected fail no request.
             let harmless = [Some(PathEvent::NoDevice), Some(PathEvent::Corrected)];
             let fails = |line: &LogLine| {
                 FAULTS.contains(&line.kind) && !harmless.contains(&line.message.log_event())
             };
-            let logged = analysis.facts.log_events(input).any(fails);
+            let logged = analysis.facts.log_events(host).any(fails);
             finding.doubt_if(logged, LOGGED, SHAPE_ALONE);
             finding.share_is_assumed = finding.explained_share <= 0.0;
             finding.explained_share = finding.explained_share.max(UNKNOWN_SHARE);

@@ -29,7 +29,7 @@ use iowhy_model::{Clause, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict}
 
 use crate::analysis::groups::Stream;
 use crate::analysis::samples::IntervalSample;
-use crate::analysis::{Analysis, EVENTS_NEEDED};
+use crate::analysis::{Analysis, EVENTS_NEEDED, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
 use crate::evidence::confidence;
@@ -84,18 +84,18 @@ struct WriteStream {
 }
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    analysis.inputs().into_iter().filter_map(|input| finding(analysis, input)).collect()
+    analysis.hosts().into_iter().filter_map(|host| finding(analysis, host)).collect()
 }
 
-fn finding(analysis: &Analysis, input: &str) -> Option<Finding> {
+fn finding(analysis: &Analysis, host: Host) -> Option<Finding> {
     let streams: Vec<WriteStream> = (0..analysis.recording.listings.len())
-        .filter(|place| analysis.input(*place) == input)
+        .filter(|place| analysis.host(*place) == host)
         .filter_map(|place| stream_of(analysis, place))
         .collect();
     let rows: Vec<&IntervalSample> = analysis
         .intervals
         .iter()
-        .filter(|row| analysis.input(row.listing) == input && is_small_and_idle(row))
+        .filter(|row| analysis.host(row.listing) == host && is_small_and_idle(row))
         .collect();
     let bad = streams.iter().filter(|stream| is_small(stream)).max_by_key(|stream| stream.n);
     if let Some(bad) = bad {

@@ -19,7 +19,8 @@
 //! be 1.3 times the peers'. Of two or three disks with the same rate, size and share of reads (to a
 //! tenth), such as the halves of a mirror, one must be ten times slower than the others, and take
 //! 50 ms; for NVMe drives four times and 20 ms. (A plain three-sigma rule cannot fire with fewer
-//! than eleven disks.)
+//! than eleven disks.) Of the disks of one name on two machines of an input, one gives the same
+//! test of one stream less than 20 MB/s and a tenth of the other's rate.
 //!
 //! ## Wrong if
 //! The disk has different data (a hot spot), is a different model, is being rebuilt, or a neighbour
@@ -43,6 +44,8 @@ use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families::{self, Member, PeerMetric};
 use crate::evidence::programs;
 use crate::evidence::throughput;
+use crate::facts::About;
+use crate::facts::reading::FactReading;
 use crate::measures::peers::{self, Peer, PeerRank, View};
 use crate::phrase;
 
@@ -93,26 +96,29 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .flat_map(|(listing, family)| judge_family(analysis, listing, &family))
         .chain(programs::laggard(analysis, DETECTOR.verdict))
         .chain(throughput::behind_peers(analysis, DETECTOR.verdict))
+        .chain(throughput::behind_twins(analysis, DETECTOR.verdict))
         .chain(slow_members(analysis))
         .collect()
+}
+
+/// Slow I/Os that its pool counts of a member, what states them, and why the pool degraded it.
+fn slow_of<'a>(about: About<'_, 'a>) -> (f64, Option<FactReading<'a>>, Option<FactReading<'a>>) {
+    let counted = about.number(key::MEMBER_ERRORS.of("slow"));
+    let judged = about.last(key::MEMBER_REASON);
+    (counted.map_or(0.0, |(n, _)| n), counted.map(|(_, reading)| reading), judged)
 }
 
 /// Members whose pool counts slow I/Os, or degraded them for these, beside others of the same pool
 /// that have few.
 fn slow_members(analysis: &Analysis) -> Vec<Finding> {
-    let about = |disk: &str| {
-        let about = analysis.facts.about(None, disk);
-        let counted = about.number(key::MEMBER_ERRORS.of("slow"));
-        let judged = about.last(key::MEMBER_REASON);
-        (counted.map_or(0.0, |(n, _)| n), counted.map(|(_, reading)| reading), judged)
-    };
-    let found = analysis.facts.disks().filter_map(|disk| {
-        let (slow, counted, judged) = about(disk);
+    let found = analysis.facts.each().filter_map(|about| {
+        let disk = about.disk;
+        let (slow, counted, judged) = slow_of(about);
         let reading = judged.or(counted.filter(|_| slow >= SLOW_IOS))?;
-        let (pool, members) = analysis.facts.about(None, disk).array()?;
+        let (pool, members) = about.array()?;
         let others = members.fact.value.words().unwrap_or_default();
         let others: Vec<&String> = others.iter().filter(|other| other.as_str() != disk).collect();
-        let theirs = others.iter().map(|other| about(other));
+        let theirs = others.iter().map(|other| slow_of(analysis.facts.about(about.host, other)));
         let most = theirs.clone().map(|(slow, ..)| slow).fold(0.0, f64::max);
         let alone = !others.is_empty()
             && theirs.clone().all(|(.., judged)| judged.is_none())
@@ -359,7 +365,7 @@ fn beside_a_good_peer(
     let real: Vec<(PeerMetric, &HistogramSample)> = analysis
         .histograms
         .iter()
-        .filter(|sample| analysis.input(sample.listing) == analysis.input(listing))
+        .filter(|sample| analysis.host(sample.listing) == analysis.host(listing))
         .filter_map(|sample| Some((peer_families::measured(sample)?, sample)))
         .filter(|(measured, _)| matches!(measured, PeerMetric::Histogram(..)))
         .collect();

@@ -246,13 +246,11 @@ fn of_rows(rows: &[&IntervalSample]) -> Option<Member> {
 /// By parent, if stated for every member; else all together. Stacked devices are not peers of
 /// disks.
 fn families(analysis: &Analysis, members: Vec<Member>) -> Vec<(Option<String>, Vec<Member>)> {
-    let members: Vec<Member> = members
-        .into_iter()
-        .filter(|member| !crate::facts::disk_names::is_stacked(&member.disk))
-        .collect();
+    let members: Vec<Member> =
+        members.into_iter().filter(|member| !disk_names::is_stacked(&member.disk)).collect();
     let parent = |member: &Member| {
-        let reading = analysis.about(member.listing, &member.disk).last(key::DEVICE_PARENT);
-        reading.map(|reading| reading.text().to_string())
+        let host = analysis.host(member.listing);
+        analysis.facts.graph.parent(&member.disk, Some(host)).map(str::to_string)
     };
     let parents: Option<Vec<String>> = members.iter().map(parent).collect();
     let Some(parents) = parents else { return vec![(None, members)] };
@@ -384,7 +382,10 @@ fn culprit(
         let cited = builder::cited(analysis.recording, &reading, what, share).held(bound);
         return (Some("the host takes CPU time away"), STOLEN, vec![(cited, reading.listing)]);
     }
-    let adapter = analysis.facts.unnamed().find(|line| line.kind == MessageKind::Controller);
+    let adapter = analysis.facts.unnamed().find(|line| {
+        let host = analysis.host(line.reading.listing);
+        line.kind == MessageKind::Controller && host.may_be(analysis.host(listing))
+    });
     if let Some(line) = adapter {
         let what = "adapter errors in the kernel's log";
         let bound = Bound::Above(0.0);

@@ -521,7 +521,7 @@ fn averages_apart(analysis: &Analysis) -> Vec<Finding> {
         rows.first().zip(others.first()).is_some_and(|(a, b)| {
             a.disk == b.disk
                 && a.listing + 1 == b.listing
-                && analysis.input(a.listing) == analysis.input(b.listing)
+                && analysis.host(a.listing) == analysis.host(b.listing)
         })
     });
     beside.filter_map(|(rows, others)| listings_apart(analysis, rows, others)).collect()
@@ -581,7 +581,7 @@ fn row_beside<'s, 'a>(
         .intervals
         .iter()
         .filter(|row| row.disk == disk && row.listing.abs_diff(listing) == 1)
-        .filter(|row| analysis.input(row.listing) == analysis.input(listing))
+        .filter(|row| analysis.host(row.listing) == analysis.host(listing))
         .filter(|row| row.requests() >= FEW_REQUESTS)
         .filter_map(|row| Some((row, row.await_ms()?, apart(row)?)))
         .filter(|(_, _, apart)| apart.is_finite())

@@ -28,8 +28,8 @@ use std::collections::HashMap;
 
 use iowhy_model::{Clause, Finding, Level, Unit, Verdict};
 
-use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
+use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::confidence;
@@ -67,9 +67,9 @@ const FAR: f64 = 10.0;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut disks: Vec<Vec<&IntervalSample>> = Vec::new();
-    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut places: HashMap<(&str, Host), usize> = HashMap::new();
     for row in analysis.intervals.iter().filter(|row| is_full(row)) {
-        let key = (row.disk.as_str(), analysis.input(row.listing));
+        let key = (row.disk.as_str(), analysis.host(row.listing));
         let place = *places.entry(key).or_insert(disks.len());
         match disks.get_mut(place) {
             Some(rows) => rows.push(row),

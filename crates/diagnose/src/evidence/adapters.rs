@@ -6,55 +6,50 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iowhy_model::{CommandKind, DeviceId, MessageKind, Op, PathEvent};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
+use crate::phrase;
 
-/// An adapter with several disks that did not answer.
-pub struct NotAnswering<'s, 'a> {
-    /// Its number in SCSI addresses.
-    pub number: u32,
+/// Disks, ports or links that failed together: what they hang behind is at fault.
+#[derive(Default)]
+pub struct Together<'s, 'a> {
+    /// The number of their adapter in SCSI addresses; `None` for links of a host without one.
+    pub adapter: Option<u32>,
     /// The adapter, if the log names it.
     pub controller: Option<DeviceId>,
-    /// The disks, as the log names them; never empty.
-    pub devices: Vec<DeviceId>,
-    /// How many they are.
-    pub disks: usize,
-    /// How long it took from the first to the last, s.
-    pub seconds: f64,
-    /// What the log reports of them.
-    pub lines: Vec<&'s LogLine<'a>>,
-}
-
-/// Links, or disks of one adapter, that were lost together.
-pub struct LostTogether<'s, 'a> {
-    /// The number of the adapter in SCSI addresses; `None` for ports that are separate links.
-    pub adapter: Option<u32>,
-    /// The ports or disks, as the log names them; at least two.
+    /// The disks or ports, as the log names them; at least two.
     pub devices: Vec<DeviceId>,
     /// How long it took from the first to the last, s; 0 in a log without times.
     pub seconds: f64,
+    /// The minutes of an hour in which all of it happened, s; `None` if it happened at once.
+    pub window_s: Option<f64>,
     /// What the log reports of them.
     pub lines: Vec<&'s LogLine<'a>>,
 }
 
-impl LostTogether<'_, '_> {
+impl Together<'_, '_> {
     /// Whether it is about a line.
     pub fn covers(&self, line: &LogLine) -> bool {
         self.lines.iter().any(|known| std::ptr::eq(known.reading.fact, line.reading.fact))
     }
+
+    /// The devices in words.
+    pub fn names(&self, analysis: &Analysis) -> String {
+        let name = |device: &DeviceId| phrase::disk(&analysis.recording.device_of(*device).name);
+        phrase::list(
+            &self.devices.iter().map(|device| name(device).to_string()).collect::<Vec<_>>(),
+        )
+    }
 }
 
-/// Links lost together are of one input, and of one adapter or its ports.
-type Parent<'a> = (&'a str, Option<u32>);
+/// Links lost together are of one host, and of one adapter or its ports.
+type Parent<'a> = (Host<'a>, Option<u32>);
 
 /// All links of a host, or disks of one adapter, that were lost within this time of each other.
 /// Ports that are merely slow or empty, as at a start and after a sleep, are not lost: a frame was
 /// corrupted on each, or a disk went offline.
-pub fn lost_together<'s, 'a>(
-    analysis: &'s Analysis<'a>,
-    within_s: f64,
-) -> Vec<LostTogether<'s, 'a>> {
+pub fn lost_together<'s, 'a>(analysis: &'s Analysis<'a>, within_s: f64) -> Vec<Together<'s, 'a>> {
     let mut all: BTreeMap<Parent, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
         let Some(device) = line.reading.fact.device else { continue };
@@ -67,7 +62,7 @@ pub fn lost_together<'s, 'a>(
             MessageKind::Offline if line.message.adapter.is_some() => line.message.adapter,
             _ => continue,
         };
-        all.entry((analysis.input(line.reading.listing), parent)).or_default().push(line);
+        all.entry((analysis.host(line.reading.listing), parent)).or_default().push(line);
     }
     let found = all.into_iter().flat_map(|((_, adapter), mut lines)| {
         lines.sort_by(|a, b| {
@@ -97,7 +92,7 @@ fn of_burst<'s, 'a>(
     analysis: &Analysis,
     adapter: Option<u32>,
     lines: Vec<&'s LogLine<'a>>,
-) -> Option<LostTogether<'s, 'a>> {
+) -> Option<Together<'s, 'a>> {
     let lost: BTreeSet<DeviceId> = lines
         .iter()
         .filter(|line| line.kind != MessageKind::Phy)
@@ -118,7 +113,13 @@ fn of_burst<'s, 'a>(
     let end = first.values().copied().fold(f64::MIN, f64::max);
     let devices: Vec<DeviceId> = lost.into_iter().collect();
     let seconds = (end - begin).max(0.0);
-    (devices.len() > 1).then_some(LostTogether { adapter, devices, seconds, lines })
+    (devices.len() > 1).then(|| Together {
+        adapter,
+        devices,
+        seconds,
+        lines,
+        ..Together::default()
+    })
 }
 
 /// The time, s, within which commands that got no answer are of what their drives share (a choice:
@@ -127,10 +128,7 @@ const SHARED_S: f64 = 60.0;
 
 /// All adapters with at least this many disks that did not answer within that time, without medium
 /// errors.
-pub fn not_answering<'s, 'a>(
-    analysis: &'s Analysis<'a>,
-    disks: usize,
-) -> Vec<NotAnswering<'s, 'a>> {
+pub fn not_answering<'s, 'a>(analysis: &'s Analysis<'a>, disks: usize) -> Vec<Together<'s, 'a>> {
     let mut by_adapter: BTreeMap<(usize, u32), Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
         let adapter = line.message.adapter.filter(|_| line.kind == MessageKind::Timeout);
@@ -153,9 +151,10 @@ pub fn not_answering<'s, 'a>(
             line.reading.listing == listing && line.message.adapter.is_none() && near
         });
         let controller = controller.and_then(|line| line.reading.fact.device);
-        let devices: Vec<DeviceId> = devices.into_iter().collect();
-        let (disks, seconds) = (devices.len(), last - first);
-        together.then_some(NotAnswering { number, controller, devices, disks, seconds, lines })
+        let (adapter, devices, seconds) =
+            (Some(number), devices.into_iter().collect(), last - first);
+        let found = Together { adapter, controller, devices, seconds, lines, window_s: None };
+        together.then_some(found)
     });
     found.collect()
 }
@@ -185,23 +184,6 @@ pub fn lost_links<'s, 'a>(
     downs.filter(|line| is_before(line)).collect()
 }
 
-/// Drives that stopped answering together, or at the same minutes of different hours.
-pub struct StoppedTogether<'s, 'a> {
-    /// The ports or drives, as the log names them; at least two.
-    pub devices: Vec<DeviceId>,
-    /// The minutes of an hour in which all of it happened, s; `None` if it happened at once.
-    pub window_s: Option<f64>,
-    /// What the log reports of them.
-    pub lines: Vec<&'s LogLine<'a>>,
-}
-
-impl StoppedTogether<'_, '_> {
-    /// Whether it is about a line.
-    pub fn covers(&self, line: &LogLine) -> bool {
-        self.lines.iter().any(|known| std::ptr::eq(known.reading.fact, line.reading.fact))
-    }
-}
-
 const HOUR_S: f64 = 3600.0;
 /// The part of an hour for recurring times, and the number that rules out chance: six of them fall
 /// into the same sixth with a chance of one in a thousand (choices).
@@ -213,7 +195,7 @@ const ALONE: f64 = 0.5;
 /// All drives on separate ports, ATA or IDE, that stopped responding within that time of each
 /// other, each hardly ever without the others; and those that did so at the same minutes of
 /// different hours.
-pub fn stopped_together<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<StoppedTogether<'s, 'a>> {
+pub fn stopped_together<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Together<'s, 'a>> {
     let mut by_listing: BTreeMap<usize, Vec<&LogLine>> = BTreeMap::new();
     let mut out_of_step: BTreeMap<usize, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
@@ -236,7 +218,7 @@ pub fn stopped_together<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<StoppedTogeth
 
 /// Ports on which drives break the protocol of commands within an hour of each other, so many that
 /// chance is ruled out (a choice): one drive may do so, several share what disturbs them.
-fn of_protocol<'s, 'a>(lines: Vec<&'s LogLine<'a>>) -> Option<StoppedTogether<'s, 'a>> {
+fn of_protocol<'s, 'a>(lines: Vec<&'s LogLine<'a>>) -> Option<Together<'s, 'a>> {
     const PORTS: usize = 3;
     let times = || lines.iter().filter_map(|line| line.message.at_s);
     let first = times().fold(f64::INFINITY, f64::min);
@@ -244,10 +226,10 @@ fn of_protocol<'s, 'a>(lines: Vec<&'s LogLine<'a>>) -> Option<StoppedTogether<'s
         lines.iter().filter_map(|line| line.reading.fact.device).collect();
     let together = times().all(|at| at - first <= HOUR_S) && devices.len() >= PORTS;
     let devices = devices.into_iter().collect();
-    together.then_some(StoppedTogether { devices, window_s: None, lines })
+    together.then(|| Together { devices, lines, ..Together::default() })
 }
 
-fn of_host<'s, 'a>(mut lines: Vec<&'s LogLine<'a>>) -> Option<StoppedTogether<'s, 'a>> {
+fn of_host<'s, 'a>(mut lines: Vec<&'s LogLine<'a>>) -> Option<Together<'s, 'a>> {
     let is_timed = lines.iter().all(|line| line.message.at_s.is_some());
     if !is_timed && lines.iter().any(|line| line.message.at_s.is_some()) {
         return None;
@@ -269,13 +251,15 @@ fn of_host<'s, 'a>(mut lines: Vec<&'s LogLine<'a>>) -> Option<StoppedTogether<'s
     };
     let together: Vec<DeviceId> = all.iter().copied().filter(|device| !is_alone(device)).collect();
     if together.len() > 1 && all.len() == together.len() {
-        return Some(StoppedTogether { devices: together, window_s: None, lines });
+        return Some(Together { devices: together, lines, ..Together::default() });
     }
     let window_s = minutes(&bursts.iter().map(|burst| time(burst[0])).collect::<Vec<_>>())?;
-    (is_timed && all.len() > 1).then(|| StoppedTogether {
-        devices: all.into_iter().collect(),
-        window_s: Some(window_s),
+    let (devices, window_s) = (all.into_iter().collect::<Vec<_>>(), Some(window_s));
+    (is_timed && devices.len() > 1).then(|| Together {
+        devices,
+        window_s,
         lines,
+        ..Together::default()
     })
 }
 

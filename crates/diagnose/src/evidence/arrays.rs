@@ -3,15 +3,15 @@
 
 use iowhy_model::{Bound, DeviceId, Finding, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{cited, lines, new_finding};
 use crate::evidence::candidates::FaultCandidate;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
+use crate::facts::About;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
-use crate::facts::{About, is_partition};
 use crate::phrase;
 
 /// The minimum rebuild rate that Linux maintains, bytes per second, under other I/O of its members,
@@ -39,7 +39,8 @@ pub struct ArrayState<'a> {
 }
 
 /// The state of an array, from facts.
-pub fn state_of<'a>(about: About<'_, 'a>, name: &str) -> ArrayState<'a> {
+pub fn state_of<'a>(about: About<'_, 'a>) -> ArrayState<'a> {
+    let is_md = disk_names::kind(about.disk) == "md";
     let counted = about.number(key::ARRAY_DEGRADED).filter(|(missing, _)| *missing > 0.0);
     let reported =
         about.last(key::ARRAY_STATE).filter(|reading| disk_models::is_degraded(reading.text()));
@@ -50,8 +51,8 @@ pub fn state_of<'a>(about: About<'_, 'a>, name: &str) -> ArrayState<'a> {
     ArrayState {
         missing: counted.or(reported.map(|reading| (1.0, reading))),
         done: about.number(key::ARRAY_PERCENT).map(|(share, _)| share),
-        stands_at: stands_at(about).filter(|_| disk_names::kind(name) == "md"),
-        at_floor: speed.filter(|_| action.is_some() && disk_names::kind(name) == "md"),
+        stands_at: stands_at(about).filter(|_| is_md),
+        at_floor: speed.filter(|_| action.is_some() && is_md),
         action,
     }
 }
@@ -74,8 +75,9 @@ const STANDS: f64 = 0.70;
 
 /// Background work that has stopped: the layer that does it waits, not its members.
 pub fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let stands = |name: &str| {
-        let state = state_of(analysis.facts.about(None, name), name);
+    let stands = |about: About| {
+        let name = about.disk;
+        let state = state_of(about);
         let (share, reading) = state.stands_at?;
         let action = state.action?;
         let mut finding = new_finding(verdict, reading.fact.device, vec![reading.listing]);
@@ -87,7 +89,7 @@ pub fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.evidence =
             vec![cited(analysis.recording, &reading, "share done, in both reports", number)];
         finding.assume(STANDS, "the same block in two reports");
-        let fails = any_fails(analysis, analysis.input(reading.listing));
+        let fails = any_fails(analysis, analysis.host(reading.listing));
         finding.doubt_if(fails, "a member counts errors: the work may wait for it", SHAPE_ALONE);
         (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
         finding.refuted_by = lines(&["a third report shows it at another block"]);
@@ -102,7 +104,7 @@ pub fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         ];
         Some(finding)
     };
-    analysis.facts.disks().filter_map(stands).collect()
+    analysis.facts.each().filter_map(stands).collect()
 }
 
 /// A longer time, s, is left of no background work (ten years, a choice): where a scrub has read
@@ -118,16 +120,15 @@ pub fn absurd_time_left<'a>(about: About<'_, 'a>) -> Option<(f64, FactReading<'a
 
 /// Reports of background work that can not be.
 pub fn absurd(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let of = |name: &str| {
-        let about = analysis.facts.about(None, name);
+    let of = |about: About| {
         let (left, reading) = absurd_time_left(about)?;
-        let action = state_of(about, name).action?;
+        let action = state_of(about).action?;
         let mut finding = new_finding(verdict, reading.fact.device, vec![reading.listing]);
         finding.sentence = format!(
             "the report on {} is impossible: it leaves more than ten years for its {action}; the \
              program underflows when more is done than was planned, so the work is nearly \
              complete, and no disk is slow because of it",
-            phrase::disk(name)
+            phrase::disk(about.disk)
         );
         let evidence = cited(analysis.recording, &reading, "time remaining", (left, Unit::Seconds));
         finding.evidence = vec![evidence.held(Bound::Above(LONGEST_S))];
@@ -138,7 +139,7 @@ pub fn absurd(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.next_step = lines(&["the same report again in some minutes: has it ended?"]);
         Some(finding)
     };
-    analysis.facts.disks().filter_map(of).collect()
+    analysis.facts.each().filter_map(of).collect()
 }
 
 /// Members from which on, and the share of an array's members from which on, errors are not faults
@@ -162,29 +163,27 @@ pub struct FailingMembers<'a> {
 
 /// All such arrays.
 pub fn failing_together<'a>(analysis: &Analysis<'a>) -> Vec<FailingMembers<'a>> {
-    let errors = |disk: &str| -> f64 {
-        let about = analysis.facts.about(None, disk);
-        let count = |kind| about.number(key::MEMBER_ERRORS.of(kind)).map_or(0.0, |(n, _)| n);
-        ["read", "write", "checksum"].into_iter().map(count).sum()
-    };
-    let of = |name: &str| {
-        let reading = analysis.facts.about(None, name).last(key::DEVICE_SLAVES)?;
+    let of = |about: About<'_, 'a>| {
+        let reading = about.last(key::DEVICE_SLAVES)?;
         let members = reading.fact.value.words()?;
-        let failing = members.iter().filter(|disk| errors(disk) > 0.0);
+        let fails = |disk: &&String| {
+            errors(analysis.facts.about(about.host, disk)).iter().any(|errors| *errors > 0.0)
+        };
+        let failing = members.iter().filter(fails);
         let failing: Vec<String> = failing.cloned().collect();
         let device = reading.fact.device?;
         let together =
             failing.len() >= TOGETHER && failing.len() as f64 >= SHARE * members.len() as f64;
-        let (name, members) = (name.to_string(), members.len());
+        let (name, members) = (about.disk.to_string(), members.len());
         together.then_some(FailingMembers { device, name, failing, members, reading })
     };
-    analysis.facts.disks().filter_map(of).collect()
+    analysis.facts.each().filter_map(of).collect()
 }
 
 /// Members, of one array or several, that fail in a way that no single disk does.
 pub struct SharedFault<'a> {
     /// The input that reports it.
-    pub input: &'a str,
+    pub host: Host<'a>,
     /// Their names, and how many members there are.
     pub names: Vec<String>,
     pub members: usize,
@@ -198,24 +197,22 @@ pub struct SharedFault<'a> {
 /// each returned changed data and none failed a request.
 pub fn shared_faults<'a>(analysis: &Analysis<'a>) -> Vec<SharedFault<'a>> {
     let mut found = Vec::new();
-    for input in analysis.inputs() {
+    for host in analysis.hosts() {
         let arrays: Vec<(&str, FactReading, Vec<String>)> = analysis
             .facts
             .disks()
             .filter_map(|name| {
-                let reading = analysis.facts.about(Some(input), name).last(key::DEVICE_SLAVES)?;
+                let reading = analysis.facts.about(Some(host), name).last(key::DEVICE_SLAVES)?;
                 Some((name, reading, reading.fact.value.words()?.to_vec()))
             })
             .collect();
         for (name, reading, members) in &arrays {
-            let of_it = analysis.facts.about(Some(input), name);
+            let of_it = analysis.facts.about(Some(host), name);
             let missing: Vec<f64> =
                 of_it.all(key::ARRAY_DEGRADED).filter_map(|n| n.number()).collect();
             let rose = missing.first().zip(missing.last()).is_some_and(|(a, b)| b > a);
-            let is_given_up = |disk: &&String| {
-                let state = analysis.facts.about(Some(input), disk).last(key::MEMBER_STATE);
-                state.is_some_and(|state| THROWN_OUT.contains(&state.text()))
-            };
+            let is_given_up =
+                |disk: &&String| is_thrown_out(analysis.facts.about(Some(host), disk));
             let names: Vec<String> = members.iter().filter(is_given_up).cloned().collect();
             if rose && names.len() > 1 {
                 let sentence = format!(
@@ -226,21 +223,18 @@ pub fn shared_faults<'a>(analysis: &Analysis<'a>) -> Vec<SharedFault<'a>> {
                 );
                 let (what, members) = ("members given up between two reports", members.len());
                 let reading = *reading;
-                found.push(SharedFault { input, names, members, what, sentence, reading });
+                found.push(SharedFault { host, names, members, what, sentence, reading });
             }
         }
-        let errors = |disk: &str, kind| {
-            let of_it = analysis.facts.about(Some(input), disk);
-            of_it.number(key::MEMBER_ERRORS.of(kind)).map_or(0.0, |(n, _)| n)
-        };
+        let of_member = |disk: &str| errors(analysis.facts.about(Some(host), disk));
         let pools = arrays
             .iter()
-            .filter(|(.., members)| members.iter().any(|disk| errors(disk, "checksum") > 0.0));
+            .filter(|(.., members)| members.iter().any(|disk| of_member(disk)[2] > 0.0));
         let pools: Vec<_> = pools.collect();
         let all: Vec<&String> = pools.iter().flat_map(|(.., members)| members).collect();
-        let changed = all.iter().filter(|disk| errors(disk, "checksum") > 0.0);
+        let changed = all.iter().filter(|disk| of_member(disk)[2] > 0.0);
         let names: Vec<String> = changed.map(|disk| disk.to_string()).collect();
-        let is_alone = all.iter().all(|disk| errors(disk, "read") + errors(disk, "write") <= 0.0);
+        let is_alone = all.iter().all(|disk| of_member(disk)[0] + of_member(disk)[1] <= 0.0);
         if let [(_, reading, _), _, ..] = pools.as_slice()
             && is_alone
             && names.len() >= OF_POOLS
@@ -255,7 +249,7 @@ pub fn shared_faults<'a>(analysis: &Analysis<'a>) -> Vec<SharedFault<'a>> {
                 pools.len()
             );
             let (what, members) = ("members with wrong checksums alone", all.len());
-            found.push(SharedFault { input, names, members, what, sentence, reading: *reading });
+            found.push(SharedFault { host, names, members, what, sentence, reading: *reading });
         }
     }
     found
@@ -273,24 +267,30 @@ pub fn fails_with_others(analysis: &Analysis, disk: &str) -> bool {
 pub const MANY_FAILED: f64 = 10.0;
 
 /// Whether a member of any array of an input fails: it counts many errors.
-pub fn any_fails(analysis: &Analysis, input: &str) -> bool {
-    analysis.facts.disks().any(|disk| {
-        let about = analysis.facts.about(Some(input), disk);
-        let count = |kind| about.number(key::MEMBER_ERRORS.of(kind)).map_or(0.0, |(n, _)| n);
-        ["read", "write", "checksum"].into_iter().any(|kind| count(kind) >= MANY_FAILED)
-    })
+pub fn any_fails(analysis: &Analysis, host: Host) -> bool {
+    let fails =
+        |disk| errors(analysis.facts.about(Some(host), disk)).iter().any(|n| *n >= MANY_FAILED);
+    analysis.facts.disks().any(fails)
+}
+
+/// Reads, writes and checksums of a member that failed.
+fn errors(about: About) -> [f64; 3] {
+    ["read", "write", "checksum"]
+        .map(|kind| about.number(key::MEMBER_ERRORS.of(kind)).map_or(0.0, |(n, _)| n))
 }
 
 /// States of members that their array or controller failed.
 pub const THROWN_OUT: [&str; 6] = ["faulty", "faulted", "failed", "offline", "bad", "unavail"];
 
+/// Whether its array or controller failed a member.
+fn is_thrown_out(about: About) -> bool {
+    about.last(key::MEMBER_STATE).is_some_and(|state| THROWN_OUT.contains(&state.text()))
+}
+
 /// Other members of a disk's array that the array failed as well.
 pub fn given_up_beside(analysis: &Analysis, candidate: &FaultCandidate) -> Vec<String> {
     let Some((_, members)) = candidate.about().array() else { return Vec::new() };
-    let is_given_up = |disk: &&String| {
-        let state = analysis.facts.about(candidate.input, disk).last(key::MEMBER_STATE);
-        state.is_some_and(|state| THROWN_OUT.contains(&state.text()))
-    };
+    let is_given_up = |disk: &&String| is_thrown_out(analysis.facts.about(candidate.host, disk));
     let members = members.fact.value.words().unwrap_or_default();
     let others = members.iter().filter(|disk| **disk != candidate.disk);
     others.filter(is_given_up).cloned().collect()
@@ -305,19 +305,13 @@ pub struct LostParts<'a> {
 }
 
 /// Other partitions of the same disk that failed in other arrays.
-pub fn lost_parts<'a>(analysis: &Analysis<'a>, part: &str) -> Option<LostParts<'a>> {
+pub fn lost_parts<'s>(analysis: &'s Analysis, part: &str) -> Option<LostParts<'s>> {
     let disk = disk_names::without_partition(part).to_string();
-    let is_part = |name: &&str| is_partition(name, &disk);
-    let parts: Vec<(String, &'a str)> = analysis
+    let all = analysis
         .facts
-        .disks()
-        .filter(is_part)
-        .filter_map(|name| {
-            let about = analysis.facts.about(None, name);
-            let state = about.last(key::MEMBER_STATE)?;
-            let (array, _) = about.array()?;
-            THROWN_OUT.contains(&state.text()).then(|| (name.to_string(), array))
-        })
-        .collect();
-    (parts.len() > 1 && is_partition(part, &disk)).then_some(LostParts { disk, parts })
+        .each()
+        .filter(|about| disk_names::is_partition(about.disk, &disk) && is_thrown_out(*about));
+    let parts: Vec<(String, &str)> =
+        all.filter_map(|about| Some((about.disk.to_string(), about.array()?.0))).collect();
+    (parts.len() > 1 && disk_names::is_partition(part, &disk)).then_some(LostParts { disk, parts })
 }

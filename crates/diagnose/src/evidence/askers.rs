@@ -7,7 +7,7 @@
 
 use iowhy_model::{Bound, Finding, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{cited, lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
@@ -34,12 +34,12 @@ const TWO_RATES: f64 = 0.85;
 
 /// Programs that write far more than the disks do in the same seconds.
 pub fn into_memory(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let inputs = analysis.inputs().into_iter();
-    inputs.filter_map(|input| ahead_of_disks(analysis, verdict, input)).collect()
+    let hosts = analysis.hosts().into_iter();
+    hosts.filter_map(|host| ahead_of_disks(analysis, verdict, host)).collect()
 }
 
-fn ahead_of_disks(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Finding> {
-    let about = analysis.facts.about(Some(input), "");
+fn ahead_of_disks(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding> {
+    let about = analysis.facts.about(Some(host), "");
     let mut writers: Vec<_> = about.processes(key::PROCESS_WRITES).collect();
     writers.retain(|(_, who, _)| kernel_threads::is_program(who));
     writers.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -74,23 +74,23 @@ fn ahead_of_disks(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<
 
 /// A finding of each input in which nothing was timed.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let inputs = analysis.inputs().into_iter();
-    inputs.filter_map(|input| of_input(analysis, verdict, input)).collect()
+    let hosts = analysis.hosts().into_iter();
+    hosts.filter_map(|host| of_host(analysis, verdict, host)).collect()
 }
 
-fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Finding> {
+fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding> {
     let listings = analysis.recording.listings.iter().enumerate();
-    let mut own = listings.filter(|(place, _)| analysis.input(*place) == input);
+    let mut own = listings.filter(|(place, _)| analysis.host(*place) == host);
     let timed = own.any(|(_, listing)| {
         !listing.intervals.is_empty()
             || !listing.events.is_empty()
             || !listing.distributions.is_empty()
     });
-    let about = analysis.facts.about(Some(input), "");
+    let about = analysis.facts.about(Some(host), "");
     let (share, waits, of_wait) = about.waiting_task()?;
     let waited = share >= WAITS
         && kernel_threads::is_program(waits)
-        && analysis.input(of_wait.listing) == input;
+        && analysis.host(of_wait.listing) == host;
     (waited && !timed).then_some(())?;
     let kinds = [
         (key::PROCESS_READS, key::DISKS_READ.of("mean"), "read"),

@@ -6,7 +6,7 @@
 
 use iowhy_model::{Bound, Finding, Interval, Layer, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{cited, lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
@@ -37,16 +37,16 @@ enum Disks {
     Unknown,
 }
 
-fn disks(analysis: &Analysis, input: &str) -> Disks {
+fn disks(analysis: &Analysis, host: Host) -> Disks {
     let listings = analysis.recording.listings.iter().enumerate();
-    let own = listings.filter(|(place, _)| analysis.input(*place) == input);
+    let own = listings.filter(|(place, _)| analysis.host(*place) == host);
     let rows = own.flat_map(|(_, listing)| &listing.intervals);
     let rows: Vec<&Interval> =
         rows.filter(|row| row.layer == Layer::Block && !row.since_boot).collect();
     let is_busy = |row: &&Interval| row.busy.is_some_and(|busy| busy >= BUSY);
     let is_quiet = |row: &&Interval| row.busy.is_some() || row.ios_per_s() < FEW_PER_S;
     match rows.as_slice() {
-        rows if rows.iter().any(is_busy) || shortage::has_suspect(analysis, input) => Disks::Busy,
+        rows if rows.iter().any(is_busy) || shortage::has_suspect(analysis, host) => Disks::Busy,
         [] => Disks::Unknown,
         rows if rows.iter().all(is_quiet) => Disks::Quiet,
         _ => Disks::Unknown,
@@ -54,8 +54,8 @@ fn disks(analysis: &Analysis, input: &str) -> Disks {
 }
 
 fn of_listing(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Finding> {
-    let input = analysis.input(place);
-    let about = analysis.facts.about(Some(input), "");
+    let host = analysis.host(place);
+    let about = analysis.facts.about(Some(host), "");
     let own = about.processes(key::PROCESS_CPU).filter(|(_, _, reading)| reading.listing == place);
     let threads = own.filter_map(|(share, who, reading)| {
         Some((share, who, reading, kernel_threads::does(who)?))
@@ -73,7 +73,7 @@ fn of_listing(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Fin
         cited(analysis.recording, &reading, what, (share, Unit::Share))
             .held(Bound::Above(ALL_OF_IT)),
     ];
-    let disks = disks(analysis, input);
+    let disks = disks(analysis, host);
     match disks {
         Disks::Quiet => {
             finding.assume(

@@ -2,15 +2,15 @@
 
 use iowhy_model::{DeviceId, Event, Layer};
 
-use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
+use crate::analysis::{Analysis, Host};
 use crate::facts::About;
 use crate::facts::disk_names;
 
 /// A disk that may have a fault.
 pub struct FaultCandidate<'s, 'a> {
     /// The input that measured it; `None` if it is only mentioned.
-    pub input: Option<&'s str>,
+    pub host: Option<Host<'s>>,
     /// Its name.
     pub disk: String,
     /// The device.
@@ -28,13 +28,13 @@ pub struct FaultCandidate<'s, 'a> {
 impl<'s, 'a> FaultCandidate<'s, 'a> {
     /// A disk without measurements.
     fn new(analysis: &'s Analysis<'a>, disk: String, device: DeviceId) -> FaultCandidate<'s, 'a> {
-        let (input, listing, trace) = (None, None, None);
-        FaultCandidate { input, disk, device, listing, trace, failed: Vec::new(), analysis }
+        let (host, listing, trace) = (None, None, None);
+        FaultCandidate { host, disk, device, listing, trace, failed: Vec::new(), analysis }
     }
 
     /// Facts about it.
     pub fn about(&'s self) -> About<'s, 'a> {
-        self.analysis.facts.about(self.input, &self.disk)
+        self.analysis.facts.about(self.host, &self.disk)
     }
 }
 
@@ -47,8 +47,8 @@ pub fn candidates<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<FaultCandidate<'s, 
     let histograms =
         analysis.histograms.iter().map(|s| (s.listing, s.known.device, s.disk.clone(), None));
     for (listing, device, disk, trace) in traces.chain(rows).chain(histograms) {
-        let input = Some(analysis.input(listing));
-        match found.iter_mut().find(|known| known.input == input && known.disk == disk) {
+        let host = Some(analysis.host(listing));
+        match found.iter_mut().find(|known| known.host == host && known.disk == disk) {
             Some(known) => {
                 let seen = |trace: Option<&DeviceTrace>| trace.map_or(0, |trace| trace.spans.len());
                 if seen(trace) > seen(known.trace) {
@@ -57,7 +57,7 @@ pub fn candidates<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<FaultCandidate<'s, 
             }
             None => {
                 let one = FaultCandidate::new(analysis, disk, device);
-                found.push(FaultCandidate { input, listing: Some(listing), trace, ..one });
+                found.push(FaultCandidate { host, listing: Some(listing), trace, ..one });
             }
         }
     }
@@ -74,13 +74,17 @@ pub fn candidates<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<FaultCandidate<'s, 
             }
         }
     }
-    let spoken_of: Vec<&str> = analysis.facts.disks().collect();
-    for disk in spoken_of {
+    for About { host, disk, .. } in analysis.facts.each() {
         let device =
             analysis.recording.devices().iter().find(|d| disk_names::disk(&d.name) == disk);
         let device = device.and_then(|device| analysis.recording.find_device(&device.name));
-        if let Some(device) = device.filter(|_| !found.iter().any(|known| known.disk == disk)) {
-            found.push(FaultCandidate::new(analysis, disk.to_string(), device));
+        let is_it = |known: &FaultCandidate| {
+            let may_be = known.host.zip(host).is_none_or(|(known, host)| known.may_be(host));
+            known.disk == disk && may_be
+        };
+        if let Some(device) = device.filter(|_| !found.iter().any(is_it)) {
+            let one = FaultCandidate::new(analysis, disk.to_string(), device);
+            found.push(FaultCandidate { host, ..one });
         }
     }
     found

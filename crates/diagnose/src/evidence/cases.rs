@@ -7,7 +7,7 @@ use crate::analysis::Analysis;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::candidates::FaultCandidate;
 use crate::facts::About;
-use crate::facts::kernel_log::{LogLine, by_port};
+use crate::facts::kernel_log::LogLine;
 
 /// A disk or a port.
 pub struct Case<'s> {
@@ -37,7 +37,8 @@ impl<'s> Case<'s> {
 
     /// All ports and controllers that the log names without a disk.
     pub fn of_ports(analysis: &'s Analysis<'s>) -> impl Iterator<Item = Case<'s>> {
-        by_port(analysis.facts.unnamed()).into_iter().map(move |(device, log)| {
+        let ports = analysis.facts.by_port(analysis.facts.unnamed()).into_iter();
+        ports.map(move |(device, log)| {
             let name = &analysis.recording.device_of(device).name;
             Case { analysis, device, name, log, candidate: None }
         })
@@ -51,8 +52,8 @@ impl<'s> Case<'s> {
 
     /// Facts about it.
     pub fn about(&self) -> About<'s, 's> {
-        let input = self.candidate.and_then(|known| known.input);
-        self.analysis.facts.about(input, self.name)
+        let host = self.candidate.and_then(|known| known.host);
+        self.analysis.facts.about(host, self.name)
     }
 
     /// Its requests that failed, and the listing that measured it.

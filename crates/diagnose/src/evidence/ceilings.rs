@@ -6,7 +6,7 @@
 
 use iowhy_model::{Observation, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::cited;
 use crate::phrase;
 
@@ -20,8 +20,8 @@ const BLOCKED: f64 = 1.0;
 const WAITED: f64 = 0.2;
 
 /// The throughput ceiling of all disks of an input.
-pub fn seen(analysis: &Analysis, input: &str, any: &str) -> Option<Observation> {
-    let about = analysis.facts.about(Some(input), any);
+pub fn seen(analysis: &Analysis, host: Host, any: &str) -> Option<Observation> {
+    let about = analysis.facts.about(Some(host), any);
     let mean = |column: &'static str| about.machine_number(key::VMSTAT_MEAN.of(column));
     let number = |column: &'static str| mean(column).map_or(0.0, |(value, _)| value);
     let (intervals, _) = about.machine_number(key::VMSTAT_INTERVALS)?;

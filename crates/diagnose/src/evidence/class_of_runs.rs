@@ -6,7 +6,7 @@
 
 use iowhy_model::{DeviceId, Interval, Layer, Medium, Op, Stage};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::evidence::medium_readings::Readings;
 use crate::phrase;
@@ -32,8 +32,8 @@ struct Alone {
     ms: f64,
 }
 
-fn alone(analysis: &Analysis, input: &str) -> Option<Alone> {
-    let here = |place: usize| analysis.input(place) == input;
+fn alone(analysis: &Analysis, host: Host) -> Option<Alone> {
+    let here = |place: usize| analysis.host(place) == host;
     let is_small = |bytes: f64| (512.0..=SMALL).contains(&bytes);
     let listings = analysis.recording.listings.iter().enumerate();
     let rows = listings.filter(|(place, _)| here(*place)).flat_map(|(place, listing)| {
@@ -100,10 +100,10 @@ struct Profile {
 }
 
 impl Profile {
-    fn of(analysis: &Analysis, input: &str) -> Profile {
+    fn of(analysis: &Analysis, host: Host) -> Profile {
         let mut profile = Profile { reads: Given::default(), writes: Given::default() };
         let listings = analysis.recording.listings.iter().enumerate();
-        for (place, listing) in listings.filter(|(place, _)| analysis.input(*place) == input) {
+        for (place, listing) in listings.filter(|(place, _)| analysis.host(*place) == host) {
             let present = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
             for row in listing.intervals.iter().filter(present) {
                 // Reads beside writes are another test.
@@ -185,9 +185,9 @@ pub struct OfAClass {
 
 /// A read that was alone and took as long as a healthy disk of some class does, if its own class is
 /// not known and its writes are in proportion.
-pub fn of_a_class(analysis: &Analysis, input: &str) -> Option<OfAClass> {
-    let one = alone(analysis, input).filter(|one| analysis.medium(one.device).is_none())?;
-    let profile = Profile::of(analysis, input);
+pub fn of_a_class(analysis: &Analysis, host: Host) -> Option<OfAClass> {
+    let one = alone(analysis, host).filter(|one| analysis.medium(one.device).is_none())?;
+    let profile = Profile::of(analysis, host);
     if profile.slow_writes().is_some() {
         return None;
     }
@@ -203,15 +203,15 @@ pub fn of_a_class(analysis: &Analysis, input: &str) -> Option<OfAClass> {
 /// `6.7 ms per read of 4 KiB, one at a time, is what a spinning disk takes if it is healthy; if it
 /// is a memory card or eMMC instead, it is 14 times slower than its class`; and whether writes are
 /// far slower than reads.
-pub fn reported(analysis: &Analysis, input: &str) -> Option<String> {
-    let profile = Profile::of(analysis, input);
-    let reads = of_reads(analysis, input, profile.turns());
+pub fn reported(analysis: &Analysis, host: Host) -> Option<String> {
+    let profile = Profile::of(analysis, host);
+    let reads = of_reads(analysis, host, profile.turns());
     let all: Vec<String> = reads.into_iter().chain(profile.slow_writes()).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn of_reads(analysis: &Analysis, input: &str, turns: bool) -> Option<String> {
-    let one = alone(analysis, input).filter(|one| analysis.medium(one.device).is_none())?;
+fn of_reads(analysis: &Analysis, host: Host, turns: bool) -> Option<String> {
+    let one = alone(analysis, host).filter(|one| analysis.medium(one.device).is_none())?;
     let request = Request { op: Op::Read, bytes: one.bytes, sequential: Some(false) };
     let times = |medium: Medium| {
         one.ms / HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms().max(1e-9)

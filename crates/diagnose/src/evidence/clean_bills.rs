@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use iowhy_model::{Bound, FactKey, Finding, Interval, Layer, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
+use crate::analysis::{Analysis, Host};
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{
     EvidenceBuilder, computed, lines, look_elsewhere, new_finding, read_off,
@@ -39,34 +39,30 @@ const SUSPECTED: f64 = 0.30;
 
 /// The HEALTHY verdicts of all inputs of which no disk was timed, or none had anything to do.
 pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
-    let mut inputs: BTreeSet<&str> = analysis.inputs().into_iter().collect();
+    let mut hosts: BTreeSet<Host> = analysis.hosts().into_iter().collect();
     for known in ranked.findings.iter().filter(|known| accuses(known)) {
         known.subject.listings.iter().for_each(|place| {
-            inputs.remove(analysis.input(*place));
+            hosts.remove(&analysis.host(*place));
         });
     }
-    inputs.retain(|input| unaccused::unread(analysis, input).is_none());
+    hosts.retain(|host| unaccused::unread(analysis, *host).is_none());
     let mut bills: Vec<Finding> =
-        inputs.iter().filter_map(|input| nobody_waits(analysis, input)).collect();
-    bills.extend(inputs.iter().filter_map(|input| idle_screen(analysis, input)));
+        hosts.iter().filter_map(|host| nobody_waits(analysis, *host)).collect();
+    bills.extend(hosts.iter().filter_map(|host| idle_screen(analysis, *host)));
     // Inputs given together are one case: a fast part clears nothing while another is slow.
-    let timed = analysis.inputs().into_iter().filter(|input| {
-        places(analysis, input).any(|place| {
-            let listing = analysis.listing(place);
-            !listing.events.is_empty()
-                || !listing.intervals.is_empty()
-                || !listing.distributions.is_empty()
-        })
-    });
+    let timed = analysis
+        .hosts()
+        .into_iter()
+        .filter(|host| places(analysis, *host).any(|place| analysis.listing(place).is_measured()));
     let of_timed: Option<Vec<Finding>> = timed
-        .map(|input| {
-            let open = || inputs.contains(input);
-            let by_disk = places(analysis, input).any(|place| is_timed(analysis, place));
+        .map(|host| {
+            let open = || hosts.contains(&host);
+            let by_disk = places(analysis, host).any(|place| is_timed(analysis, place));
             match by_disk {
                 _ if !open() => None,
-                true => hardly_any(analysis, input).or_else(|| few_and_no_wait(analysis, input)),
-                false => quick_programs::nothing_slow(analysis, input)
-                    .or_else(|| of_a_class(analysis, input)),
+                true => hardly_any(analysis, host).or_else(|| few_and_no_wait(analysis, host)),
+                false => quick_programs::nothing_slow(analysis, host)
+                    .or_else(|| of_a_class(analysis, host)),
             }
         })
         .collect();
@@ -74,8 +70,8 @@ pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     bills
 }
 
-fn places<'s>(analysis: &'s Analysis, input: &'s str) -> impl Iterator<Item = usize> + 's {
-    (0..analysis.recording.listings.len()).filter(move |place| analysis.input(*place) == input)
+fn places<'s>(analysis: &'s Analysis, host: Host<'s>) -> impl Iterator<Item = usize> + 's {
+    (0..analysis.recording.listings.len()).filter(move |place| analysis.host(*place) == host)
 }
 
 /// What it is worth that reads took as long as a healthy disk of one class needs, where the class
@@ -85,11 +81,11 @@ const OF_A_CLASS: f64 = 0.5;
 const BY_TWO: f64 = 0.93;
 
 /// Reads of a program, one at a time, took as long as a healthy disk of some class does.
-fn of_a_class(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let found = class_of_runs::of_a_class(analysis, input)?;
-    let place = places(analysis, input).next()?;
+fn of_a_class(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let found = class_of_runs::of_a_class(analysis, host)?;
+    let place = places(analysis, host).next()?;
     let mut finding = new_finding(Verdict::Healthy, Some(found.device), vec![place]);
-    finding.sentence = class_of_runs::reported(analysis, input)?;
+    finding.sentence = class_of_runs::reported(analysis, host)?;
     let source = analysis.source(place);
     let what = "mean of a read, one at a time";
     finding.evidence = vec![read_off(what, found.ms, Unit::Ms, 1, source).below(found.most_ms)];
@@ -110,8 +106,8 @@ fn of_a_class(analysis: &Analysis, input: &str) -> Option<Finding> {
 }
 
 /// All disks of averages were idle nearly all the time, and no program waited for them.
-fn hardly_any(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let here = |place: usize| analysis.input(place) == input;
+fn hardly_any(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let here = |place: usize| analysis.host(place) == host;
     let mut listings = analysis.recording.listings.iter().enumerate();
     let counted = listings.any(|(place, listing)| {
         let block = |layer: Layer| layer == Layer::Block;
@@ -120,7 +116,7 @@ fn hardly_any(analysis: &Analysis, input: &str) -> Option<Finding> {
     });
     let rows: Vec<&IntervalSample> =
         analysis.intervals.iter().filter(|row| here(row.listing)).collect();
-    if counted || unseen_wait::is_unseen(analysis, input) || !rows.iter().all(|row| is_idle(row)) {
+    if counted || unseen_wait::is_unseen(analysis, host) || !rows.iter().all(|row| is_idle(row)) {
         return None;
     }
     let active = rows.iter().filter(|row| row.per_s() > 0.0);
@@ -158,12 +154,12 @@ fn hardly_any(analysis: &Analysis, input: &str) -> Option<Finding> {
 
 /// Averages without latencies (transfers per second only): hardly any I/O, and idle CPUs did not
 /// wait for it.
-pub fn few_and_no_wait(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let about = analysis.facts.about(Some(input), "");
+pub fn few_and_no_wait(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let about = analysis.facts.about(Some(host), "");
     let number = |key: FactKey| {
-        about.machine_number(key).filter(|(_, of)| analysis.input(of.listing) == input)
+        about.machine_number(key).filter(|(_, of)| analysis.host(of.listing) == host)
     };
-    let rows: Vec<&Interval> = places(analysis, input)
+    let rows: Vec<&Interval> = places(analysis, host)
         .flat_map(|place| &analysis.listing(place).intervals)
         .filter(|row| row.layer == Layer::Block && !row.since_boot)
         .collect();
@@ -250,8 +246,8 @@ const FEW_PER_S: f64 = 10.0;
 const ONE_MOMENT: f64 = 0.62;
 
 /// `top` lists no task in uninterruptible sleep, and idle processors wait for nothing.
-fn idle_screen(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let own = || places(analysis, input);
+fn idle_screen(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let own = || places(analysis, host);
     let is_log = |place: usize| {
         let facts = &analysis.listing(place).facts;
         facts.iter().any(|fact| fact.key.member_of(key::KERNEL_LOG).is_some())
@@ -259,9 +255,9 @@ fn idle_screen(analysis: &Analysis, input: &str) -> Option<Finding> {
     if own().any(|place| is_timed(analysis, place) || is_log(place)) {
         return None;
     }
-    let about = analysis.facts.about(Some(input), "");
+    let about = analysis.facts.about(Some(host), "");
     let number = |key: FactKey| {
-        about.machine_number(key).filter(|(_, of)| analysis.input(of.listing) == input)
+        about.machine_number(key).filter(|(_, of)| analysis.host(of.listing) == host)
     };
     // The list of tasks was read, and none of them is blocked.
     number(key::TASKS_LOAD.of("mean"))?;
@@ -301,11 +297,11 @@ fn idle_screen(analysis: &Analysis, input: &str) -> Option<Finding> {
 }
 
 /// No task was blocked, no processor waited, nothing was swapped.
-fn nobody_waits(analysis: &Analysis, input: &str) -> Option<Finding> {
-    if places(analysis, input).any(|place| is_timed(analysis, place)) {
+fn nobody_waits(analysis: &Analysis, host: Host) -> Option<Finding> {
+    if places(analysis, host).any(|place| is_timed(analysis, place)) {
         return None;
     }
-    let about = analysis.facts.about(Some(input), "");
+    let about = analysis.facts.about(Some(host), "");
     let number = |key: FactKey| about.machine_number(key);
     let (reports, _) = number(key::VMSTAT_INTERVALS).filter(|(n, _)| *n >= REPORTS)?;
     let blocked = number(key::VMSTAT_MEAN.of("b")).filter(|(n, _)| *n <= BLOCKED)?;

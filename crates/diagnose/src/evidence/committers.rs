@@ -6,7 +6,7 @@
 
 use iowhy_model::{Bound, Finding, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{cited, lines, new_finding};
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::facts::kernel_threads::{self, Committer};
@@ -31,15 +31,15 @@ pub fn of_transactions(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 fn findings(analysis: &Analysis, verdict: Verdict, of: Committer) -> Vec<Finding> {
-    let inputs = analysis.inputs();
-    inputs.into_iter().filter_map(|input| of_input(analysis, verdict, input, of)).collect()
+    let hosts = analysis.hosts();
+    hosts.into_iter().filter_map(|host| of_host(analysis, verdict, host, of)).collect()
 }
 
-fn of_input(analysis: &Analysis, verdict: Verdict, input: &str, of: Committer) -> Option<Finding> {
-    let about = analysis.facts.about(Some(input), "");
+fn of_host(analysis: &Analysis, verdict: Verdict, host: Host, of: Committer) -> Option<Finding> {
+    let about = analysis.facts.about(Some(host), "");
     let (share, who, reading) = about.waiting_task()?;
     let is_it = kernel_threads::committer(who) == Some(of);
-    (is_it && share >= ALL_ALONG && analysis.input(reading.listing) == input).then_some(())?;
+    (is_it && share >= ALL_ALONG && analysis.host(reading.listing) == host).then_some(())?;
     let mut finding = new_finding(verdict, None, vec![reading.listing]);
     let writes = about.processes(key::PROCESS_WRITES);
     let programs = writes

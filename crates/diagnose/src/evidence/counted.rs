@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Name, Op, Stage, Time};
 
-use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
+use crate::analysis::{Analysis, Host};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::evidence::peer_families;
 use crate::facts::disk_names;
@@ -90,10 +90,10 @@ fn slow(histogram: &Histogram, slowest_ms: f64) -> Option<Slow> {
 /// are not those of disks, and for a traced disk single I/Os are better.
 pub fn disks<'s>(analysis: &'s Analysis) -> Vec<CountedDisk> {
     let mut by_disk: BTreeMap<(usize, &str), Vec<&HistogramSample>> = BTreeMap::new();
-    let traced: HashSet<(&str, &str)> = analysis
+    let traced: HashSet<(Host, &str)> = analysis
         .traces
         .iter()
-        .map(|trace| (analysis.input(trace.listing), trace.disk.as_str()))
+        .map(|trace| (analysis.host(trace.listing), trace.disk.as_str()))
         .collect();
     // Where the stages before the device are reported as well, all of them together say more
     // (`stages`).
@@ -104,7 +104,7 @@ pub fn disks<'s>(analysis: &'s Analysis) -> Vec<CountedDisk> {
         analysis.histograms.iter().filter(before).map(place).collect();
     let reported = analysis.histograms.iter().filter(|sample| {
         is_of_a_disk(sample)
-            && !traced.contains(&(analysis.input(sample.listing), sample.disk.as_str()))
+            && !traced.contains(&(analysis.host(sample.listing), sample.disk.as_str()))
             && !staged.contains(&place(sample))
     });
     for sample in reported {

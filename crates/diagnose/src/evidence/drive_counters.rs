@@ -2,7 +2,7 @@
 
 use iowhy_model::{FactKey, Observation, Unit, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::cited;
 use crate::facts::reading::FactReading;
 use crate::phrase;
@@ -21,42 +21,42 @@ const OLD_S: f64 = 30.0 * 86_400.0;
 const HOT: f64 = 60.0;
 
 /// Each drive of an input whose defect counters are all 0.
-pub fn seen(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observation> {
+pub fn seen(analysis: &Analysis, host: Host, disks: &[String]) -> Vec<Observation> {
     let unnamed = disks.iter().all(|disk| !disk.is_empty()).then_some("");
     let all = disks.iter().map(String::as_str).chain(unnamed);
-    all.filter_map(|disk| clean(analysis, input, disk)).collect()
+    all.filter_map(|disk| clean(analysis, host, disk)).collect()
 }
 
 /// Whether the errors in the logs of all drives of an input are long ago.
-pub fn are_history(analysis: &Analysis, input: &str, disks: &[String]) -> bool {
+pub fn are_history(analysis: &Analysis, host: Host, disks: &[String]) -> bool {
     let all = disks.iter().map(String::as_str).chain([""]);
     let mut logged = all.filter(|disk| {
-        number(analysis, input, disk, key::SMART_ERRORS).is_some_and(|(errors, _)| errors > 0.0)
+        number(analysis, host, disk, key::SMART_ERRORS).is_some_and(|(errors, _)| errors > 0.0)
     });
-    logged.all(|disk| quiet_for(analysis, input, disk).is_some())
+    logged.all(|disk| quiet_for(analysis, host, disk).is_some())
 }
 
 /// How long a drive had run since the last error in its log, s, if that is long.
-fn quiet_for(analysis: &Analysis, input: &str, disk: &str) -> Option<f64> {
-    let (now, _) = number(analysis, input, disk, key::SMART_HOURS)?;
-    let (last, _) = number(analysis, input, disk, key::SMART_ERROR_LOG_HOURS)?;
+fn quiet_for(analysis: &Analysis, host: Host, disk: &str) -> Option<f64> {
+    let (now, _) = number(analysis, host, disk, key::SMART_HOURS)?;
+    let (last, _) = number(analysis, host, disk, key::SMART_ERROR_LOG_HOURS)?;
     Some(now - last).filter(|quiet| *quiet > OLD_S)
 }
 
 /// A counter of the drive; one without a name is the machine's.
 fn number<'a>(
     analysis: &Analysis<'a>,
-    input: &str,
+    host: Host,
     disk: &str,
     key: FactKey,
 ) -> Option<(f64, FactReading<'a>)> {
-    let about = analysis.facts.about(Some(input), disk);
+    let about = analysis.facts.about(Some(host), disk);
     if disk.is_empty() { about.machine_number(key) } else { about.number(key) }
 }
 
-fn clean(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
-    let of = |id: &'static str| number(analysis, input, disk, key::SMART_RAW.of(id));
-    let of_nvme = |id: &'static str| number(analysis, input, disk, key::SMART_NVME.of(id));
+fn clean(analysis: &Analysis, host: Host, disk: &str) -> Option<Observation> {
+    let of = |id: &'static str| number(analysis, host, disk, key::SMART_RAW.of(id));
+    let of_nvme = |id: &'static str| number(analysis, host, disk, key::SMART_NVME.of(id));
     let counted =
         || DEFECTS.into_iter().filter_map(of).chain(OF_NVME.into_iter().filter_map(of_nvme));
     let (surface, others) = NEEDED.split_first()?;
@@ -65,8 +65,8 @@ fn clean(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
     if !(is_ata || is_nvme) || counted().any(|(count, _)| count > 0.0) {
         return None;
     }
-    let logged = number(analysis, input, disk, key::SMART_ERRORS).filter(|(n, _)| *n > 0.0);
-    let quiet = quiet_for(analysis, input, disk);
+    let logged = number(analysis, host, disk, key::SMART_ERRORS).filter(|(n, _)| *n > 0.0);
+    let quiet = quiet_for(analysis, host, disk);
     if logged.is_some() && quiet.is_none() {
         return None;
     }
@@ -78,7 +78,7 @@ fn clean(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
         format!("; the last error in its log was {} of power-on time ago", phrase::ms(quiet * 1e3))
     });
     let celsius = [key::SMART_CELSIUS, key::SMART_NVME_TEMPERATURE];
-    let celsius = celsius.into_iter().find_map(|key| number(analysis, input, disk, key));
+    let celsius = celsius.into_iter().find_map(|key| number(analysis, host, disk, key));
     let heat =
         celsius.filter(|(celsius, _)| *celsius > HOT).map_or(String::new(), |(celsius, _)| {
             format!("; at {celsius:.0} degrees Celsius it is too hot: cool it")

@@ -23,7 +23,7 @@ const SATURATED: f64 = 0.2;
 pub fn elasticity(analysis: &Analysis, row: &IntervalSample) -> Option<(f64, usize)> {
     let of_it = || {
         analysis.intervals.iter().filter(|other| {
-            other.disk == row.disk && analysis.input(other.listing) == analysis.input(row.listing)
+            other.disk == row.disk && analysis.host(other.listing) == analysis.host(row.listing)
         })
     };
     // Where the transfer is most of each request, bytes are what is limited: their number moves

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Bound, Finding, MessageKind, Unit, Verdict};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{EvidenceBuilder, lines, new_finding, read_off};
 use crate::evidence::candidates;
 use crate::evidence::runs::Run;
@@ -74,16 +74,16 @@ fn no_answer(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 
 /// One finding of each input: its disks may lie on one store.
 fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let mut inputs: BTreeMap<&str, Vec<Run>> = BTreeMap::new();
+    let mut hosts: BTreeMap<Host, Vec<Run>> = BTreeMap::new();
     for run in throughput::streams(analysis) {
-        let input = analysis.input(run.place());
-        let is_virtual = is_of_the_host(run.name()) && analysis.facts.guest_of(input).is_some()
+        let host = analysis.host(run.place());
+        let is_virtual = is_of_the_host(run.name()) && analysis.facts.guest_of(host).is_some()
             || analysis.network_odds(run.device()) >= VOLUME;
         if is_virtual && !throughput::is_host_slow(analysis, run.place()) {
-            inputs.entry(input).or_default().push(run);
+            hosts.entry(host).or_default().push(run);
         }
     }
-    let found = inputs.into_values().filter_map(|runs| {
+    let found = hosts.into_values().filter_map(|runs| {
         let rates: Vec<f64> = runs.iter().map(Run::throughput).collect();
         let median = spread::median(&rates).filter(|median| *median < WELL_PER_S)?;
         let sorted = spread::sorted(&rates);

@@ -31,7 +31,7 @@ fn finding(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Findin
     for row in all.filter(|row| row.layer == Layer::Block && !row.since_boot) {
         rows.entry(row.device).or_default().push(row);
     }
-    let name = |device: &DeviceId| disk_names::disk(&analysis.recording.device_of(*device).name);
+    let name = |device: &DeviceId| disk_names::of(analysis.recording, *device);
     let (stacked, disks): (Vec<_>, Vec<_>) =
         rows.iter().partition(|(device, _)| disk_names::is_stacked(&name(device)));
     let is_idle = |rows: &&Vec<&Interval>| {

@@ -2,7 +2,7 @@
 
 use iowhy_model::{Bound, FactKey, Finding, Observation, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{EvidenceBuilder, cited, lines, new_finding};
 use crate::evidence::ceilings;
 use crate::facts::reading::FactReading;
@@ -22,15 +22,15 @@ const BY_AMOUNT: f64 = 0.62;
 /// Intervals in which tasks wait and nothing moves that are worth a word.
 const STUCK: f64 = 5.0;
 
-struct Host<'s, 'a> {
+struct Pressed<'s, 'a> {
     analysis: &'s Analysis<'a>,
-    input: &'a str,
+    host: Host<'a>,
 }
 
-impl<'a> Host<'_, 'a> {
+impl<'a> Pressed<'_, 'a> {
     fn number(&self, key: FactKey) -> Option<(f64, FactReading<'a>)> {
-        let about = self.analysis.facts.about(Some(self.input), "");
-        about.machine_number(key).filter(|(_, of)| self.analysis.input(of.listing) == self.input)
+        let about = self.analysis.facts.about(Some(self.host), "");
+        about.machine_number(key).filter(|(_, of)| self.analysis.host(of.listing) == self.host)
     }
 
     fn waiting(&self, column: &'static str) -> Option<f64> {
@@ -40,18 +40,18 @@ impl<'a> Host<'_, 'a> {
 
 /// What fills the disks: a load without pause, or with `in_bursts` one of write-back.
 pub fn findings(analysis: &Analysis, verdict: Verdict, in_bursts: bool) -> Vec<Finding> {
-    let found = analysis.inputs().into_iter().filter_map(|input| {
-        let host = Host { analysis, input };
-        let (all, _) = host.number(key::VMSTAT_INTERVALS)?;
-        let (n, reading) = host.number(key::VMSTAT_WHILE.of("waiting.intervals"))?;
-        let (read, written) = (host.waiting("waiting.bi")?, host.waiting("waiting.bo")?);
-        let (tasks, waits) = (host.waiting("waiting.b")?, host.waiting("waiting.wa")?);
-        let quiet = host.number(key::VMSTAT_WHILE.of("quiet.intervals")).map_or(0.0, |(n, _)| n);
+    let found = analysis.hosts().into_iter().filter_map(|host| {
+        let pressed = Pressed { analysis, host };
+        let (all, _) = pressed.number(key::VMSTAT_INTERVALS)?;
+        let (n, reading) = pressed.number(key::VMSTAT_WHILE.of("waiting.intervals"))?;
+        let (read, written) = (pressed.waiting("waiting.bi")?, pressed.waiting("waiting.bo")?);
+        let (tasks, waits) = (pressed.waiting("waiting.b")?, pressed.waiting("waiting.wa")?);
+        let quiet = pressed.number(key::VMSTAT_WHILE.of("quiet.intervals")).map_or(0.0, |(n, _)| n);
         let moved = read + written;
         let bursts = quiet >= QUIET * all && written > read;
         let is_it = if in_bursts { bursts } else { !bursts && n >= MOST * all };
         // A rate that never rises above one value may be a limit, or a slow disk.
-        let is_it = is_it && ceilings::seen(analysis, input, "").is_none();
+        let is_it = is_it && ceilings::seen(analysis, host, "").is_none();
         (n >= INTERVALS && moved >= MOVED && is_it).then_some(())?;
         let mut builder = EvidenceBuilder::of(analysis);
         let mut line = |what: &str, value: f64, unit, bound| {
@@ -106,9 +106,9 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, in_bursts: bool) -> Vec<F
 }
 
 /// Tasks that wait while nothing moves: what was handed over does not come back.
-pub fn stuck(analysis: &Analysis, input: &str) -> Option<Observation> {
-    let input = analysis.inputs().into_iter().find(|known| *known == input)?;
-    let host = Host { analysis, input };
+pub fn stuck(analysis: &Analysis, host: Host) -> Option<Observation> {
+    let host = analysis.hosts().into_iter().find(|known| *known == host)?;
+    let host = Pressed { analysis, host };
     let (n, reading) =
         host.number(key::VMSTAT_WHILE.of("stuck.intervals")).filter(|n| n.0 >= STUCK)?;
     let what = "intervals of vmstat in which tasks wait for I/O and nothing is read or written";

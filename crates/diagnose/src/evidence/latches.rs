@@ -6,7 +6,7 @@
 
 use iowhy_model::{Finding, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{cited, lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::phrase;
@@ -19,14 +19,14 @@ const NOTHING_PENDING: f64 = 0.85;
 
 /// A finding of each input with such waits.
 pub fn waits(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let inputs = analysis.inputs().into_iter();
-    inputs.filter_map(|input| of_input(analysis, verdict, input)).collect()
+    let hosts = analysis.hosts().into_iter();
+    hosts.filter_map(|host| of_host(analysis, verdict, host)).collect()
 }
 
-fn of_input(analysis: &Analysis, verdict: Verdict, input: &str) -> Option<Finding> {
-    let about = analysis.facts.about(Some(input), "");
+fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding> {
+    let about = analysis.facts.about(Some(host), "");
     let (waited, place, reading) = about.busiest_process(key::DATABASE_LATCH_WAIT)?;
-    (waited >= LONG_S && analysis.input(reading.listing) == input).then_some(())?;
+    (waited >= LONG_S && analysis.host(reading.listing) == host).then_some(())?;
     let pending = [key::READ_PENDING, key::WRITE_PENDING, key::FLUSH_PENDING];
     let pending: Vec<_> =
         pending.into_iter().filter_map(|kind| about.machine_number(kind)).collect();

@@ -115,7 +115,7 @@ pub fn lost_by_its_pool(builder: &mut EvidenceBuilder, case: &Case, _: f64) -> f
         false => String::new(),
     };
     let (disk, is) = (phrase::disk(case.name), state.text().to_uppercase());
-    let of_pool = analysis.facts.about(case.candidate.and_then(|known| known.input), pool);
+    let of_pool = analysis.facts.about(case.candidate.and_then(|known| known.host), pool);
     let stopped = of_pool.all(key::ARRAY_STATE).find(|state| STOPPED.contains(&state.text()));
     let words = match stopped {
         Some(stopped) => {

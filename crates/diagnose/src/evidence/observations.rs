@@ -10,8 +10,8 @@ use iowhy_model::{
     Observation, Op, Quantity, STANDS, Unit, Verdict, key,
 };
 
-use crate::analysis::Analysis;
 use crate::analysis::audit::{AtOnce, LONGEST_WAIT_S};
+use crate::analysis::{Analysis, Host};
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{cited, computed, read_off};
 use crate::evidence::ceilings;
@@ -48,53 +48,53 @@ impl From<Observation> for Seen {
 pub fn of(
     analysis: &Analysis,
     ranked: &RankedFindings,
-    input: &str,
+    host: Host,
     disks: &[String],
 ) -> Vec<Observation> {
-    all(analysis, ranked, input, disks).into_iter().map(|seen| seen.one).collect()
+    all(analysis, ranked, host, disks).into_iter().map(|seen| seen.one).collect()
 }
 
-fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[String]) -> Vec<Seen> {
+fn all(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[String]) -> Vec<Seen> {
     let mut seen: Vec<Seen> =
-        suspicions(analysis, ranked, input, disks).into_iter().map(Seen::from).collect();
+        suspicions(analysis, ranked, host, disks).into_iter().map(Seen::from).collect();
     let recording = analysis.recording;
-    let of_input = |listing: usize| analysis.input(listing) == input;
+    let of_host = |listing: usize| analysis.host(listing) == host;
     let any = disks.first().map_or("", String::as_str);
     for one in notable_numbers::of_machine() {
-        let about = analysis.facts.about(Some(input), any);
+        let about = analysis.facts.about(Some(host), any);
         let Some((value, reading)) = about.machine_number(one.key.clone()) else { continue };
         // Evidence of a suspicion is listed there already, with its bound.
         let reported = seen.iter().any(|known| known.one.evidence.quantity == one.quantity);
         if value > one.above && !reported {
             let evidence = cited(recording, &reading, one.quantity, (value, one.unit));
-            let would_mean = meaning_here(analysis, input, &one, value);
+            let would_mean = meaning_here(analysis, host, &one, value);
             seen.push(Observation { evidence, would_mean, verdict: one.verdict }.into());
         }
     }
-    let of_tasks = waiting_task(analysis, input, any).into_iter();
-    seen.extend(of_tasks.chain(busiest_processes(analysis, input, any)).map(Seen::from));
+    let of_tasks = waiting_task(analysis, host, any).into_iter();
+    seen.extend(of_tasks.chain(busiest_processes(analysis, host, any)).map(Seen::from));
     let is_history = |one: &NotableNumber| {
-        one.key == key::SMART_ERRORS && drive_counters::are_history(analysis, input, disks)
+        one.key == key::SMART_ERRORS && drive_counters::are_history(analysis, host, disks)
     };
     let of_drive = OF_DRIVE.into_iter().filter(|one| !is_history(one));
-    seen.extend(of_drive.flat_map(|one| of_drives(analysis, input, disks, &one)));
-    seen.extend(drive_counters::seen(analysis, input, disks).into_iter().map(Seen::from));
-    seen.extend(log_events(analysis, input, disks));
-    let of_programs = held_by_few(analysis, input, disks)
+    seen.extend(of_drive.flat_map(|one| of_drives(analysis, host, disks, &one)));
+    seen.extend(drive_counters::seen(analysis, host, disks).into_iter().map(Seen::from));
+    seen.extend(log_events(analysis, host, disks));
+    let of_programs = held_by_few(analysis, host, disks)
         .into_iter()
-        .chain(longest_of_programs(analysis, input))
-        .chain(throughput::seen(analysis, input))
-        .chain(at_most(analysis, input))
-        .chain(longest_flush(analysis, input))
-        .chain(forced_checkpoints(analysis, input, any))
-        .chain(ceilings::seen(analysis, input, any))
-        .chain(host_load::stuck(analysis, input))
-        .chain(synchronous_mount(analysis, input))
-        .chain(writes_through(analysis, input));
+        .chain(longest_of_programs(analysis, host))
+        .chain(throughput::seen(analysis, host))
+        .chain(at_most(analysis, host))
+        .chain(longest_flush(analysis, host))
+        .chain(forced_checkpoints(analysis, host, any))
+        .chain(ceilings::seen(analysis, host, any))
+        .chain(host_load::stuck(analysis, host))
+        .chain(synchronous_mount(analysis, host))
+        .chain(writes_through(analysis, host));
     seen.extend(of_programs.map(Seen::from));
     for disk in disks {
         let rows =
-            analysis.intervals.iter().filter(|row| row.disk == *disk && of_input(row.listing));
+            analysis.intervals.iter().filter(|row| row.disk == *disk && of_host(row.listing));
         let busiest = rows
             .filter_map(|row| Some((row, row.interval.busy?)))
             .max_by(|a, b| a.1.total_cmp(&b.1));
@@ -115,7 +115,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
     let reported: Vec<f64> = seen.iter().map(|of| of.one.evidence.amount.value).collect();
     let is_told =
         |value: f64| reported.iter().any(|known| (known - value).abs() <= 1e-3 * value.abs());
-    let more = recorded::of(analysis, input).into_iter();
+    let more = recorded::of(analysis, host).into_iter();
     seen.extend(more.filter(|one| !is_told(one.evidence.amount.value)).map(Seen::from));
     seen.truncate(MOST);
     seen
@@ -130,11 +130,11 @@ const TAIL_HOLDS: f64 = 1.0 / 3.0;
 const FEW_OF_ALL: f64 = 0.25;
 
 /// A histogram in which a few requests have a large share of the time.
-fn held_by_few(analysis: &Analysis, input: &str, disks: &[String]) -> Option<Observation> {
+fn held_by_few(analysis: &Analysis, host: Host, disks: &[String]) -> Option<Observation> {
     let here = analysis
         .histograms
         .iter()
-        .filter(|sample| analysis.input(sample.listing) == input && disks.contains(&sample.disk));
+        .filter(|sample| analysis.host(sample.listing) == host && disks.contains(&sample.disk));
     let held = here.filter_map(|sample| {
         let bound_ns = TAIL_FROM * sample.s0.slowest_ms() * 1e6;
         let part = tail::slow_part(&sample.known.histogram, bound_ns)?;
@@ -154,13 +154,13 @@ fn held_by_few(analysis: &Analysis, input: &str, disks: &[String]) -> Option<Obs
 }
 
 /// What a number would mean in this input.
-fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f64) -> String {
+fn meaning_here(analysis: &Analysis, host: Host, one: &NotableNumber, value: f64) -> String {
     let iowait = [key::VMSTAT_MEAN.of("wa"), key::CPU_MEAN.of("iowait")].contains(&one.key);
     let flush = [key::FLUSH_SLOWEST, key::FLUSH_SLOWEST_AT_LEAST].contains(&one.key);
-    let of_machine = |key| analysis.facts.about(Some(input), "").machine_number(key);
+    let of_machine = |key| analysis.facts.about(Some(host), "").machine_number(key);
     let of_disks = |listing: usize| {
         let rows = &analysis.listing(listing).intervals;
-        analysis.input(listing) == input && rows.iter().any(|row| row.layer == Layer::Block)
+        analysis.host(listing) == host && rows.iter().any(|row| row.layer == Layer::Block)
     };
     let lists_disks = (0..analysis.recording.listings.len()).any(of_disks)
         || of_machine(key::VMSTAT_MEAN.of("bi")).is_some();
@@ -168,7 +168,7 @@ fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f6
     let worked = analysis
         .intervals
         .iter()
-        .any(|row| analysis.input(row.listing) == input && row.per_s() > 0.0)
+        .any(|row| analysis.host(row.listing) == host && row.per_s() > 0.0)
         || [
             key::DISKS_READ.of("mean"),
             key::DISKS_WRITTEN.of("mean"),
@@ -205,11 +205,11 @@ const LARGE: f64 = 65_536.0;
 
 /// The longest mean that a program saw, for what it read or wrote each time: a queue, a file
 /// system, a network or the page cache was between it and any device.
-fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> {
+fn longest_of_programs(analysis: &Analysis, host: Host) -> Option<Observation> {
     let listings = analysis.recording.listings.iter().enumerate();
-    let of_input = listings.filter(|(place, _)| analysis.input(*place) == input);
+    let of_host = listings.filter(|(place, _)| analysis.host(*place) == host);
     let present = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
-    let means = of_input.flat_map(|(place, listing)| {
+    let means = of_host.flat_map(|(place, listing)| {
         listing.intervals.iter().filter(present).flat_map(move |row| {
             let means = row.rates.iter().filter_map(move |(op, rates)| {
                 Some((rates.await_ns?, rates.mean_bytes(), op.name(), row.device, place))
@@ -237,11 +237,11 @@ fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> 
 /// What requests took at most on average where a program printed their rate and no latency: the
 /// requests in flight divided by the rate (Little's law). Fewer were in flight if the program
 /// paused or was paced.
-fn at_most(analysis: &Analysis, input: &str) -> Option<Observation> {
+fn at_most(analysis: &Analysis, host: Host) -> Option<Observation> {
     let listings = analysis.recording.listings.iter().enumerate();
-    let of_input = listings.filter(|(place, _)| analysis.input(*place) == input);
+    let of_host = listings.filter(|(place, _)| analysis.host(*place) == host);
     let mut bounds: Vec<(f64, DeviceId, usize)> = Vec::new();
-    for (place, listing) in of_input {
+    for (place, listing) in of_host {
         let at_once = AtOnce::of(listing);
         let mut rows: BTreeMap<DeviceId, Option<&Interval>> = BTreeMap::new();
         for row in listing.intervals.iter().filter(|row| row.layer == Layer::Application) {
@@ -272,10 +272,10 @@ fn at_most(analysis: &Analysis, input: &str) -> Option<Observation> {
 const LONG_FLUSH_NS: u64 = 100_000_000;
 
 /// The longest flush that a program saw among those it summed up.
-fn longest_flush(analysis: &Analysis, input: &str) -> Option<Observation> {
+fn longest_flush(analysis: &Analysis, host: Host) -> Option<Observation> {
     let listings = analysis.recording.listings.iter().enumerate();
-    let of_input = listings.filter(|(place, _)| analysis.input(*place) == input);
-    let flushes = of_input.flat_map(|(place, listing)| {
+    let of_host = listings.filter(|(place, _)| analysis.host(*place) == host);
+    let flushes = of_host.flat_map(|(place, listing)| {
         let above = |one: &&Distribution| matches!(one.layer, Layer::Application | Layer::Syscall);
         let flushes = listing.histograms().filter(above);
         let flushes = flushes.filter(|one| one.op == Some(Op::Flush));
@@ -295,9 +295,9 @@ fn longest_flush(analysis: &Analysis, input: &str) -> Option<Observation> {
 }
 
 /// A file system of the input that is mounted so that each write waits for its disks.
-fn synchronous_mount(analysis: &Analysis, input: &str) -> Option<Observation> {
+fn synchronous_mount(analysis: &Analysis, host: Host) -> Option<Observation> {
     let (reading, options) = mounts::option(analysis)?;
-    if analysis.input(reading.listing) != input {
+    if analysis.host(reading.listing) != host {
         return None;
     }
     let what = format!("file systems mounted with `{}`", options.join("`, `"));
@@ -316,9 +316,9 @@ const CHECKPOINTS: f64 = 4.0;
 
 /// Volumes of a controller that keeps no write in its cache: for spinning disks each small write is
 /// a seek that a protected cache would hide.
-fn writes_through(analysis: &Analysis, input: &str) -> Option<Observation> {
+fn writes_through(analysis: &Analysis, host: Host) -> Option<Observation> {
     let listings = analysis.recording.listings.iter().enumerate();
-    let here = listings.filter(|(place, _)| analysis.input(*place) == input);
+    let here = listings.filter(|(place, _)| analysis.host(*place) == host);
     let facts =
         here.flat_map(|(place, listing)| listing.facts.iter().map(move |fact| (place, fact)));
     let through = |(_, fact): &(usize, &Fact)| {
@@ -346,8 +346,8 @@ fn writes_through(analysis: &Analysis, input: &str) -> Option<Observation> {
 }
 
 /// Checkpoints that came because the log of changes was full, and not because it was time.
-fn forced_checkpoints(analysis: &Analysis, input: &str, any: &str) -> Option<Observation> {
-    let about = analysis.facts.about(Some(input), any);
+fn forced_checkpoints(analysis: &Analysis, host: Host, any: &str) -> Option<Observation> {
+    let about = analysis.facts.about(Some(host), any);
     let (forced, reading) = about.machine_number(key::CHECKPOINT_FORCED)?;
     let (all, _) = about.machine_number(key::CHECKPOINT_STARTS)?;
     let apart = about.machine_number(key::CHECKPOINT_INTERVAL);
@@ -368,12 +368,12 @@ fn forced_checkpoints(analysis: &Analysis, input: &str, any: &str) -> Option<Obs
 }
 
 /// Kernel errors of these disks or without a device: each kind once, with its count.
-fn log_events(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Seen> {
+fn log_events(analysis: &Analysis, host: Host, disks: &[String]) -> Vec<Seen> {
     let facts = &analysis.facts;
-    let mut seen = by_kind(analysis, disks, "kernel messages", facts.log_events(input));
+    let mut seen = by_kind(analysis, disks, "kernel messages", facts.log_events(host));
     let before = "kernel messages, more than ten minutes before the capture";
-    seen.extend(by_kind(analysis, disks, before, facts.old_log_events(input)));
-    seen.extend(facts.unknown_log_events(input).map(|line| {
+    seen.extend(by_kind(analysis, disks, before, facts.old_log_events(host)));
+    seen.extend(facts.unknown_log_events(host).map(|line| {
         let name = line.disk.as_ref().map_or(String::new(), |disk| format!(" of {disk}"));
         let what = format!("kernel messages{name} not known to iowhy");
         let n = LogLine::messages(&[line]);
@@ -455,10 +455,10 @@ pub struct Pointer {
 pub fn pointer(
     analysis: &Analysis,
     ranked: &RankedFindings,
-    input: &str,
+    host: Host,
     disks: &[String],
 ) -> (Option<Pointer>, Vec<Observation>) {
-    let seen = all(analysis, ranked, input, disks);
+    let seen = all(analysis, ranked, host, disks);
     let strength = |seen: &Seen| match (seen.one.verdict, seen.is_message) {
         (None, _) => 0,
         (Some(_), false) => 1,
@@ -539,9 +539,9 @@ fn named(quantity: &str, disk: &str, disks: &[String]) -> String {
 const WORST: usize = 3;
 
 /// The drives for which a value is meaningful.
-fn of_drives(analysis: &Analysis, input: &str, disks: &[String], one: &NotableNumber) -> Vec<Seen> {
+fn of_drives(analysis: &Analysis, host: Host, disks: &[String], one: &NotableNumber) -> Vec<Seen> {
     let numbers = disks.iter().filter_map(|disk| {
-        let (value, reading) = analysis.facts.about(Some(input), disk).number(one.key.clone())?;
+        let (value, reading) = analysis.facts.about(Some(host), disk).number(one.key.clone())?;
         (value > one.above).then_some((value, reading, disk))
     });
     let mut numbers: Vec<_> = numbers.collect();
@@ -558,8 +558,8 @@ fn of_drives(analysis: &Analysis, input: &str, disks: &[String], one: &NotableNu
 }
 
 /// The processes that read and wrote most, where that is much.
-fn busiest_processes(analysis: &Analysis, input: &str, disk: &str) -> Vec<Observation> {
-    let about = analysis.facts.about(Some(input), disk);
+fn busiest_processes(analysis: &Analysis, host: Host, disk: &str) -> Vec<Observation> {
+    let about = analysis.facts.about(Some(host), disk);
     let both = [(key::PROCESS_READS, "read by"), (key::PROCESS_WRITES, "written by")];
     let found = both.into_iter().filter_map(|(known, what)| {
         let (per_s, who, reading) = about.busiest_process(known)?;
@@ -577,8 +577,8 @@ fn busiest_processes(analysis: &Analysis, input: &str, disk: &str) -> Vec<Observ
 const WAITS: f64 = 0.1;
 
 /// The task that waited for I/O the greatest share of its time.
-fn waiting_task(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
-    let (share, who, reading) = analysis.facts.about(Some(input), disk).waiting_task()?;
+fn waiting_task(analysis: &Analysis, host: Host, disk: &str) -> Option<Observation> {
+    let (share, who, reading) = analysis.facts.about(Some(host), disk).waiting_task()?;
     let what = format!("time that {who} waited for I/O");
     let evidence = cited(analysis.recording, &reading, &what, (share, Unit::Share));
     let would_mean = "its requests are numerous or slow; this input does not say which disk they \
@@ -597,12 +597,12 @@ const FULL: f64 = 0.9;
 fn suspicions(
     analysis: &Analysis,
     ranked: &RankedFindings,
-    input: &str,
+    host: Host,
     disks: &[String],
 ) -> Vec<Observation> {
     let disk_of = |known: &Finding| known.subject.device.map(|device| analysis.disk(device));
     let here = ranked.findings.iter().filter(|known| {
-        known.subject.listings.iter().any(|place| analysis.input(*place) == input)
+        analysis.is_on(known, host)
             && disk_of(known).is_none_or(|disk| disks.contains(&disk))
             && (SUSPECTED..STANDS).contains(&known.confidence())
             && known.explained_by.is_none()

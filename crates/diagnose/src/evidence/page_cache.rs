@@ -35,7 +35,7 @@ pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found: Vec<(DeviceId, Finding)> = Vec::new();
     for (run, _) in known().filter(|(_, cached)| **cached == Some(PageCache::Yes)) {
         let is_control = |other: &&Run| {
-            let same = analysis.input(other.place()) == analysis.input(run.place());
+            let same = analysis.host(other.place()) == analysis.host(run.place());
             same && other.op() == Op::Write && run.throughput() > APART * other.throughput()
         };
         let controls = known().filter(|(_, cached)| **cached == Some(PageCache::No));
@@ -68,7 +68,7 @@ fn read_again(analysis: &Analysis, reads: &[&Run], verdict: Verdict) -> Vec<Find
     let mut found: Vec<(DeviceId, Finding)> = Vec::new();
     for slow in reads {
         let is_same = |other: &&&Run| {
-            analysis.input(other.place()) == analysis.input(slow.place())
+            analysis.host(other.place()) == analysis.host(slow.place())
                 && other.device() == slow.device()
                 && (other.bytes() - slow.bytes()).abs() < 1.0
                 // What nobody had read was not in memory.
@@ -230,7 +230,7 @@ fn by_calls(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Op
     let call_ns = short_call(run)?;
     // An input with a far slower test is about that one.
     let is_slower = |other: &Run| {
-        let same = analysis.input(other.place()) == analysis.input(run.place());
+        let same = analysis.host(other.place()) == analysis.host(run.place());
         same && run.throughput() > APART * other.throughput() && short_call(other).is_none()
     };
     if all.iter().any(is_slower) {

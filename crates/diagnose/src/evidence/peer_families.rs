@@ -3,9 +3,9 @@
 
 use iowhy_model::{DeviceId, Histogram, Layer, Op, Rates, Stage, key};
 
-use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
+use crate::analysis::{Analysis, Host};
 use crate::facts::disk_names;
 use crate::measures::peers::Peer;
 
@@ -169,13 +169,13 @@ fn groups(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     members.extend(from_histograms(analysis, listing, &members));
     members.extend(from_rows(analysis, listing, &members));
     let mut families: Vec<Vec<Member>> = Vec::new();
-    let input = analysis.input(listing);
+    let host = analysis.host(listing);
     for member in members.into_iter().filter(|member| member.peer.n >= REQUESTS) {
-        let Some(kind) = kind_of(analysis, input, &member.disk) else { continue };
+        let Some(kind) = kind_of(analysis, host, &member.disk) else { continue };
         let akin = |family: &&mut Vec<Member>| {
             family.first().is_some_and(|first| {
                 let like = first.work.zip(member.work).is_none_or(|(a, b)| a.is_like(&b));
-                let akin = kind_of(analysis, input, &first.disk).as_ref() == Some(&kind);
+                let akin = kind_of(analysis, host, &first.disk).as_ref() == Some(&kind);
                 first.measured == member.measured && akin && like
             })
         };
@@ -190,15 +190,15 @@ fn groups(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
 /// Disks of one kind may be peers. Stacked devices show the faults of others and are not peers;
 /// neither are devices over memory or a file, unless it is as large as the others and, if the files
 /// are known, is on the same disk: one on flash and one on a platter are as unlike as those.
-fn kind_of(analysis: &Analysis, input: &str, disk: &str) -> Option<String> {
+fn kind_of(analysis: &Analysis, host: Host, disk: &str) -> Option<String> {
     let kind = disk_names::kind(disk);
     if disk_names::is_stacked(disk) {
         return None;
     }
     if disk_names::is_of_a_file(disk) {
-        let facts = analysis.facts.about(Some(input), disk);
+        let facts = analysis.facts.about(Some(host), disk);
         let (bytes, _) = facts.number(key::DEVICE_BYTES)?;
-        let on = facts.last(key::DEVICE_BACKING).map_or("anything", |reading| reading.text());
+        let on = analysis.facts.graph.lies_on(disk, Some(host)).unwrap_or("anything");
         return Some(format!("{kind} of {bytes} on {on}"));
     }
     Some(kind.to_string())

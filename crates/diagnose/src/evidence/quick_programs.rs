@@ -11,7 +11,7 @@ use iowhy_model::{
     key,
 };
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::evidence::builder::{computed, lines, look_elsewhere, new_finding, read_off};
 use crate::measures::tail;
@@ -113,8 +113,8 @@ impl Timed {
 }
 
 /// Nothing that the programs of an input timed is slow.
-pub fn nothing_slow(analysis: &Analysis, input: &str) -> Option<Finding> {
-    let mut all = timed(analysis, input)?;
+pub fn nothing_slow(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let mut all = timed(analysis, host)?;
     if all.is_empty() || !all.iter().all(Timed::is_quick) {
         return None;
     }
@@ -161,10 +161,10 @@ fn moves(listing: &Listing) -> bool {
 
 /// All kinds of requests that the programs of an input timed; `None` if one of them cannot be
 /// judged.
-fn timed(analysis: &Analysis, input: &str) -> Option<Vec<Timed>> {
+fn timed(analysis: &Analysis, host: Host) -> Option<Vec<Timed>> {
     let mut all = Vec::new();
     let listings = analysis.recording.listings.iter().enumerate();
-    for (place, listing) in listings.filter(|(place, _)| analysis.input(*place) == input) {
+    for (place, listing) in listings.filter(|(place, _)| analysis.host(*place) == host) {
         let above = |layer: Layer| layer != Layer::Block;
         if moves(listing) {
             return None;

@@ -9,7 +9,7 @@ use iowhy_model::{
     DeviceId, Event, Evidence, How, Interval, Layer, Listing, Observation, Op, Unit, key,
 };
 
-use crate::analysis::{Analysis, requests};
+use crate::analysis::{Analysis, Host, requests};
 use crate::evidence::builder::{cited, computed, read_off};
 use crate::evidence::round_trips;
 use crate::evidence::throughput;
@@ -19,16 +19,16 @@ use crate::phrase;
 const LINES: usize = 3;
 
 /// Contents of the listings of an input besides current block I/O.
-pub fn of(analysis: &Analysis, input: &str) -> Vec<Observation> {
+pub fn of(analysis: &Analysis, host: Host) -> Vec<Observation> {
     let listings = analysis.recording.listings.iter().enumerate();
     let mut seen = Vec::new();
-    for (place, listing) in listings.filter(|(place, _)| analysis.input(*place) == input) {
+    for (place, listing) in listings.filter(|(place, _)| analysis.host(*place) == host) {
         seen.extend(untimed(analysis, place, listing));
         seen.extend(waits_of_programs(analysis, place, listing));
         seen.extend(counted_for_programs(analysis, place, listing));
         seen.extend(since_boot(analysis, place, listing));
     }
-    seen.extend(memory(analysis, input));
+    seen.extend(memory(analysis, host));
     seen
 }
 
@@ -196,8 +196,8 @@ fn since_boot(analysis: &Analysis, place: usize, listing: &Listing) -> Option<Ob
 }
 
 /// What memory gave: reads that touch no disk.
-fn memory(analysis: &Analysis, input: &str) -> Option<Observation> {
-    let about = analysis.facts.about(Some(input), "");
+fn memory(analysis: &Analysis, host: Host) -> Option<Observation> {
+    let about = analysis.facts.about(Some(host), "");
     let (rate, reading) = about.machine_number(key::MEMORY_THROUGHPUT)?;
     let what = "cached reads, without disk access";
     let mut evidence = cited(analysis.recording, &reading, what, (rate, Unit::BytesPerSecond));

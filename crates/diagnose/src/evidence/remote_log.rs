@@ -11,7 +11,7 @@ use crate::evidence::candidates;
 use crate::evidence::cases::Case;
 use crate::evidence::volumes;
 use crate::facts::disk_names;
-use crate::facts::kernel_log::{LogLine, by_port};
+use crate::facts::kernel_log::LogLine;
 use crate::phrase;
 
 /// Weight of what a target or a server reports in its own name.
@@ -36,10 +36,10 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found: Vec<Finding> =
         Case::of_disks(&candidates).filter_map(|case| no_answer(&case, verdict)).collect();
     for of in [services_down, lost_sessions, hung] {
-        let inputs = analysis.inputs().into_iter();
-        found.extend(inputs.filter_map(|input| {
+        let hosts = analysis.hosts().into_iter();
+        found.extend(hosts.filter_map(|host| {
             let log = analysis.facts.log();
-            let here = log.filter(|line| analysis.input(line.reading.listing) == input);
+            let here = log.filter(|line| analysis.host(line.reading.listing) == host);
             of(analysis, verdict, &here.collect::<Vec<_>>())
         }));
     }
@@ -143,7 +143,7 @@ fn lost_sessions(analysis: &Analysis, verdict: Verdict, log: &[&LogLine]) -> Opt
     };
     let lost = of(&|line| line.kind == MessageKind::Remote && line.message.is_of_iscsi());
     let gone = of(&|line| line.kind == MessageKind::Offline && line.message.adapter.is_some());
-    let input = analysis.input(lost.first()?.reading.listing);
+    let host = analysis.host(lost.first()?.reading.listing);
     let sessions = devices(&lost);
     let first = *sessions.first()?;
     let behind = sorted(gone.iter().filter_map(|line| line.disk.clone()));
@@ -154,9 +154,9 @@ fn lost_sessions(analysis: &Analysis, verdict: Verdict, log: &[&LogLine]) -> Opt
     builder.log_lines(NO_ANSWER, &lost, ABOVE);
     builder.log_lines("requests to disks that went offline because of that", &gone, None);
     let slow = analysis.facts.disks().filter_map(|disk| {
-        let about = analysis.facts.about(None, disk);
+        let about = analysis.facts.about(Some(host), disk);
         let (seconds, reading) = about.number(key::DEVICE_LATENCY_COMPLAINED)?;
-        (analysis.input(reading.listing) == input).then_some((disk, seconds, reading))
+        (analysis.host(reading.listing) == host).then_some((disk, seconds, reading))
     });
     let mut words = Vec::new();
     for (disk, seconds, reading) in slow {
@@ -204,7 +204,7 @@ fn lost_paths(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let refuses =
         |line: &&LogLine| line.kind == MessageKind::Remote && line.message.adapter.is_some();
     let mut refused: Vec<&LogLine> = log().filter(refuses).collect();
-    let lost = by_port(log().filter(|line| line.kind == MessageKind::Path));
+    let lost = analysis.facts.by_port(log().filter(|line| line.kind == MessageKind::Path));
     let mut findings: Vec<Finding> = Vec::new();
     let mut of_paths = |mut builder: EvidenceBuilder, device, sentence, first: &[&str]| {
         let mut finding = remote(verdict, device, &mut builder, sentence, &[]);

@@ -2,7 +2,7 @@
 
 use iowhy_model::{Layer, Listing};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::confidence::COMPLAINED_OF;
 
 /// Weight of a stated cause without a measured effect (choice).
@@ -16,8 +16,8 @@ const WELL: f64 = 3.0;
 
 /// Whether disks of the input were measured, and each responds like a healthy one: time adds up
 /// under load although no program waits long.
-pub fn all_answer_well(analysis: &Analysis, input: &str) -> bool {
-    let here = |listing: usize| analysis.input(listing) == input;
+pub fn all_answer_well(analysis: &Analysis, host: Host) -> bool {
+    let here = |listing: usize| analysis.host(listing) == host;
     // What a program saw above them may wait long all the same.
     let above = |listing: &Listing| {
         listing.events.iter().any(|event| event.layer != Layer::Block)
@@ -41,8 +41,7 @@ pub fn all_answer_well(analysis: &Analysis, input: &str) -> bool {
 
 /// Whether a disk that `is_of` chooses, by its input and its name, lost time worth reporting, or
 /// none of them was measured: such numbers are posted because of a problem.
-pub fn is_felt(analysis: &Analysis, is_of: impl Fn(&str, &str) -> bool) -> bool {
-    let mut measured =
-        analysis.lost.iter().filter(|(input, disk, _)| is_of(input, disk)).peekable();
+pub fn is_felt(analysis: &Analysis, is_of: impl Fn(Host, &str) -> bool) -> bool {
+    let mut measured = analysis.lost.iter().filter(|(host, disk, _)| is_of(*host, disk)).peekable();
     measured.peek().is_none() || measured.any(|(_, _, lost)| *lost >= COMPLAINED_OF)
 }

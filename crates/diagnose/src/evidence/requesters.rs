@@ -54,11 +54,11 @@ fn of(analysis: &Analysis, finding: &Finding) -> Vec<Requester> {
     else {
         return Vec::new();
     };
-    let (disk, input) = (analysis.disk(device), analysis.input(*place));
+    let (disk, host) = (analysis.disk(device), analysis.host(*place));
     let mut all: HashMap<Who, WaitByFile> = HashMap::new();
     let mut sum = 0.0;
     let about = analysis.requests.iter();
-    for known in about.filter(|of| of.disk == disk && analysis.input(of.listing) == input) {
+    for known in about.filter(|of| of.disk == disk && analysis.host(of.listing) == host) {
         for event in &known.events {
             let Some(stretch) = requests::stretch(event) else { continue };
             let ns = requests::length_ns(stretch);

@@ -348,7 +348,7 @@ impl Mount<'_, '_> {
     fn repeated(&self) -> Vec<Evidence> {
         let recording = self.analysis.recording;
         let disk = self.analysis.disk(self.device);
-        let about = self.analysis.facts.about(Some(self.analysis.input(self.place)), &disk);
+        let about = self.analysis.facts.about(Some(self.analysis.host(self.place)), &disk);
         let known = [
             (key::RPC_REPEATED, "requests that were sent again"),
             (key::RPC_TIMEOUTS, "requests that timed out"),

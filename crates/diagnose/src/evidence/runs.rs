@@ -194,6 +194,11 @@ impl Run {
         self.bytes_per_s
     }
 
+    /// How long it took, s; 0 if unknown.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
     /// The index of its listing.
     pub fn place(&self) -> usize {
         self.listing

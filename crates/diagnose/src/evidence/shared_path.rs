@@ -4,7 +4,7 @@
 use iowhy_model::{Bound, Clause, DeviceId, Finding, MessageKind, Unit, Verdict};
 
 use crate::analysis::Analysis;
-use crate::evidence::adapters::{self, LostTogether};
+use crate::evidence::adapters::{self, Together};
 use crate::evidence::arrays;
 use crate::evidence::builder::{EvidenceBuilder, lines};
 use crate::evidence::confidence::PRIOR;
@@ -31,7 +31,7 @@ const TWO_TOGETHER: f64 = 2.0;
 const HOURLY: f64 = 1.8;
 
 /// All of them, and these links.
-pub fn findings(analysis: &Analysis, verdict: Verdict, links: &[LostTogether]) -> Vec<Finding> {
+pub fn findings(analysis: &Analysis, verdict: Verdict, links: &[Together]) -> Vec<Finding> {
     let mut found: Vec<Finding> =
         links.iter().map(|lost| by_links(analysis, verdict, lost)).collect();
     found.extend(by_members(analysis, verdict));
@@ -75,12 +75,6 @@ fn shared(
     finding
 }
 
-fn names(analysis: &Analysis, devices: &[DeviceId]) -> String {
-    let name = |device: &DeviceId| analysis.recording.device_of(*device).name.as_str();
-    let names = devices.iter().map(|device| phrase::disk(name(device)).to_string());
-    phrase::list(&names.collect::<Vec<_>>())
-}
-
 /// Ports or drives without a common host adapter that stopped answering together, or always at the
 /// same minute of an hour: a shared cause or a scheduled job is more likely than each drive.
 fn by_ports(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
@@ -90,7 +84,7 @@ fn by_ports(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let what = "commands without a response on several drives, in the kernel's log";
         builder.log_lines(what, &stopped.lines, above);
         let drives = stopped.devices.len();
-        let names = names(analysis, &stopped.devices);
+        let names = stopped.names(analysis);
         let (worth, sentence, next) = match stopped.window_s {
             Some(window_s) => {
                 let n = (stopped.lines.len() as f64, Unit::Count);
@@ -137,7 +131,7 @@ fn by_ports(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 /// Links or disks that were lost together: one fault of a shared component.
-fn by_links(analysis: &Analysis, verdict: Verdict, lost: &LostTogether) -> Finding {
+fn by_links(analysis: &Analysis, verdict: Verdict, lost: &Together) -> Finding {
     let mut builder = EvidenceBuilder::of(analysis);
     let n = lost.devices.len() as f64;
     let (together, what, worth) = match lost.adapter {
@@ -171,7 +165,7 @@ fn by_links(analysis: &Analysis, verdict: Verdict, lost: &LostTogether) -> Findi
         0.0 => " in the same second".to_string(),
         seconds => format!(" within {}", phrase::ms((seconds * 1e3).max(1.0))),
     };
-    let names = names(analysis, &lost.devices);
+    let names = lost.names(analysis);
     let sentence = match lost.adapter {
         Some(adapter) => format!(
             "{n} disks of host adapter {adapter} ({names}) went offline{within}: something they \
@@ -209,12 +203,12 @@ fn by_disks(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         builder.log_lines(what, &adapter.lines, Some(Bound::Above(0.0)));
         let name = match adapter.controller {
             Some(device) => analysis.recording.device_of(device).name.clone(),
-            None => format!("host adapter {}", adapter.number),
+            None => format!("host adapter {}", adapter.adapter.unwrap_or_default()),
         };
         let sentence = format!(
             "{} disks of {name} stopped responding within {}: something they share is faulty \
              (adapter, cable, expander, backplane, power); so many disks do not fail at once",
-            adapter.disks,
+            adapter.devices.len(),
             phrase::ms(adapter.seconds * 1e3)
         );
         let next = [

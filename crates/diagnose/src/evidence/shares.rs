@@ -101,8 +101,8 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 /// Where the file system of a server is mounted that contains a file, as the same input says.
 pub fn mount_of<'a>(analysis: &Analysis<'a>, place: usize, file: &str) -> Option<&'a str> {
     let listings = analysis.recording.listings.iter().enumerate();
-    let of_input = listings.filter(|(other, _)| analysis.input(*other) == analysis.input(place));
-    let facts: Vec<&Fact> = of_input.flat_map(|(_, listing)| &listing.facts).collect();
+    let of_host = listings.filter(|(other, _)| analysis.host(*other) == analysis.host(place));
+    let facts: Vec<&Fact> = of_host.flat_map(|(_, listing)| &listing.facts).collect();
     let points = facts.iter().filter(|fact| fact.key == key::MOUNT_POINT);
     let mut remote = points.filter(|point| {
         let of = |wanted: &iowhy_model::FactKey| {

@@ -2,7 +2,7 @@
 
 use iowhy_model::{Bound, Clause, FactKey, Finding, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{EvidenceBuilder, new_finding};
 use crate::evidence::confidence::{self, COMPLAINED_OF, SHAPE_ALONE};
 use crate::evidence::reported_problem::{self, UNKNOWN_SHARE};
@@ -47,8 +47,8 @@ pub fn of_processors() -> [Symptom; 3] {
 }
 
 /// Whether an input states any of these shortages.
-pub fn is_stated(analysis: &Analysis, input: &str, symptoms: &[Symptom]) -> bool {
-    let about = analysis.facts.about(Some(input), "");
+pub fn is_stated(analysis: &Analysis, host: Host, symptoms: &[Symptom]) -> bool {
+    let about = analysis.facts.about(Some(host), "");
     symptoms.iter().any(|symptom| {
         let stated = about.machine_number(symptom.key.clone());
         stated.is_some_and(|(value, _)| value > symptom.above)
@@ -59,15 +59,15 @@ pub fn is_stated(analysis: &Analysis, input: &str, symptoms: &[Symptom]) -> bool
 /// same thing: the strongest counts. Where disks were measured and lost no time worth reporting,
 /// no trouble is reported.
 pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> Vec<Finding> {
-    let mut inputs: Vec<&str> = Vec::new();
+    let mut hosts: Vec<Host> = Vec::new();
     let mut found = Vec::new();
     for place in 0..analysis.recording.listings.len() {
-        let input = analysis.input(place);
-        if inputs.contains(&input) || !reported_problem::is_felt(analysis, |of, _| of == input) {
+        let host = analysis.host(place);
+        if hosts.contains(&host) || !reported_problem::is_felt(analysis, |of, _| of == host) {
             continue;
         }
-        inputs.push(input);
-        let about = analysis.facts.about(Some(input), "");
+        hosts.push(host);
+        let about = analysis.facts.about(Some(host), "");
         let mut builder = EvidenceBuilder::of(analysis);
         let mut strongest = Clause::fixed("no symptom", 0.0);
         let mut only_lately = true;
@@ -83,24 +83,24 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
                 if clause.nats > strongest.nats {
                     strongest = clause;
                 }
-                only_lately &= symptom.key.is_under("pressure") && !lasts(analysis, input, symptom);
+                only_lately &= symptom.key.is_under("pressure") && !lasts(analysis, host, symptom);
             }
         }
         let Some(first) = builder.listings.first() else { continue };
         // What is reported of all inputs is reported once.
-        if analysis.input(*first) != input && inputs.contains(&analysis.input(*first)) {
+        if analysis.host(*first) != host && hosts.contains(&analysis.host(*first)) {
             continue;
         }
         let mut finding = new_finding(verdict, None, builder.listings.clone());
         confidence::believe(&mut finding, PRIOR, [strongest]);
-        if has_suspect(analysis, input) {
+        if has_suspect(analysis, host) {
             finding.scale("a disk of the same input is suspected", BESIDE_A_SUSPECT);
         }
         // Waiting for a CPU is not waiting for I/O: beside responsive disks it is a note.
-        if reported_problem::all_answer_well(analysis, input) {
+        if reported_problem::all_answer_well(analysis, host) {
             finding.bound("all disks respond well, so no process waits longer for I/O", NOTE);
         }
-        let lately = only_lately && !waits_for_io(analysis, input);
+        let lately = only_lately && !waits_for_io(analysis, host);
         finding.doubt_if(lately, "pressure over the last 10 s only", SHAPE_ALONE);
         finding.evidence = builder.evidence;
         (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
@@ -110,28 +110,28 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
 }
 
 /// Whether pressure was as high over five minutes: ten seconds alone are one moment.
-fn lasts(analysis: &Analysis, input: &str, symptom: &Symptom) -> bool {
+fn lasts(analysis: &Analysis, host: Host, symptom: &Symptom) -> bool {
     let resources = ["cpu.some", "memory.some"];
     let of = resources.into_iter().find(|of| symptom.key == key::PRESSURE_AVG10.of(of));
-    let about = analysis.facts.about(Some(input), "");
+    let about = analysis.facts.about(Some(host), "");
     let long = of.and_then(|of| about.machine_number(key::PRESSURE_AVG300.of(of)));
     long.is_some_and(|(value, _)| value > symptom.above)
 }
 
 /// Whether anything shows that I/O is waited for: a disk that was measured, or pressure on I/O. A
 /// moment of pressure elsewhere does not show an I/O problem.
-fn waits_for_io(analysis: &Analysis, input: &str) -> bool {
-    let about = analysis.facts.about(Some(input), "");
+fn waits_for_io(analysis: &Analysis, host: Host) -> bool {
+    let about = analysis.facts.about(Some(host), "");
     let pressed = about.machine_number(key::PRESSURE_AVG10.of("io.some"));
-    analysis.lost.iter().any(|(of, _, _)| *of == input)
+    analysis.lost.iter().any(|(of, _, _)| *of == host)
         || pressed.is_some_and(|(value, _)| value >= COMPLAINED_OF)
 }
 
 /// Whether a device of the input may be slow by itself.
-pub fn has_suspect(analysis: &Analysis, input: &str) -> bool {
-    let of_input = |listing: usize| analysis.input(listing) == input;
-    let mut traces = analysis.traces.iter().filter(|trace| of_input(trace.listing));
-    let mut rows = analysis.intervals.iter().filter(|row| of_input(row.listing));
+pub fn has_suspect(analysis: &Analysis, host: Host) -> bool {
+    let of_host = |listing: usize| analysis.host(listing) == host;
+    let mut traces = analysis.traces.iter().filter(|trace| of_host(trace.listing));
+    let mut rows = analysis.intervals.iter().filter(|row| of_host(row.listing));
     let slow = |ms: f64, row: &crate::analysis::samples::IntervalSample| {
         row.s0.votes(|s0| ms > 2.0 * s0).0 >= MOST as usize
     };

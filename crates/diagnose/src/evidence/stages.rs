@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use iowhy_model::{DeviceId, Finding, Layer, Op, Stage, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::baseline::healthy_time::Request;
 use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
@@ -145,12 +145,12 @@ impl Stages {
 }
 
 /// Inputs and disks of which requests wait before the device most of the time, and noticeably long.
-pub fn waiting_before<'a>(analysis: &Analysis<'a>) -> HashSet<(&'a str, String)> {
+pub fn waiting_before<'a>(analysis: &Analysis<'a>) -> HashSet<(Host<'a>, String)> {
     let waits = all(analysis).into_iter().filter(|of| {
         let before_ms = of.before_ms + of.queue_ms;
         of.share(before_ms) > MOST && before_ms > FELT_MS
     });
-    waits.map(|of| (analysis.input(of.listing), analysis.disk(of.device))).collect()
+    waits.map(|of| (analysis.host(of.listing), analysis.disk(of.device))).collect()
 }
 
 /// Requests that wait in the scheduler.

@@ -10,7 +10,7 @@ use iowhy_model::{
     Bound, DeviceId, Finding, Interval, Layer, Observation, Quantity, Unit, Verdict, key,
 };
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::runs::{self, Run};
@@ -68,7 +68,7 @@ pub fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let best = best.map(Run::throughput).fold(0.0, f64::max);
         let known = found.iter().any(|(device, _)| *device == run.device());
         let is_virtual = analysis.network_odds(run.device()) >= VOLUME
-            || analysis.facts.guest_of(analysis.input(run.place())).is_some();
+            || analysis.facts.guest_of(analysis.host(run.place())).is_some();
         if known || is_virtual || best >= SLOW_PER_S || is_host_slow(analysis, run.place()) {
             continue;
         }
@@ -87,9 +87,9 @@ const SLOW_TOGETHER: f64 = 0.75;
 /// Disks of one test that are equally slow beside others that are fast: what the slow ones share.
 pub fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let all = streams(analysis);
-    let found = analysis.inputs().into_iter().filter_map(|input| {
+    let found = analysis.hosts().into_iter().filter_map(|host| {
         let mut best: BTreeMap<DeviceId, &Run> = BTreeMap::new();
-        for run in all.iter().filter(|run| analysis.input(run.place()) == input) {
+        for run in all.iter().filter(|run| analysis.host(run.place()) == host) {
             let known = best.entry(run.device()).or_insert(run);
             if known.throughput() < run.throughput() {
                 *known = run;
@@ -143,10 +143,10 @@ pub fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Option<Finding> {
     let (source, disk) = (analysis.source(run.place()), phrase::disk(run.name()));
     let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
-    let of_input = |other: &&Run| analysis.input(other.place()) == analysis.input(run.place());
+    let of_host = |other: &&Run| analysis.host(other.place()) == analysis.host(run.place());
     let control = all
         .iter()
-        .filter(of_input)
+        .filter(of_host)
         .filter(|other| other.device() != run.device())
         .filter(|other| other.throughput() > FAR * run.throughput())
         .max_by(|a, b| a.throughput().total_cmp(&b.throughput()));
@@ -204,8 +204,13 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
 
 /// Weight of one short test: others may have used the disk meanwhile.
 fn suspect(finding: &mut Finding, why: &'static str) {
-    finding.assume(SLOW, why);
-    finding.doubt("other programs may have used the disk during the test", SHAPE_ALONE);
+    suspect_if(true, finding, SLOW, why);
+}
+
+fn suspect_if(is_short: bool, finding: &mut Finding, weight: f64, why: &'static str) {
+    finding.assume(weight, why);
+    let others = "other programs may have used the disk during the test";
+    finding.doubt_if(is_short, others, SHAPE_ALONE);
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["the same test is fast while nothing else uses the disk"]);
 }
@@ -224,17 +229,17 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     let runs = streams(analysis);
     for run in &runs {
-        let input = analysis.input(run.place());
-        let beside = runs.iter().filter(|other| analysis.input(other.place()) == input);
+        let host = analysis.host(run.place());
+        let beside = runs.iter().filter(|other| analysis.host(other.place()) == host);
         if !beside.clone().all(|other| other.device() == run.device()) {
             continue;
         }
-        let bus = analysis.facts.about(Some(input), run.name()).last(key::DEVICE_TRANSPORT);
+        let bus = analysis.facts.about(Some(host), run.name()).last(key::DEVICE_TRANSPORT);
         if bus.is_some_and(|bus| bus.text() != "usb") {
             continue;
         }
         let usb = analysis.facts.disks().filter_map(|name| {
-            let about = analysis.facts.about(Some(input), name);
+            let about = analysis.facts.about(Some(host), name);
             let is_usb = about.last(key::DEVICE_TRANSPORT).is_some_and(|bus| bus.text() == "usb");
             about.number(key::DEVICE_LINK_SPEED).filter(|_| is_usb)
         });
@@ -304,7 +309,7 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             disk_names::is_of_a_disk(run.name())
                 && run.throughput() >= WELL_PER_S
                 && run.op() == volume.op()
-                && analysis.input(run.place()) == analysis.input(volume.place())
+                && analysis.host(run.place()) == analysis.host(volume.place())
         };
         let by_rate = |a: &&Run, b: &&Run| a.throughput().total_cmp(&b.throughput());
         let disk = runs.iter().filter(same).min_by(by_rate)?;
@@ -364,7 +369,7 @@ const COMPARED: f64 = 1e7;
 const LEVEL: f64 = 1.2;
 
 /// What makes a test the same: its input, device, operation and bytes of a request.
-type Test<'a> = (&'a str, DeviceId, &'a str, u64);
+type Test<'a> = (Host<'a>, DeviceId, &'a str, u64);
 
 /// The same test of one disk that ended differently: the disk can do the better of the two.
 pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
@@ -383,7 +388,7 @@ pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 };
                 let alone = in_flight <= 1.5 && (bytes >= LARGE || is_benchmark);
                 if alone && per_s > 0.0 {
-                    let test = (analysis.input(place), row.device, op.name(), bytes as u64);
+                    let test = (analysis.host(place), row.device, op.name(), bytes as u64);
                     tests.entry(test).or_default().push((per_s, place));
                 }
             }
@@ -438,18 +443,69 @@ const BEHIND: f64 = 3.0;
 const TOGETHER: f64 = 1.5;
 const PEERS: usize = 3;
 
+/// A test of this many seconds is no short one (a choice).
+const LONG_S: f64 = 30.0;
+/// How far mean sizes of requests of one test differ: the last one is shorter (a choice).
+const ALIKE: f64 = 0.05;
+
+/// Disks far slower than the ones of that name on other machines of the input, in the same test.
+pub fn behind_twins(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut runs = runs::runs(analysis);
+    runs.retain(|run| run.throughput() > 0.0 && run.in_flight().is_none_or(|n| n <= 1.5));
+    let slow = runs.iter().filter(|run| run.throughput() < WELL_PER_S);
+    let found = slow.filter_map(|run| {
+        let host = analysis.host(run.place());
+        let is_same = |other: &&Run| {
+            let bytes = other.bytes() / run.bytes();
+            (other.device(), other.op()) == (run.device(), run.op()) && (bytes - 1.0).abs() < ALIKE
+        };
+        let twins = runs.iter().filter(is_same).filter(|other| {
+            let other = analysis.host(other.place());
+            other.input == host.input && !other.may_be(host)
+        });
+        let twin = twins.max_by(|a, b| a.throughput().total_cmp(&b.throughput()))?;
+        let times = twin.throughput() / run.throughput();
+        (times >= FAR).then_some(())?;
+        let of_twin = analysis.host(twin.place()).name.unwrap_or_default();
+        let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
+        finding.sentence = format!(
+            "one stream of {} reached {} from {}, and {} from that of {of_twin} in the same test",
+            phrase::plural(run.op()),
+            phrase::rate(run.throughput()),
+            phrase::disk(run.name()),
+            phrase::rate(twin.throughput())
+        );
+        let (source, of_twin) = (analysis.source(run.place()), analysis.source(twin.place()));
+        let what = "throughput of one stream";
+        finding.evidence = vec![
+            computed("ratio to the other machine", times, Unit::Ratio, 2, source).above(FAR),
+            read_off(what, run.throughput(), Unit::BytesPerSecond, 1, source).below(WELL_PER_S),
+            read_off(what, twin.throughput(), Unit::BytesPerSecond, 1, of_twin),
+        ];
+        suspect_if(run.seconds() < LONG_S, &mut finding, COSTS, "far slower than its twin's test");
+        finding.next_step = lines(&[
+            "`iostat -x 1` and `lsblk` on both machines during the test: do other programs read, \
+             and what lies below?",
+            "the state of the array or controller below: a rebuild, a failed member, a cache \
+             without its battery",
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
 /// Disks far slower than their peers in the same test of one stream each.
 pub fn behind_peers(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let runs = streams(analysis);
-    let mut inputs: Vec<&str> = runs.iter().map(|run| analysis.input(run.place())).collect();
-    inputs.dedup();
-    inputs.into_iter().filter_map(|input| behind(analysis, &runs, input, verdict)).collect()
+    let mut hosts: Vec<Host> = runs.iter().map(|run| analysis.host(run.place())).collect();
+    hosts.dedup();
+    hosts.into_iter().filter_map(|host| behind(analysis, &runs, host, verdict)).collect()
 }
 
-fn behind(analysis: &Analysis, runs: &[Run], input: &str, verdict: Verdict) -> Option<Finding> {
+fn behind(analysis: &Analysis, runs: &[Run], host: Host, verdict: Verdict) -> Option<Finding> {
     // Of each disk its best run counts.
     let mut best: Vec<&Run> = Vec::new();
-    for run in runs.iter().filter(|run| analysis.input(run.place()) == input) {
+    for run in runs.iter().filter(|run| analysis.host(run.place()) == host) {
         match best.iter_mut().find(|known| known.device() == run.device()) {
             Some(known) if known.op() != run.op() => return None,
             Some(known) if known.throughput() < run.throughput() => *known = run,
@@ -501,7 +557,7 @@ fn behind(analysis: &Analysis, runs: &[Run], input: &str, verdict: Verdict) -> O
 
 /// Hosts whose memory is as slow as a disk: the test shows nothing of the disk.
 pub fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let mut inputs: Vec<&str> = Vec::new();
+    let mut hosts: Vec<Host> = Vec::new();
     let mut found = Vec::new();
     for place in 0..analysis.recording.listings.len() {
         let Some((per_s, reading)) =
@@ -509,10 +565,10 @@ pub fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         else {
             continue;
         };
-        if inputs.contains(&analysis.input(place)) {
+        if hosts.contains(&analysis.host(place)) {
             continue;
         }
-        inputs.push(analysis.input(place));
+        hosts.push(analysis.host(place));
         let mut finding = new_finding(verdict, None, vec![reading.listing]);
         finding.sentence = format!(
             "the host itself is slow: cached reads use no disk and reach {}",
@@ -536,9 +592,9 @@ pub fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 /// What streams and memory gave, where nothing was concluded from it.
-pub fn seen(analysis: &Analysis, input: &str) -> Vec<Observation> {
+pub fn seen(analysis: &Analysis, host: Host) -> Vec<Observation> {
     let mut seen: Vec<Observation> = Vec::new();
-    for run in streams(analysis).iter().filter(|run| analysis.input(run.place()) == input) {
+    for run in streams(analysis).iter().filter(|run| analysis.host(run.place()) == host) {
         let size = Quantity { value: run.bytes(), unit: Unit::Bytes };
         let of = phrase::plural(run.op());
         let what = format!("one stream of {of} of {} ({})", size.words(), phrase::disk(run.name()));

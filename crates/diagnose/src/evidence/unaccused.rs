@@ -3,11 +3,14 @@
 
 use iowhy_model::{Finding, Subject, Verdict};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 
 /// Per input, the active disks without an accusation.
-pub fn unaccused<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<(&'a str, Vec<String>)> {
-    let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
+pub fn unaccused<'a>(
+    analysis: &Analysis<'a>,
+    findings: &[Finding],
+) -> Vec<(Host<'a>, Vec<String>)> {
+    let mut hosts: Vec<(Host, Vec<String>)> = Vec::new();
     let traces = analysis.traces.iter().map(|trace| (trace.listing, trace.disk.clone()));
     // A row without a completion is silence, unless something is in flight: then it is news.
     let active =
@@ -16,26 +19,26 @@ pub fn unaccused<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<(&'a 
     let histograms = analysis.histograms.iter().map(|sample| (sample.listing, sample.disk.clone()));
     let streams = analysis.streams.iter().map(|(at, stream)| (*at, analysis.disk(stream.device)));
     for (listing, disk) in traces.chain(rows).chain(histograms).chain(streams) {
-        let input = analysis.input(listing);
+        let host = analysis.host(listing);
         let accused = findings.iter().any(|known| {
             known.stands()
                 && known.verdict != Verdict::Healthy
                 && is_about(analysis, known, &disk)
-                && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
+                && analysis.is_on(known, host)
         });
-        let place = match inputs.iter().position(|(known, _)| *known == input) {
+        let place = match hosts.iter().position(|(known, _)| *known == host) {
             Some(place) => place,
             None => {
-                inputs.push((input, Vec::new()));
-                inputs.len() - 1
+                hosts.push((host, Vec::new()));
+                hosts.len() - 1
             }
         };
-        if !accused && !inputs[place].1.contains(&disk) {
-            inputs[place].1.push(disk);
+        if !accused && !hosts[place].1.contains(&disk) {
+            hosts[place].1.push(disk);
         }
     }
-    inputs.retain(|(_, disks)| !disks.is_empty());
-    inputs
+    hosts.retain(|(_, disks)| !disks.is_empty());
+    hosts
 }
 
 /// Whether a finding is about a disk: of this one, of a group with it, or of all.
@@ -47,22 +50,22 @@ fn is_about(analysis: &Analysis, known: &Finding, disk: &str) -> bool {
 
 /// Unread parts of an input about disks: number of lines, and where. A disk is cleared only if
 /// everything was read.
-pub fn unread(analysis: &Analysis, input: &str) -> Option<(f64, String)> {
+pub fn unread(analysis: &Analysis, host: Host) -> Option<(f64, String)> {
     let recording = analysis.recording;
     // What was not read of one file may be what accuses the disk of another: they were given
     // together.
-    let of_input = |name: &String| name == input;
-    let own = recording.unread.iter().find(|unread| of_input(&unread.input));
+    let of_host = |name: &String| name == host.input;
+    let own = recording.unread.iter().find(|unread| of_host(&unread.input));
     if let Some(unread) = own.or(recording.unread.first()) {
         let (first, last) = unread.lines;
         let lines = (last - first + 1) as f64;
         let of =
-            if of_input(&unread.input) { String::new() } else { format!(" of {}", unread.input) };
+            if of_host(&unread.input) { String::new() } else { format!(" of {}", unread.input) };
         return Some((lines, format!("lines {first} to {last}{of} ({})", unread.reason)));
     }
     let mut sources = recording.listings.iter().map(|listing| &listing.source);
     sources.find_map(|source| {
-        if !of_input(&source.input) {
+        if !of_host(&source.input) {
             return None;
         }
         if let Some((device, count)) = source.skipped_of.first() {

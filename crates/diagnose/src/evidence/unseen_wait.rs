@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{Layer, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 
 /// iowait from which on it is looked at, a share of the processors' time.
 const WAITED: f64 = 0.2;
@@ -19,11 +19,11 @@ const WAITED: f64 = 0.2;
 const SEEN: f64 = 0.5;
 
 /// Whether an input shows that much more was waited for than its disks did.
-pub fn is_unseen(analysis: &Analysis, input: &str) -> bool {
+pub fn is_unseen(analysis: &Analysis, host: Host) -> bool {
     let mut rows = analysis
         .intervals
         .iter()
-        .filter(|row| row.interval.layer == Layer::Block && analysis.input(row.listing) == input)
+        .filter(|row| row.interval.layer == Layer::Block && analysis.host(row.listing) == host)
         .peekable();
     let Some(first) = rows.peek() else { return false };
     let about = analysis.about(first.listing, "");

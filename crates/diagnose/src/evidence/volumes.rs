@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use iowhy_model::{DeviceId, Fact, MessageKind, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
 
@@ -45,16 +45,16 @@ pub fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
             found.push(LostVolume { device, name, paths, reading });
         }
     }
-    let mut volumes: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut volumes: BTreeMap<Host, usize> = BTreeMap::new();
     for volume in &found {
-        *volumes.entry(analysis.input(volume.reading.listing)).or_default() += 1;
+        *volumes.entry(analysis.host(volume.reading.listing)).or_default() += 1;
     }
     // A log of the daemon and the kernel in turn is several listings: each reports the paths it
     // saw go.
     for volume in &mut found {
-        let input = analysis.input(volume.reading.listing);
-        if volumes.get(input) == Some(&1) {
-            let about = |disk: &&str| analysis.facts.about(Some(input), disk).last(key::PATH_STATE);
+        let host = analysis.host(volume.reading.listing);
+        if volumes.get(&host) == Some(&1) {
+            let about = |disk: &&str| analysis.facts.about(Some(host), disk).last(key::PATH_STATE);
             let down = analysis.facts.disks().filter(|disk| about(disk).is_some());
             volume.paths.extend(down.map(str::to_string));
             volume.paths.sort();
@@ -74,29 +74,28 @@ pub const PATHS_S: f64 = 60.0;
 /// left out.
 pub fn unnamed_paths<'s, 'a>(
     analysis: &'s Analysis<'a>,
-) -> BTreeMap<&'s str, Vec<&'s LogLine<'a>>> {
+) -> BTreeMap<Host<'s>, Vec<&'s LogLine<'a>>> {
     let mut reported = BTreeSet::new();
-    let mut inputs: BTreeMap<&str, Vec<&LogLine>> = BTreeMap::new();
+    let mut hosts: BTreeMap<Host, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log().filter(|line| line.kind == MessageKind::Path) {
-        let input = analysis.input(line.reading.listing);
-        if line.reading.fact.device.is_none()
-            && reported.insert((input, line.message.text.as_str()))
+        let host = analysis.host(line.reading.listing);
+        if line.reading.fact.device.is_none() && reported.insert((host, line.message.text.as_str()))
         {
-            inputs.entry(input).or_default().push(line);
+            hosts.entry(host).or_default().push(line);
         }
     }
-    inputs.retain(|_, lines| {
+    hosts.retain(|_, lines| {
         let times = || lines.iter().filter_map(|line| line.message.at_s);
         let (first, last) = (times().fold(f64::MAX, f64::min), times().fold(f64::MIN, f64::max));
         lines.len() >= 2 && last - first <= PATHS_S
     });
-    inputs
+    hosts
 }
 
 /// Paths that were lost by what all of them lead through, or with their volume.
 pub struct SharedLoss<'s> {
     disks: HashSet<String>,
-    inputs: HashSet<&'s str>,
+    hosts: HashSet<Host<'s>>,
 }
 
 impl<'s> SharedLoss<'s> {
@@ -104,12 +103,12 @@ impl<'s> SharedLoss<'s> {
     pub fn of(analysis: &'s Analysis) -> SharedLoss<'s> {
         let volumes = without_paths(analysis).into_iter();
         let disks = volumes.flat_map(|volume| volume.paths).collect();
-        let inputs = unnamed_paths(analysis).into_keys().collect();
-        SharedLoss { disks, inputs }
+        let hosts = unnamed_paths(analysis).into_keys().collect();
+        SharedLoss { disks, hosts }
     }
 
     /// Whether the state of a disk's path, read in that input, is of such a loss.
-    pub fn covers(&self, disk: &str, input: &str) -> bool {
-        self.disks.contains(disk) || self.inputs.contains(input)
+    pub fn covers(&self, disk: &str, host: Host) -> bool {
+        self.disks.contains(disk) || self.hosts.contains(&host)
     }
 }

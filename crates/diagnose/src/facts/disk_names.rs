@@ -1,11 +1,16 @@
 //! Conclusions from a device's name: the disk, and its possible media.
 
-use iowhy_model::Medium;
+use iowhy_model::{DeviceId, Medium, Recording};
 
 /// The disk after a name: `/dev/sdb` is `sdb`. Readers already name slices and device numbers by
 /// their disk.
 pub fn disk(name: &str) -> String {
     name.trim().trim_start_matches("/dev/").to_string()
+}
+
+/// The same of a device.
+pub fn of(recording: &Recording, device: DeviceId) -> String {
+    disk(&recording.device_of(device).name)
 }
 
 /// `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`, as far as a name shows.
@@ -100,8 +105,7 @@ pub fn is_nvme(disk: &str) -> bool {
 
 /// Whether it is a port of SATA, `ata3`: a link of its own, to one disk.
 pub fn is_ata_port(name: &str) -> bool {
-    let number = name.strip_prefix("ata").unwrap_or_default();
-    !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+    numbered(name, "ata")
 }
 
 /// Whether it is a PCI function, `0000:43:00.0`, that storage drivers own and no log named.
@@ -172,11 +176,61 @@ pub fn is_device_number(text: &str) -> bool {
     text.split_once(':').is_some_and(|(major, minor)| digits(major) && digits(minor))
 }
 
-/// Whether a name is that of the disk or one of its partitions: `sda` and `sda1`, `nvme0n1p2`, not
-/// `sdaa`.
-pub fn is_disk_or_part(name: &str, disk: &str) -> bool {
-    name.strip_prefix(disk)
-        .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic() && c != 'p'))
+/// Whether a name is that of the disk or one of its partitions: `sda` and `sda1`, not `sdaa`.
+pub fn is_on(name: &str, disk: &str) -> bool {
+    name == disk || is_partition(name, disk)
+}
+
+/// Drivers whose disks have numbers: `md2` is no partition of a disk called `md`.
+const DRIVERS: [&str; 8] = ["dm-", "loop", "md", "nbd", "nvme", "ram", "rbd", "zram"];
+
+/// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
+pub fn is_partition(name: &str, disk: &str) -> bool {
+    let Some(rest) = name.strip_prefix(disk).filter(|_| !disk.is_empty()) else { return false };
+    if DRIVERS.contains(&disk) {
+        return false;
+    }
+    let by_p = disk.ends_with(|c: char| c.is_ascii_digit());
+    numbered(rest, if by_p { "p" } else { "" })
+}
+
+/// `nvme0` of `nvme0n1`.
+pub fn is_controller(name: &str, disk: &str) -> bool {
+    numbered(name, "nvme") && disk.strip_prefix(name).is_some_and(|rest| numbered(rest, "n"))
+}
+
+/// Whether it is a port of a host adapter, whose disk has to be found out.
+pub fn is_port(name: &str) -> bool {
+    ["ata", "mmc", "mpt2sas_cm", "mpt3sas_cm"].iter().any(|kind| numbered(name, kind))
+}
+
+/// Whether only FreeBSD gives such a name to a disk or a port (cam(4), ahci(4)).
+pub fn is_of_freebsd(name: &str) -> bool {
+    ["ada", "da", "nda", "nvd", "mfid", "ahcich"].iter().any(|kind| numbered(name, kind))
+}
+
+fn numbered(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix)
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Folders and buses in front of an id (udev, 60-persistent-storage.rules).
+const BUSES: [&str; 8] =
+    ["disk/by-id/", "ata-", "scsi-", "nvme-", "usb-", "virtio-", "wwn-", "sas-"];
+
+/// Whether it is an id by which udev links to a disk.
+pub fn is_id(name: &str) -> bool {
+    bare(name) != name
+}
+
+/// `ata-EXAMPLE_HD4000_EXA0001-part1` without its bus and its partition.
+pub fn bare(name: &str) -> &str {
+    let Some(rest) = BUSES.iter().find_map(|bus| name.strip_prefix(bus)) else { return name };
+    let rest = BUSES.iter().find_map(|bus| rest.strip_prefix(bus)).unwrap_or(rest);
+    match rest.rsplit_once("-part") {
+        Some((disk, part)) if part.bytes().all(|byte| byte.is_ascii_digit()) => disk,
+        _ => rest,
+    }
 }
 
 /// Whether a thread is that of a RAID with parity: `md0_raid5`.
@@ -192,6 +246,18 @@ pub fn are_memory(paths: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_parts_lead_to_their_disk() {
+        assert!(is_partition("sda1", "sda") && is_partition("nvme0n1p2", "nvme0n1"));
+        assert!(!is_partition("nvme0n11", "nvme0n1") && !is_partition("sdaa", "sda"));
+        assert!(!is_partition("md2", "md") && is_partition("md2p1", "md2"));
+        assert!(is_on("sda", "sda") && !is_on("sda1", "") && !is_on("sda", "sda1"));
+        assert!(is_controller("nvme0", "nvme0n1") && !is_controller("nvme1", "nvme10n1"));
+        assert!(is_port("ata3") && !is_port("sda"));
+        assert!(["ada0", "da12", "ahcich3"].into_iter().all(is_of_freebsd));
+        assert!(!["sda", "data1", "dasda", "da", "dm-0"].into_iter().any(is_of_freebsd));
+    }
 
     #[test]
     fn names_tell_a_kind() {

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use iowhy_model::{DeviceId, Fact, FactValue, Message, MessageKind, Recording, key};
+use iowhy_model::{FactValue, Message, MessageKind, Recording, key};
 
 use crate::facts::disk_names;
+use crate::facts::graph::{Graph, Host};
 use crate::facts::reading::FactReading;
 
 /// A log event of the kernel.
@@ -53,9 +54,9 @@ const LIVE_LOG: &str = "/dev/kmsg";
 ///
 /// Only a tracer of our own states when it began. Its clock is CLOCK_MONOTONIC, and so is, within
 /// what sched_clock drifts, that of the log (kernel/printk/printk.c, `local_clock`).
-fn watched_since(recording: &Recording) -> BTreeMap<&str, f64> {
+fn watched_since<'a>(recording: &Recording, graph: &Graph<'a>) -> BTreeMap<Host<'a>, f64> {
     let mut since = BTreeMap::new();
-    for listing in &recording.listings {
+    for (place, listing) in recording.listings.iter().enumerate() {
         let stated = |key| listing.facts.iter().find(|fact| fact.key == key)?.value.duration();
         let (Some(began), Some(offset)) = (stated(key::CLOCK_BEGAN), stated(key::CLOCK_OFFSET))
         else {
@@ -65,7 +66,7 @@ fn watched_since(recording: &Recording) -> BTreeMap<&str, f64> {
         let times = listing.events.iter().filter_map(|event| event.issued.or(event.completed));
         let first_ns = times.map(|time| time.ns()).fold(began.0.saturating_sub(offset.0), i64::min);
         let began_s = first_ns as f64 / 1e9;
-        let known = since.entry(listing.source.input.as_str()).or_insert(began_s);
+        let known = since.entry(graph.host(place)).or_insert(began_s);
         *known = known.min(began_s);
     }
     since
@@ -74,14 +75,15 @@ fn watched_since(recording: &Recording) -> BTreeMap<&str, f64> {
 /// Separates current log events from those too old to be about the measurements.
 pub fn of_now<'a>(
     recording: &Recording,
+    graph: &Graph,
     lines: Vec<LogLine<'a>>,
 ) -> (Vec<LogLine<'a>>, Vec<LogLine<'a>>) {
-    let since = watched_since(recording);
+    let since = watched_since(recording, graph);
     let first_s = since.values().copied().reduce(f64::min);
     lines.into_iter().partition(|line| {
-        let input = recording.listings[line.reading.listing].source.input.as_str();
-        let live_s = first_s.filter(|_| input == LIVE_LOG);
-        let since_s = since.get(input).copied().or(live_s);
+        let host = graph.host(line.reading.listing);
+        let live_s = first_s.filter(|_| host.input == LIVE_LOG);
+        let since_s = since.get(&host).copied().or(live_s);
         let age_s = since_s.zip(line.message.at_s).map(|(since_s, at_s)| since_s - at_s);
         age_s.is_none_or(|age_s| age_s <= OF_NOW_S)
     })
@@ -106,7 +108,7 @@ pub fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
                 Some(FactValue::Count(all)) => all.saturating_sub(1),
                 _ => 0,
             };
-            let disk = fact.device.map(|id| disk_names::disk(&recording.device_of(id).name));
+            let disk = fact.device.map(|id| disk_names::of(recording, id));
             let reading = FactReading { fact, listing };
             found.push(LogLine { kind, disk, message, reading, further });
         }
@@ -116,20 +118,7 @@ pub fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
 
 /// All log events of a recording. A message about a port is assigned to a disk if the system
 /// reports the disk's port (`device.port`), or if exactly one disk has errors within seconds of it.
-pub fn lines<'a>(
-    recording: &'a Recording,
-    by_disk: &BTreeMap<String, Vec<FactReading<'a>>>,
-) -> Vec<LogLine<'a>> {
-    let mut disks: HashMap<*const Fact, &str> = HashMap::new();
-    let mut ports: HashMap<&str, &str> = HashMap::new();
-    for (disk, readings) in by_disk {
-        for reading in readings {
-            disks.entry(reading.fact).or_insert(disk);
-            if reading.fact.key == key::DEVICE_PORT {
-                ports.entry(reading.text()).or_insert(disk);
-            }
-        }
-    }
+pub fn lines<'a>(recording: &'a Recording, graph: &Graph) -> Vec<LogLine<'a>> {
     let mut lines: Vec<(Option<String>, LogLine<'a>)> = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
         let (mut last, mut kept) = (HashMap::new(), HashMap::<_, u64>::new());
@@ -147,8 +136,8 @@ pub fn lines<'a>(
             let Some(kind) = kind else { continue };
             let Some(message) = fact.value.message() else { continue };
             let reading = FactReading { fact, listing };
-            let name = fact.device.map(|id| disk_names::disk(&recording.device_of(id).name));
-            let disk = disks.get(&std::ptr::from_ref(fact)).map(|disk| disk.to_string());
+            let name = fact.device.map(|id| disk_names::of(recording, id));
+            let disk = graph.meant(listing, fact).first().cloned();
             last.insert((fact.device, kind.name()), lines.len());
             *kept.entry((fact.device, kind.name())).or_default() += 1;
             lines.push((name, LogLine { kind, disk, message, reading, further: 0 }));
@@ -167,12 +156,14 @@ pub fn lines<'a>(
         .iter()
         .map(|(name, line)| {
             let port = name.as_deref().filter(|_| line.disk.is_none())?;
-            if let Some(disk) = ports.get(port) {
-                return Some(disk.to_string());
-            }
             let place = (port, line.reading.listing);
-            let times = times.get(&place)?;
-            known.entry(place).or_insert_with(|| beside(times, &lines)).clone()
+            let near = || {
+                beside(times.get(&place)?, &lines, |other| {
+                    graph.host(other).may_be(graph.host(place.1))
+                })
+            };
+            let disk = || graph.at_port(port, place.1).map(str::to_string).or_else(near);
+            known.entry(place).or_insert_with(disk).clone()
         })
         .collect();
     let found = lines.into_iter().zip(found);
@@ -185,7 +176,11 @@ pub fn lines<'a>(
 }
 
 /// The only disk with a message near one of these times; `None` if there are two.
-fn beside(times: &[f64], all: &[(Option<String>, LogLine)]) -> Option<String> {
+fn beside(
+    times: &[f64],
+    all: &[(Option<String>, LogLine)],
+    is_here: impl Fn(usize) -> bool,
+) -> Option<String> {
     let near = |at_s: f64| {
         let first = times.partition_point(|time| at_s - time > TOGETHER_S);
         times.get(first).is_some_and(|time| time - at_s <= TOGETHER_S)
@@ -193,7 +188,8 @@ fn beside(times: &[f64], all: &[(Option<String>, LogLine)]) -> Option<String> {
     let mut found: Option<&str> = None;
     for (_, line) in all {
         let Some(disk) = line.disk.as_deref() else { continue };
-        if found == Some(disk) || !line.message.at_s.is_some_and(near) {
+        let near = line.message.at_s.is_some_and(near) && is_here(line.reading.listing);
+        if found == Some(disk) || !near {
             continue;
         }
         if found.is_some() {
@@ -202,22 +198,4 @@ fn beside(times: &[f64], all: &[(Option<String>, LogLine)]) -> Option<String> {
         found = Some(disk);
     }
     found.map(str::to_string)
-}
-
-/// Lines by the port or controller they name, in the order in which each is first named.
-pub fn by_port<'s, 'a>(
-    lines: impl Iterator<Item = &'s LogLine<'a>>,
-) -> Vec<(DeviceId, Vec<&'s LogLine<'a>>)>
-where
-    'a: 's,
-{
-    let mut ports: Vec<(DeviceId, Vec<&LogLine>)> = Vec::new();
-    for line in lines {
-        let Some(device) = line.reading.fact.device else { continue };
-        match ports.iter_mut().find(|(known, _)| *known == device) {
-            Some((_, all)) => all.push(line),
-            None => ports.push((device, vec![line])),
-        }
-    }
-    ports
 }

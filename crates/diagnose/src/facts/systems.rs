@@ -1,6 +1,8 @@
 //! The operating system that an input was captured on, where it is not Linux, by its formats and
 //! device names.
 
+use crate::facts::disk_names;
+
 /// A system with other commands for its disks than those of Linux.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum System {
@@ -24,8 +26,6 @@ const FORMATS: [(&str, System); 7] = [
     ("solaris-iostat", System::Solaris),
     ("windows-event", System::Windows),
 ];
-/// Names of disks and ports, before their number, that only FreeBSD gives (cam(4), ahci(4)).
-const OF_FREEBSD: [&str; 6] = ["ada", "da", "nda", "nvd", "mfid", "ahcich"];
 
 impl System {
     /// That whose tool printed a format.
@@ -35,7 +35,7 @@ impl System {
 
     /// That which names its disks and ports so.
     pub fn of_device(name: &str) -> Option<System> {
-        is_of_freebsd(name).then_some(System::FreeBsd)
+        disk_names::is_of_freebsd(name).then_some(System::FreeBsd)
     }
 
     /// The listing to add next, which shows more about a disk on this system.
@@ -57,21 +57,5 @@ impl System {
                  storahci, Ntfs) and `Get-PhysicalDisk | Get-StorageReliabilityCounter`"
             }
         }
-    }
-}
-
-fn is_of_freebsd(name: &str) -> bool {
-    let numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
-    OF_FREEBSD.iter().filter_map(|kind| name.strip_prefix(kind)).any(numbered)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_linux_are_none_of_freebsd() {
-        assert!(["ada0", "da12", "ahcich3"].into_iter().all(is_of_freebsd));
-        assert!(!["sda", "data1", "dasda", "da", "nvme0n1", "dm-0"].into_iter().any(is_of_freebsd));
     }
 }

@@ -3,14 +3,6 @@
 use super::*;
 use iowhy_model::{Fact, Level, MessageKind, Sink, Source, key};
 
-#[test]
-fn names_of_parts_lead_to_their_disk() {
-    assert!(is_partition("sda1", "sda") && is_partition("nvme0n1p2", "nvme0n1"));
-    assert!(!is_partition("nvme0n11", "nvme0n1") && !is_partition("sdaa", "sda"));
-    assert!(is_controller("nvme0", "nvme0n1") && !is_controller("nvme1", "nvme10n1"));
-    assert!(is_port("ata3") && !is_port("sda"));
-}
-
 /// A recording of listings, each an input of its own, with facts `device|key|value`.
 fn recording(listings: &[(&str, &[&str])]) -> Recording {
     let mut recording = Recording::new();
@@ -106,8 +98,18 @@ fn facts_of_a_capture_stay_with_it() {
     recording.resume(0);
     recording.event(event);
     let facts = Facts::of(&recording);
-    assert!(facts.about(Some("own.txt"), "sdb").last(key::SMART_RAW.of("197")).is_some());
-    assert!(facts.about(Some("other.txt"), "sdb").last(key::SMART_RAW.of("197")).is_none());
+    assert!(
+        facts
+            .about(Some(Host { input: "own.txt", name: None }), "sdb")
+            .last(key::SMART_RAW.of("197"))
+            .is_some()
+    );
+    assert!(
+        facts
+            .about(Some(Host { input: "other.txt", name: None }), "sdb")
+            .last(key::SMART_RAW.of("197"))
+            .is_none()
+    );
 }
 
 #[test]
@@ -142,4 +144,73 @@ fn a_drive_without_a_name_is_the_only_one_or_the_one_of_its_model() {
     assert_eq!(pending(&unknown, "HD4_EXA1"), Some(8.0));
     let id = with(&["ata-HD4_EXA1-part1|smart.raw.5|1", "sda|device.state|live"]);
     assert_eq!(pending(&id, "sda"), Some(8.0));
+}
+
+/// The names of the hosts of listings whose machines are named so; `~` begins one of a log.
+fn hosts(machines: &[&str]) -> Vec<String> {
+    let mut recording = Recording::new();
+    for machine in machines {
+        let mut source = Source::new("test", "a.txt", Level::E);
+        source.machine = match machine.strip_prefix('~') {
+            Some(host) => iowhy_model::HostName::of_log(host),
+            None => iowhy_model::HostName::of(machine),
+        };
+        recording.begin(source);
+        recording.fact(Fact::read(None, key::KERNEL_LOG_LINES, "1", "a.txt:1"));
+        recording.end();
+    }
+    let graph = Graph::of(&recording);
+    (0..machines.len()).map(|at| graph.host(at).name.unwrap_or("-").to_string()).collect()
+}
+
+#[test]
+fn what_names_no_machine_is_of_the_only_one() {
+    assert_eq!(hosts(&["", "db1", ""]), ["db1", "db1", "db1"]);
+    assert_eq!(hosts(&["", "db1", "db2"]), ["-", "db1", "db2"]);
+    assert_eq!(hosts(&["db1.example.com", "db1"]), ["db1.example.com", "db1.example.com"]);
+    // A log may be from before its machine was renamed, but not that of two machines.
+    assert_eq!(hosts(&["db1", "~bullseye"]), ["db1", "db1"]);
+    assert_eq!(hosts(&["db1", "~db2", "~db3"]), ["db1", "db2", "db3"]);
+}
+
+#[test]
+fn each_rule_joins_names() {
+    let name = |facts: &[&str], name: &str| {
+        let recording = recording(&[("all", facts)]);
+        let graph = Graph::of(&recording);
+        let device = recording.find_device(name);
+        let all = &recording.listings[0].facts;
+        let fact = all.iter().find(|fact| fact.device == device && device.is_some());
+        graph.meant(0, fact.unwrap()).join(" ")
+    };
+    let number = ["vda|device.number|252:0", "252:0|cgroup.io.max.wiops|120"];
+    assert_eq!(name(&number, "252:0"), "vda");
+    assert_eq!(name(&["dm-0|device.alias|mpatha", "mpatha|array.state|active"], "mpatha"), "dm-0");
+    let lost = ["sda|queue.rotational|1", "drive|device.unnamed|1", "drive|smart.rpm|7200"];
+    assert_eq!(name(&lost, "drive"), "sda");
+    let two = ["sdb|queue.rotational|1", "sda|smart.model|A 1", "drive|smart.model|A 1"];
+    assert_eq!(name(&[&two[..], &lost[1..]].concat(), "drive"), "sda");
+    assert_eq!(name(&["md2|array.state|clean", "md|array.state|clean"], "md"), "md2");
+    let by_id = ["EXA0001|device.unnamed|1", "ata-EXA0001-part1|member.state|faulted"];
+    assert_eq!(name(&by_id, "ata-EXA0001-part1"), "EXA0001");
+    let fails = ["sda|smart.passed|0", "sdb|smart.passed|1", "ata-A_B1|member.errors.read|7"];
+    assert_eq!(name(&fails, "ata-A_B1"), "sda");
+}
+
+#[test]
+fn disks_of_one_name_on_two_hosts_are_two() {
+    let mut recording = Recording::new();
+    for (host, state, rpm) in [("db1", "faulty", "7200"), ("db2", "online", "0")] {
+        let mut source = Source::new("test", "a.txt", Level::E);
+        source.machine = iowhy_model::HostName::of(host);
+        recording.begin(source);
+        let sda = recording.device("sda");
+        recording.fact(Fact::read(Some(sda), key::MEMBER_STATE, state, "a.txt:1"));
+        recording.fact(Fact::read(Some(sda), key::SMART_RPM, rpm, "a.txt:1"));
+        recording.end();
+    }
+    let facts = Facts::of(&recording);
+    let states = facts.each().filter_map(|about| Some(about.last(key::MEMBER_STATE)?.text()));
+    assert_eq!(states.collect::<Vec<_>>(), ["faulty", "online"]);
+    assert_eq!((facts.medium("sda"), facts.about(None, "sda").medium().is_some()), (None, true));
 }

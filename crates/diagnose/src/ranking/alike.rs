@@ -47,7 +47,7 @@ fn many(analysis: &Analysis, findings: &[Finding], verdict: Verdict) -> Option<V
         let group = findings
             .iter()
             .enumerate()
-            .filter(|(_, other)| alone(other) && subjects::same_input(analysis, first, other));
+            .filter(|(_, other)| alone(other) && subjects::same_host(analysis, first, other));
         let group: Vec<usize> = group.map(|(place, _)| place).collect();
         let disks: BTreeSet<String> = group
             .iter()

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use iowhy_model::Finding;
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::facts::systems::System;
 use crate::phrase;
 
 /// The systems of the inputs that were not captured on Linux.
-fn systems<'a>(analysis: &Analysis<'a>) -> HashMap<&'a str, System> {
+fn systems<'a>(analysis: &Analysis<'a>) -> HashMap<Host<'a>, System> {
     let devices = analysis.recording.devices();
     let named: Vec<Option<System>> =
         devices.iter().map(|device| System::of_device(&device.name)).collect();
@@ -20,7 +20,7 @@ fn systems<'a>(analysis: &Analysis<'a>) -> HashMap<&'a str, System> {
         let system = System::of_format(&listing.source.format)
             .or_else(|| about.find_map(|device| *named.get(device.index())?));
         if let Some(system) = system {
-            systems.entry(analysis.input(place)).or_insert(system);
+            systems.entry(analysis.host(place)).or_insert(system);
         }
     }
     systems
@@ -31,8 +31,8 @@ fn systems<'a>(analysis: &Analysis<'a>) -> HashMap<&'a str, System> {
 pub fn fit(analysis: &Analysis, findings: &mut [Finding]) {
     let systems = systems(analysis);
     for finding in findings {
-        let input = finding.subject.listings.first().map(|place| analysis.input(*place));
-        let Some(system) = input.and_then(|input| systems.get(input)) else { continue };
+        let host = finding.subject.listings.first().map(|place| analysis.host(*place));
+        let Some(system) = host.and_then(|host| systems.get(&host)) else { continue };
         finding.elsewhere = true;
         let names_none = |step: &String| !phrase::names_a_command(step);
         finding.next_step.retain(names_none);

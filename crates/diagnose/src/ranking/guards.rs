@@ -6,7 +6,7 @@
 
 use iowhy_model::{Bound, Evidence, Family, Finding, Impact, STANDS, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::detector::Detector;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::{peer_families, shortage};
@@ -97,9 +97,9 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
 /// by a file on a disk for which others wait, or may wait.
 fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
     let disk = analysis.disk(finding.subject.device?);
-    let inputs = || finding.subject.listings.iter().map(|place| analysis.input(*place));
-    let short = |input| shortage::is_stated(analysis, input, &shortage::of_processors());
-    if disk_names::is_served_by_tasks(&disk) && inputs().any(short) {
+    let hosts = || finding.subject.listings.iter().map(|place| analysis.host(*place));
+    let short = |host| shortage::is_stated(analysis, host, &shortage::of_processors());
+    if disk_names::is_served_by_tasks(&disk) && hosts().any(short) {
         let why = "tasks on this machine serve its requests, and tasks wait for a CPU most of the \
                    time";
         return Some(why.to_string());
@@ -109,9 +109,9 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
     }
     let waited = |impact: Impact| impact.worst_per_s.or(impact.waited_per_s);
     let own: f64 = finding.impact.and_then(waited).unwrap_or(0.0);
-    inputs().find_map(|input| {
-        let about = analysis.facts.about(Some(input), &disk);
-        let below = about.last(key::DEVICE_BACKING)?.text();
+    hosts().find_map(|host| {
+        let below = analysis.facts.graph.lies_on(&disk, Some(host))?;
+        let about = analysis.facts.about(Some(host), &disk);
         let (pressed, _) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
         if disk_names::is_device_number(below) {
             return None;
@@ -119,8 +119,7 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
         // Time with a waiting task is not a sum: its own waits hide those of others, which only the
         // disk below shows.
         let is_watched = analysis.traces.iter().any(|trace| {
-            analysis.input(trace.listing) == input
-                && disk_names::is_disk_or_part(below, &trace.disk)
+            analysis.host(trace.listing) == host && disk_names::is_on(below, &trace.disk)
         });
         let (own, whose) = match is_watched {
             true => (own.min(1.0), "that is not its own"),
@@ -161,12 +160,12 @@ fn explains(
         .any(|known| known.verdict == rival.verdict && known.explains.contains(&finding.verdict))
         && (subjects::same_disk(analysis, rival, finding)
             || subjects::covers(analysis, rival, finding))
-        && subjects::same_input(analysis, rival, finding)
+        && subjects::same_host(analysis, rival, finding)
 }
 
 /// The inputs in which most disks are reported as slow, or are as slow as the one that is.
-fn peer_group<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<&'a str> {
-    let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
+fn peer_group<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<Host<'a>> {
+    let mut hosts: Vec<(Host, Vec<String>)> = Vec::new();
     let slow = || findings.iter().filter(|f| f.verdict == Verdict::DeviceSlow);
     let accused = slow().filter(|f| f.confidence() >= STANDS);
     let least = accused.filter_map(|f| times_slower(analysis, f)).fold(f64::INFINITY, f64::min);
@@ -180,17 +179,17 @@ fn peer_group<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<&'a str>
         if finding.confidence() < DOUBTS && !as_slow {
             continue;
         }
-        let (input, disk) = (analysis.input(*place), analysis.disk(device));
-        match inputs.iter_mut().find(|(known, _)| *known == input) {
+        let (host, disk) = (analysis.host(*place), analysis.disk(device));
+        match hosts.iter_mut().find(|(known, _)| *known == host) {
             Some((_, disks)) if disks.contains(&disk) => {}
             Some((_, disks)) => disks.push(disk),
-            None => inputs.push((input, vec![disk])),
+            None => hosts.push((host, vec![disk])),
         }
     }
-    let working = |input: &str| analysis.lost.iter().filter(|(of, _, _)| *of == input).count();
-    let most = |disks: usize, input: &str| disks as f64 >= SHARE * working(input) as f64;
-    inputs.retain(|(input, disks)| disks.len() >= DISKS && most(disks.len(), input));
-    inputs.into_iter().map(|(input, _)| input).collect()
+    let working = |host: Host| analysis.lost.iter().filter(|(of, _, _)| *of == host).count();
+    let most = |disks: usize, host: Host| disks as f64 >= SHARE * working(host) as f64;
+    hosts.retain(|(host, disks)| disks.len() >= DISKS && most(disks.len(), *host));
+    hosts.into_iter().map(|(host, _)| host).collect()
 }
 
 /// How many times slower than its class a traced disk is.
@@ -199,8 +198,8 @@ fn times_slower(analysis: &Analysis, finding: &Finding) -> Option<f64> {
     Some(trace.mean_ns() / (trace.s0.median_ms() * 1e6).max(1.0))
 }
 
-fn is_of(analysis: &Analysis, finding: &Finding, inputs: &[&str]) -> bool {
-    finding.subject.listings.iter().any(|place| inputs.contains(&analysis.input(*place)))
+fn is_of(analysis: &Analysis, finding: &Finding, hosts: &[Host]) -> bool {
+    finding.subject.listings.iter().any(|place| hosts.contains(&analysis.host(*place)))
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use iowhy_model::{DeviceId, Edges, Finding, Histogram, Impact, Nanos, Op, Quanti
 
 use crate::analysis::audit;
 use crate::analysis::samples::IntervalSample;
-use crate::analysis::{Analysis, requests};
+use crate::analysis::{Analysis, Host, requests};
 use crate::measures::{service::ServiceSpan, spread};
 
 /// States the impact of each finding about a device that was measured.
 pub fn state(analysis: &Analysis, findings: &mut [Finding]) {
-    let mut known: HashMap<(&str, String), Option<Impact>> = HashMap::new();
+    let mut known: HashMap<(Host, String), Option<Impact>> = HashMap::new();
     for finding in findings {
         let (Some(device), Some(place)) =
             (finding.subject.device, finding.subject.listings.first())
@@ -20,14 +20,14 @@ pub fn state(analysis: &Analysis, findings: &mut [Finding]) {
             finding.impact = None;
             continue;
         };
-        let about = (analysis.input(*place), analysis.disk(device));
+        let about = (analysis.host(*place), analysis.disk(device));
         finding.impact =
-            *known.entry(about).or_insert_with_key(|(input, disk)| of(analysis, input, disk));
+            *known.entry(about).or_insert_with_key(|(host, disk)| of(analysis, *host, disk));
     }
 }
 
-fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
-    let here = |listing: usize, name: &str| name == disk && analysis.input(listing) == input;
+fn of(analysis: &Analysis, host: Host, disk: &str) -> Option<Impact> {
+    let here = |listing: usize, name: &str| name == disk && analysis.host(listing) == host;
     let (mut mean_ns, mut longest_ns): (Option<f64>, Option<f64>) = (None, None);
     let mut median_ns: Option<f64> = None;
     let mut all: Vec<f64> = Vec::new();

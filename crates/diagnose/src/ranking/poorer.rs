@@ -56,15 +56,15 @@ pub fn adopt(
 
 /// Whether a disk lost time in a listing without a firm accusation.
 fn is_open(analysis: &Analysis, findings: &[Finding], listing: usize, disk: &str) -> bool {
-    let input = analysis.input(listing);
+    let host = analysis.host(listing);
     let lost = analysis.lost.iter().any(|(other, name, lost)| {
-        (*other, name.as_str()) == (input, disk) && *lost >= COMPLAINED_OF
+        (*other, name.as_str()) == (host, disk) && *lost >= COMPLAINED_OF
     });
     let explained = findings.iter().any(|known| {
         known.stands()
             && known.verdict != Verdict::Healthy
             && known.subject.device.is_none_or(|device| analysis.disk(device) == disk)
-            && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
+            && analysis.is_on(known, host)
     });
     lost && !explained
 }
@@ -74,5 +74,5 @@ fn is_held_by_device(analysis: &Analysis, known: &Finding, other: &Finding) -> b
     other.blames_a_disk()
         && other.confidence() > SUSPECTED
         && subjects::same_disk(analysis, known, other)
-        && subjects::same_input(analysis, known, other)
+        && subjects::same_host(analysis, known, other)
 }

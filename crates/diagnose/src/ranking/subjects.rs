@@ -1,8 +1,8 @@
-//! Whether two findings speak of the same disk, of the same I/O, and of the same input.
+//! Whether two findings speak of the same disk, of the same I/O, and of the same machine.
 
 use iowhy_model::{Finding, Interval, Layer};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 
 /// Whether both are about one disk, or both about none.
 pub fn same_disk(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
@@ -41,11 +41,23 @@ fn per_second(analysis: &Analysis, finding: &Finding, is_in: fn(Layer) -> bool) 
     rows.map(Interval::ios_per_s).reduce(f64::max)
 }
 
-/// Listings of one input are of one machine; so do listings that were watched live together.
-pub fn same_input(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
-    let inputs = |finding: &Finding| -> Vec<&str> {
-        finding.subject.listings.iter().map(|place| analysis.input(*place)).collect()
-    };
-    let (mine, theirs) = (inputs(a), inputs(b));
-    mine.iter().any(|input| theirs.contains(input))
+/// Whether they may be of one machine, by one input; so are listings that were watched together.
+pub fn same_host(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
+    let of_b =
+        |host: Host| b.subject.listings.iter().any(|place| analysis.host(*place).is_beside(host));
+    a.subject.listings.iter().any(|place| of_b(analysis.host(*place)))
+}
+
+/// Names the machine in what is said of one of several in an input.
+pub fn name_hosts(analysis: &Analysis, findings: &mut [Finding]) {
+    let all = analysis.hosts();
+    let is_other = |other: &Host, host: Host| other.input == host.input && !other.may_be(host);
+    let is_one_of_several = |host: &Host| all.iter().any(|other| is_other(other, *host));
+    for finding in findings {
+        let mut own = finding.subject.listings.iter().map(|place| analysis.host(*place));
+        let first = own.next().filter(|first| own.all(|host| host == *first));
+        if let Some(name) = first.filter(is_one_of_several).and_then(|host| host.name) {
+            finding.sentence = format!("on {name}: {}", finding.sentence);
+        }
+    }
 }

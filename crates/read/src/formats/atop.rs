@@ -91,7 +91,8 @@ fn disk(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
         report.keep("first", first);
         interval.start = Some(Time::from_seconds((begun - first).max(0.0)));
     }
-    sink.source().host = found.text("host").map(str::to_string);
+    let host = found.text("host")?;
+    sink.source().is_of_host(host, host.to_string());
     sink.interval(interval);
     Some(())
 }

@@ -49,7 +49,8 @@ static LABELS: Labels = Labels {
         // The lines of a screen are kept: what it counts from is reported below them.
         begins("^ATOP - {host:word} {:text} elapsed$", |found, report, sink| {
             screen(false, report, sink);
-            sink.source().host = found.text("host").map(str::to_string);
+            let host = found.text("host")?;
+            sink.source().is_of_host(host, host.to_string());
             report.quote(found.line())
         })
         .when(|found| Title::of(found.line()).is_some())

@@ -142,7 +142,7 @@ fn is_filler(word: &str) -> bool {
 
 /// `Linux 4.15.0-66-generic (host) 12/16/2020 _x86_64_ (8 CPU)`: who, when, and how many words it
 /// took.
-fn banner<'a>(words: &[&'a str]) -> Option<(String, &'a str, usize)> {
+fn banner<'a>(words: &[&'a str]) -> Option<([&'a str; 2], String, usize)> {
     let ["Linux", release, host, date, rest @ ..] = words else { return None };
     let host = host.strip_prefix('(')?.strip_suffix(')')?;
     if !date.contains(|c: char| c.is_ascii_digit()) {
@@ -156,8 +156,8 @@ fn banner<'a>(words: &[&'a str]) -> Option<(String, &'a str, usize)> {
     };
     let used = 4 + usize::from(machine.is_some()) + 2 * usize::from(processors.is_some());
     let machine = machine.map_or(String::new(), |word| format!(" {}", word.trim_matches('_')));
-    let host = format!("{host}, Linux {release}{machine}{}", processors.unwrap_or_default());
-    Some((host, date, used))
+    let whole = format!("{host}, Linux {release}{machine}{}", processors.unwrap_or_default());
+    Some(([host, date], whole, used))
 }
 
 /// What the next words are expected to be.
@@ -201,12 +201,12 @@ impl Reader for Iostat {
             return self.lead(|iostat| iostat.reports.command(&command));
         }
         let mut words = words.as_slice();
-        if let Some((host, date, used)) = banner(words) {
+        if let Some(([name, date], host, used)) = banner(words) {
             let step = self.lead(|iostat| iostat.reports.banner(date));
             if step == Step::End {
                 return step;
             }
-            sink.source().host = Some(host);
+            sink.source().is_of_host(name, host);
             words = &words[used..];
             if words.is_empty() {
                 return step;

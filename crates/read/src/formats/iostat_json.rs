@@ -84,7 +84,9 @@ impl Reader for IostatJson {
 impl IostatJson {
     fn report(&mut self, report: &Value, sink: &mut dyn Sink) {
         if self.reports == 0 {
-            sink.source().host = self.document.repaired().as_ref().and_then(host);
+            if let Some((name, host)) = self.document.repaired().as_ref().and_then(host) {
+                sink.source().is_of_host(&name, host);
+            }
         }
         let now = report.get("timestamp").and_then(moment);
         let rows = report.get("disk").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -163,12 +165,13 @@ fn word(value: &Value) -> String {
 }
 
 /// `HOST, Linux RELEASE MACHINE, N CPU`, as of the printed banner.
-fn host(document: &Value) -> Option<String> {
+fn host(document: &Value) -> Option<(String, String)> {
     let host = document.pointer("/sysstat/hosts/0")?;
     let of = |key| host.get(key).and_then(Value::as_str);
     let system = [of("sysname"), of("release"), of("machine")].into_iter().flatten();
     let system = system.collect::<Vec<_>>().join(" ");
     let processors = host.get("number-of-cpus").and_then(Value::as_u64);
     let processors = processors.map_or(String::new(), |count| format!(", {count} CPU"));
-    Some(format!("{}, {system}{processors}", of("nodename")?))
+    let name = of("nodename")?;
+    Some((name.to_string(), format!("{name}, {system}{processors}")))
 }

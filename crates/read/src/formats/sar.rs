@@ -68,12 +68,12 @@ fn sniff(lines: &[&str]) -> Detect {
 }
 
 /// `Linux 6.1.0 (host) 11/21/26 _x86_64_ (2 CPU)`: who, and on which day.
-fn banner(line: &str) -> Option<(String, &str)> {
+fn banner(line: &str) -> Option<([&str; 2], String)> {
     let mut words = line.split_whitespace();
     let (system, release, host) = (words.next()?, words.next()?, words.next()?);
     let host = host.strip_prefix('(')?.strip_suffix(')')?;
     let date = words.next().filter(|_| system == "Linux")?;
-    Some((format!("{host}, Linux {release}"), date))
+    Some(([host, date], format!("{host}, Linux {release}")))
 }
 
 /// The words a line begins with to show when: a time, perhaps with AM or PM, or `Average:`.
@@ -437,7 +437,7 @@ impl Reader for Sar {
         if let Some(sadf) = self.sadf.as_mut().filter(|_| line.contains(';')) {
             return sadf.row(line, sink);
         }
-        if let Some((host, date)) = banner(line) {
+        if let Some(([name, date], host)) = banner(line) {
             if self.sadf.is_some()
                 || self.moments.began()
                 || self.totals.began.is_some()
@@ -445,7 +445,7 @@ impl Reader for Sar {
             {
                 return Step::End;
             }
-            sink.source().host = Some(host);
+            sink.source().is_of_host(name, host);
             self.date = Some(date.to_string());
             return Step::Consumed;
         }

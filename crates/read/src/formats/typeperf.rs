@@ -39,9 +39,11 @@ static LABELS: Labels = Labels {
         begins("^{\u{feff}|}{\"|}(PDH-{CSV|TSV} 4.0)", |found, report, sink| {
             let cells = cells(found.line());
             let counters = || cells.iter().skip(1).map(|path| counter(path));
-            sink.source().host = counters().flatten().next().map(|(host, _)| host.to_string());
-            if counters().flatten().next().is_none() {
-                sink.note(note("no disk counter found: only their English names are known"));
+            match counters().flatten().next() {
+                Some((host, _)) => sink.source().is_of_host(host, host.to_string()),
+                None => {
+                    sink.note(note("no disk counter found: only their English names are known"))
+                }
             }
             let named = counters().map(|known| known.map_or(String::new(), |(_, column)| column));
             report.heading = named.collect();
