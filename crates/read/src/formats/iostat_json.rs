@@ -83,10 +83,10 @@ impl Reader for IostatJson {
 
 impl IostatJson {
     fn report(&mut self, report: &Value, sink: &mut dyn Sink) {
-        if self.reports == 0 {
-            if let Some((name, host)) = self.document.repaired().as_ref().and_then(host) {
-                sink.source().is_of_host(&name, host);
-            }
+        if self.reports == 0
+            && let Some((name, host)) = self.document.repaired().as_ref().and_then(host)
+        {
+            sink.source().is_of_host(&name, host);
         }
         let now = report.get("timestamp").and_then(moment);
         let rows = report.get("disk").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
