@@ -1,5 +1,7 @@
 //! Every disk of the input, measured or only mentioned, with the evidence for a fault on it.
 
+use std::collections::HashMap;
+
 use iowhy_model::{DeviceId, Event, Layer};
 
 use crate::analysis::Analysis;
@@ -75,10 +77,12 @@ pub fn candidates<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<FaultCandidate<'s, 
         }
     }
     let spoken_of: Vec<&str> = analysis.facts.disks().collect();
+    let mut named: HashMap<String, &str> = HashMap::new();
+    for device in analysis.recording.devices() {
+        named.entry(disk_names::disk(&device.name)).or_insert(&device.name);
+    }
     for disk in spoken_of {
-        let device =
-            analysis.recording.devices().iter().find(|d| disk_names::disk(&d.name) == disk);
-        let device = device.and_then(|device| analysis.recording.find_device(&device.name));
+        let device = named.get(disk).and_then(|name| analysis.recording.find_device(name));
         if let Some(device) = device.filter(|_| !found.iter().any(|known| known.disk == disk)) {
             found.push(FaultCandidate::new(analysis, disk.to_string(), device));
         }
