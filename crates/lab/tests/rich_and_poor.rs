@@ -16,14 +16,13 @@ fn read(name: &str, text: &str) -> Recording {
     recording
 }
 
-fn judged(name: &str, text: &str) -> Vec<Finding> {
-    judge(&read(name, text), &Options::default())
+fn judged(recording: &Recording) -> Vec<Finding> {
+    judge(recording, &Options::default())
 }
 
 /// What `iostat` prints of the reads and writes of a trace of one disk; nothing of several, or
 /// beside flushes.
-fn averages(text: &str) -> Option<String> {
-    let recording = read("trace", text);
+fn averages(recording: &Recording) -> Option<String> {
     let [device] = recording.devices() else { return None };
     let events = recording.listings.iter().flat_map(|listing| &listing.events);
     let ms = |at: iowhy_model::Time| at.ns() as f64 / 1e6;
@@ -66,14 +65,14 @@ fn a_trace_is_judged_no_worse_than_its_averages() {
     let (mut compared, mut worse) = (0, Vec::new());
     for scenario in written().expect("the scenarios are read") {
         for seed in SEEDS {
-            let text = scenario.capture(seed).expect("it is printed");
-            let Some(averages) = averages(&text) else { continue };
-            let averages = judged("iostat", &averages);
+            let trace = read("trace", &scenario.capture(seed).expect("it is printed"));
+            let Some(averages) = averages(&trace) else { continue };
+            let averages = judged(&read("iostat", &averages));
             if !is_right(scenario, &averages) {
                 continue;
             }
             compared += 1;
-            let trace = judged("trace", &text);
+            let trace = judged(&trace);
             if !is_right(scenario, &trace) {
                 let (poor, rich) = (brief(&averages), brief(&trace));
                 worse.push(format!(
@@ -88,9 +87,7 @@ fn a_trace_is_judged_no_worse_than_its_averages() {
 }
 
 /// Mean latency of a trace, ms.
-fn mean_ms(text: &str) -> f64 {
-    let mut recording = Recording::new();
-    iowhy_read::scan("trace", &mut text.as_bytes(), None, &mut recording).expect("it is read");
+fn mean_ms(recording: &Recording) -> f64 {
     let waits = recording.listings.iter().flat_map(|listing| &listing.events);
     let waits: Vec<f64> = waits.filter_map(|event| Some(event.longest()?.1.ms())).collect();
     waits.iter().sum::<f64>() / waits.len().max(1) as f64
@@ -107,11 +104,11 @@ fn a_load_that_saturates_a_healthy_device_is_named_with_its_program() {
     };
     let (mut saturated, mut wrong) = (0, Vec::new());
     for load in ["read:4K", "write:4K", "read:64K", "write:64K", "read:1M", "write:1M"] {
-        let alone = mean_ms(&scenario(load, 1).capture(1).expect("it happens"));
+        let alone = mean_ms(&read("trace", &scenario(load, 1).capture(1).expect("it happens")));
         for depth in [8, 64, 256] {
             let scenario = scenario(load, depth);
-            let text = scenario.capture(1).expect("it happens");
-            let (findings, mean) = (judged("trace", &text), mean_ms(&text));
+            let trace = read("trace", &scenario.capture(1).expect("it happens"));
+            let (findings, mean) = (judged(&trace), mean_ms(&trace));
             let accused = findings.iter().any(|known| known.blames_a_disk() && known.stands());
             // A mean below a millisecond is what some healthy class needs for one request alone.
             // The writes of a drive that programs pages at its own rate do not show that it is

@@ -2,8 +2,8 @@
 //!
 //! `cargo test` runs one test program after the other, and most of those with a device wait most of
 //! the time. Here [`build`] asks cargo for the programs, [`run`] runs several of them at a time,
-//! and [`count`] reads what libtest printed. A test must therefore have its own folder, devices and
-//! names.
+//! format and lints beside them, and [`count`] reads what libtest printed. A test must therefore
+//! have its own folder, devices and names.
 
 mod build;
 mod run;
@@ -16,7 +16,7 @@ use std::time::Instant;
 pub use build::Program;
 pub use test_count::TestCount;
 
-/// Steps before the tests: a name, and the arguments of cargo.
+/// Steps beside the tests: a name, and the arguments of cargo.
 const STEPS: [(&str, &[&str]); 3] = [
     ("format", &["fmt", "--all", "--check"]),
     (
@@ -48,22 +48,8 @@ impl Suite {
     pub fn run(&self) -> io::Result<ExitCode> {
         let mut out = io::stdout();
         let mut broken = 0;
-        for (name, arguments) in STEPS.iter().filter(|_| self.only.is_empty() && !self.bare) {
-            writeln!(out, "== {name}")?;
-            if !build::cargo(arguments).status()?.success() {
-                writeln!(out, "== failed: cargo {}", arguments.join(" "))?;
-                broken += 1;
-            }
-        }
         let with_fleet =
             self.only.is_empty() || self.only.iter().any(|name| name.contains("fleet"));
-        if with_fleet
-            && !self.bare
-            && let Ok(mut format) = build::fleet(&["fmt", "--check"])?
-        {
-            writeln!(out, "== format of fleet")?;
-            broken += usize::from(!format.status()?.success());
-        }
         if let Ok(said) = std::env::var("IOWHY_BROKEN") {
             writeln!(out, "== failed: {said}")?;
             broken += 1;
@@ -91,7 +77,8 @@ impl Suite {
         let programs: Vec<Program> = programs.into_iter().filter(wanted).collect();
         let started = Instant::now();
         // `./test --twice` looks for what fails by chance.
-        let ended = run::all(&programs, self.long, !self.bare)?;
+        let (ended, steps) = run::all(&programs, self.long, !self.bare, || self.steps(with_fleet))?;
+        broken += steps?;
         let mut sum = TestCount::default();
         for (program, text, good) in &ended {
             let mut count = TestCount::of(text);
@@ -118,5 +105,33 @@ impl Suite {
         let failed = sum.failed + broken;
         writeln!(out, "iowhy: {passed} passed, {failed} failed, {skipped} skipped")?;
         Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// Format, lints and examples, of which only a failure is printed; how many failed.
+    fn steps(&self, with_fleet: bool) -> io::Result<usize> {
+        let all = STEPS.iter().filter(|_| self.only.is_empty() && !self.bare);
+        let mut steps: Vec<_> =
+            all.map(|(name, arguments)| (*name, build::cargo(arguments))).collect();
+        if with_fleet
+            && !self.bare
+            && let Ok(format) = build::fleet(&["fmt", "--check"])?
+        {
+            steps.push(("format of fleet", format));
+        }
+        let mut failed = 0;
+        for (name, cargo) in &mut steps {
+            let started = Instant::now();
+            let output = build::yielding(cargo).output()?;
+            let good = output.status.success();
+            let result = if good { "ok" } else { "FAILED" };
+            let mut text = format!("{:6.1} s  {name}: {result}\n", started.elapsed().as_secs_f64());
+            if !good {
+                failed += 1;
+                text += &String::from_utf8_lossy(&output.stdout);
+                text += &String::from_utf8_lossy(&output.stderr);
+            }
+            write!(io::stdout(), "{text}")?;
+        }
+        Ok(failed)
     }
 }

@@ -14,6 +14,7 @@ mod lists;
 mod members;
 mod names;
 mod pages;
+mod profiles;
 mod prose;
 mod pure;
 mod syntax;
@@ -77,6 +78,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "pages are few and count nothing", check: pages::check },
     Rule { name: "pure crates use no clock, file or network", check: pure::check },
     Rule { name: "samples, goldens and cases belong together", check: names::samples },
+    Rule { name: "tests check what needs it", check: profiles::check },
     Rule { name: "text is parsed in one module of diagnose", check: grammar::check },
     Rule { name: "the field's terms", check: wording::check },
     Rule { name: "the functions named in ARCHITECTURE exist", check: ways::check },

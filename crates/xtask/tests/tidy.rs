@@ -97,6 +97,11 @@ fn samples_goldens_and_cases_belong_together() {
 }
 
 #[test]
+fn tests_check_what_needs_it() {
+    holds("tests check what needs it");
+}
+
+#[test]
 fn texts_are_taken_apart_in_one_room_of_diagnose() {
     holds("text is parsed in one module of diagnose");
 }

@@ -118,7 +118,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
 }
 
 fn is_fatal(line: &LogLine) -> bool {
-    line.message.log_event() == Some(PathEvent::Fatal)
+    line.event == Some(PathEvent::Fatal)
 }
 
 /// The commands that got no answer. A refused command got one, whatever else libata reports; and a
@@ -148,7 +148,7 @@ fn of_log(case: &Case) -> Option<Finding> {
     let others = case.logged(&[MessageKind::Medium, MessageKind::Link, MessageKind::Phy]);
     // libata resets the link after any command that timed out, and corrected link errors cost no
     // command.
-    let corrected = |line: &LogLine| line.message.log_event() == Some(PathEvent::Corrected);
+    let corrected = |line: &LogLine| line.event == Some(PathEvent::Corrected);
     let speak = others.iter().any(|line| !corrected(line) && !line.message.is_of_recovery());
     let of_host = guest.is_some() && guests::is_of_the_host(name);
     if given_up.is_empty() || speak || of_host || may_be_remote(analysis, case.device) {

@@ -200,9 +200,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             finding.doubt_if(shared, SHARED, SHAPE_ALONE);
             // An empty port and an error that the hardware corrected fail no request.
             let harmless = [Some(PathEvent::NoDevice), Some(PathEvent::Corrected)];
-            let fails = |line: &LogLine| {
-                FAULTS.contains(&line.kind) && !harmless.contains(&line.message.log_event())
-            };
+            let fails =
+                |line: &LogLine| FAULTS.contains(&line.kind) && !harmless.contains(&line.event);
             let logged = analysis.facts.log_events(host).any(fails);
             finding.doubt_if(logged, LOGGED, SHAPE_ALONE);
             finding.share_is_assumed = finding.explained_share <= 0.0;

@@ -53,8 +53,7 @@ pub fn lost_together<'s, 'a>(analysis: &'s Analysis<'a>, within_s: f64) -> Vec<T
     let mut all: BTreeMap<Parent, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
         let Some(device) = line.reading.fact.device else { continue };
-        let corrupt = line.kind == MessageKind::Link
-            && line.message.log_event() == Some(PathEvent::Corruption);
+        let corrupt = line.kind == MessageKind::Link && line.event == Some(PathEvent::Corruption);
         let is_port = disk_names::is_ata_port(&analysis.recording.device_of(device).name);
         let parent = match line.kind {
             _ if corrupt && is_port => None,
@@ -178,9 +177,10 @@ pub fn lost_links<'s, 'a>(
                 && apart_s.is_none_or(|apart_s| (0.0..GIVEN_UP_S).contains(&apart_s))
         })
     };
-    let downs = analysis.facts.log().filter(|line| {
-        line.message.log_event() == Some(PathEvent::LinkDown) && line.message.adapter.is_some()
-    });
+    let downs = analysis
+        .facts
+        .log()
+        .filter(|line| line.event == Some(PathEvent::LinkDown) && line.message.adapter.is_some());
     downs.filter(|line| is_before(line)).collect()
 }
 
@@ -200,7 +200,7 @@ pub fn stopped_together<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Together<'s, 
     let mut out_of_step: BTreeMap<usize, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
         let Some(device) = line.reading.fact.device else { continue };
-        let of_dma = line.message.log_event() == Some(PathEvent::Dma);
+        let of_dma = line.event == Some(PathEvent::Dma);
         let name = &analysis.recording.device_of(device).name;
         let is_drive = disk_names::is_ata_port(name) || disk_names::is_ide(name);
         let is_discard = line.message.command == Some(CommandKind::Io(Op::Discard));

@@ -1,5 +1,7 @@
 //! Every disk of the input, measured or only mentioned, with the evidence for a fault on it.
 
+use std::collections::HashMap;
+
 use iowhy_model::{DeviceId, Event, Layer};
 
 use crate::analysis::device_trace::DeviceTrace;
@@ -74,10 +76,12 @@ pub fn candidates<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<FaultCandidate<'s, 
             }
         }
     }
+    let mut named: HashMap<String, &str> = HashMap::new();
+    for device in analysis.recording.devices() {
+        named.entry(disk_names::disk(&device.name)).or_insert(&device.name);
+    }
     for About { host, disk, .. } in analysis.facts.each() {
-        let device =
-            analysis.recording.devices().iter().find(|d| disk_names::disk(&d.name) == disk);
-        let device = device.and_then(|device| analysis.recording.find_device(&device.name));
+        let device = named.get(disk).and_then(|name| analysis.recording.find_device(name));
         let is_it = |known: &FaultCandidate| {
             let may_be = known.host.zip(host).is_none_or(|(known, host)| known.may_be(host));
             known.disk == disk && may_be

@@ -21,7 +21,7 @@ pub fn is_unknown(about: About, disk: &str, reading: &[&LogLine]) -> bool {
     let stated = [key::DEVICE_PORT, key::DEVICE_TRANSPORT];
     let tells = |line: &&LogLine| {
         !OF_ANY_DISK.contains(&line.kind)
-            && (line.message.adapter.is_none() || line.message.log_event().is_some())
+            && (line.message.adapter.is_none() || line.event.is_some())
     };
     disk_names::is_of_any_bus(disk)
         && about.model().is_none()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use iowhy_model::{FactValue, Message, MessageKind, Recording, key};
+use iowhy_model::{FactValue, Message, MessageKind, PathEvent, Recording, key};
 
 use crate::facts::disk_names;
 use crate::facts::graph::{Graph, Host};
@@ -17,6 +17,8 @@ pub struct LogLine<'a> {
     pub disk: Option<String>,
     /// Its text, time and sector.
     pub message: &'a Message,
+    /// What it reports about the path to the disk: every disk of a log asks every line.
+    pub event: Option<PathEvent>,
     /// The fact it was read from.
     pub reading: FactReading<'a>,
     /// Messages of this kind and device that the log has after it: of many only the first are kept,
@@ -110,7 +112,14 @@ pub fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
             };
             let disk = fact.device.map(|id| disk_names::of(recording, id));
             let reading = FactReading { fact, listing };
-            found.push(LogLine { kind, disk, message, reading, further });
+            found.push(LogLine {
+                kind,
+                disk,
+                message,
+                event: message.log_event(),
+                reading,
+                further,
+            });
         }
     }
     found
@@ -140,7 +149,8 @@ pub fn lines<'a>(recording: &'a Recording, graph: &Graph) -> Vec<LogLine<'a>> {
             let disk = graph.meant(listing, fact).first().cloned();
             last.insert((fact.device, kind.name()), lines.len());
             *kept.entry((fact.device, kind.name())).or_default() += 1;
-            lines.push((name, LogLine { kind, disk, message, reading, further: 0 }));
+            let event = message.log_event();
+            lines.push((name, LogLine { kind, disk, message, event, reading, further: 0 }));
         }
     }
     // Times of the messages of each port in each listing.

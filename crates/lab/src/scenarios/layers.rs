@@ -50,7 +50,7 @@ fn remote(disk: Setup, chance: &mut Chance) -> Plan {
 
 /// Each call waits above before its I/O is sent, and the disk is healthy.
 fn above(disk: Setup, op: Op, waits: (f64, f64), comm: &'static str, chance: &mut Chance) -> Plan {
-    debug_assert!(disk.medium != Medium::Stacked);
+    assert!(disk.medium != Medium::Stacked);
     let waits = chance.scale(waits.0, waits.1);
     let pace = Pace::Closed(chance.whole(1, 4), waits * chance.even(1.1, 2.0));
     let mut load = stream(op, &[4, 8, 16], Place::Runs(4), pace, comm);

@@ -112,6 +112,23 @@ pub fn fleet(arguments: &[&str]) -> io::Result<Result<Command, String>> {
     Ok(Ok(cargo))
 }
 
+/// The same command as one that yields to others: live tests run beside it.
+pub fn yielding(cargo: &Command) -> Command {
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "10"]).arg(cargo.get_program()).args(cargo.get_args());
+    for (name, value) in cargo.get_envs() {
+        match value {
+            Some(value) => nice.env(name, value),
+            None => nice.env_remove(name),
+        };
+    }
+    if let Some(folder) = cargo.get_current_dir() {
+        nice.current_dir(folder);
+    }
+    nice.env("CARGO_BUILD_JOBS", "1").stdin(Stdio::null());
+    nice
+}
+
 /// Cargo's target folder.
 pub fn objects() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -177,6 +194,13 @@ mod tests {
         leave_out_the_package(&mut cargo, names.into_iter().map(OsString::from));
         let removed: Vec<_> = cargo.get_envs().map(|(name, _)| name.to_os_string()).collect();
         assert_eq!(removed, ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"]);
+        // As one that yields it is the same command.
+        cargo.arg("fmt").current_dir("/tmp");
+        let nice = yielding(&cargo);
+        assert!(nice.get_args().eq(["-n", "10", "cargo", "fmt"]), "{nice:?}");
+        assert_eq!(nice.get_current_dir(), Some(Path::new("/tmp")));
+        let kept = nice.get_envs().filter(|(_, value)| value.is_none());
+        assert_eq!(kept.count(), removed.len());
     }
 
     #[test]

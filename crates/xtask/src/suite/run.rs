@@ -132,17 +132,21 @@ impl Took {
     }
 }
 
-/// Runs all of them; each returns its output, and whether it succeeded. With `again`, a program
-/// that watches or waits and fails beside the others runs once more, alone; if it passes then, its
-/// first failure is printed.
+/// What a program printed, and whether it succeeded.
+type Printed = (Program, String, bool);
+
+/// Runs all of them, and what computes `besides`; each returns its output, and whether it
+/// succeeded. With `again`, a program that watches or waits and fails beside the others runs once
+/// more, alone; if it passes then, its first failure is printed.
 ///
 /// # Errors
 /// If one cannot be started.
-pub fn all(
+pub fn all<T: Send>(
     programs: &[Program],
     long: bool,
     again: bool,
-) -> io::Result<Vec<(Program, String, bool)>> {
+    besides: impl FnOnce() -> T + Send,
+) -> io::Result<(Vec<Printed>, T)> {
     let mut took = Took::read(&fs::read_to_string(Took::file()).unwrap_or_default());
     let queue = Mutex::new(Queue::of(programs, &took));
     let ended = Mutex::new(Vec::new());
@@ -156,16 +160,21 @@ pub fn all(
         }
     };
     let workers =
-        [(Kind::Watches, WATCHING), (Kind::Sleeps, SLEEPING), (Kind::Computes, COMPUTING)];
-    let results = std::thread::scope(|scope| {
+        [(Kind::Watches, WATCHING), (Kind::Sleeps, SLEEPING), (Kind::Computes, COMPUTING - 1)];
+    let besides = std::thread::scope(|scope| {
         let work = &work;
+        // It takes the turn of one that computes, until it is done.
+        let first = scope.spawn(move || {
+            let besides = besides();
+            work(Kind::Computes).map(|()| besides)
+        });
         let kinds = workers.into_iter().flat_map(|(kind, count)| std::iter::repeat_n(kind, count));
         let threads: Vec<_> = kinds.map(|kind| scope.spawn(move || work(kind))).collect();
-        let broke = |_| Err(io::Error::other("a thread broke"));
-        let joined = threads.into_iter().map(|thread| thread.join().unwrap_or_else(broke));
-        joined.collect::<io::Result<Vec<()>>>()
-    });
-    results?;
+        let broke = || io::Error::other("a thread broke");
+        let joined = threads.into_iter().map(|thread| thread.join().unwrap_or(Err(broke())));
+        joined.collect::<io::Result<Vec<()>>>()?;
+        first.join().unwrap_or(Err(broke()))
+    })?;
     let mut ended = ended.into_inner().unwrap_or_else(|broken| broken.into_inner());
     for first in &mut ended {
         if again && !first.good && Kind::of(&first.program) != Kind::Computes {
@@ -177,7 +186,8 @@ pub fn all(
         took.0.extend(ended.iter().map(|one| (one.program.title(), one.seconds)));
         fs::write(Took::file(), took.text())?;
     }
-    Ok(ended.into_iter().map(|one| (one.program, one.text, one.good)).collect())
+    let printed = ended.into_iter().map(|one| (one.program, one.text, one.good));
+    Ok((printed.collect(), besides))
 }
 
 /// A program that has run.
@@ -223,7 +233,7 @@ fn one(program: Program, place: &Path, long: bool) -> io::Result<Ended> {
         command.arg("--exact").args(&program.tests);
     }
     command.arg("--show-output").current_dir(&program.folder).stdin(Stdio::null());
-    command.env("TMPDIR", &own.0);
+    command.env("TMPDIR", &own.0).env("IOWHY_EXAMINED", place.join("examined"));
     if long {
         command.arg("--include-ignored").env("IOWHY_LONG", "1");
     }

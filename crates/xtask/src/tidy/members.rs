@@ -13,10 +13,11 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
         let members: Vec<&Source> = tree.folder(folder).collect();
         let family = folder.rsplit('/').next().unwrap_or(folder);
         for member in &members {
+            let text = shipped(member);
             let others = members.iter().filter(|other| other.path != member.path);
             for other in others {
                 for parent in ["super", family] {
-                    if let Some(line) = names(member, parent, other.stem()) {
+                    if let Some(line) = names(&text, parent, other.stem()) {
                         complaints.push(Complaint::new(
                             &member.path,
                             line,
@@ -40,10 +41,13 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
     complaints
 }
 
-/// The line on which `parent::child` is named, also as `parent::{..., child, ...}`.
-fn names(source: &Source, parent: &str, child: &str) -> Option<usize> {
-    let shipped: Vec<(usize, &str)> = source.shipped().collect();
-    let text: String = shipped.iter().map(|(_, line)| format!("{line}\n")).collect();
+/// The code of a file that ships.
+fn shipped(source: &Source) -> String {
+    source.shipped().flat_map(|(_, line)| [line, "\n"]).collect()
+}
+
+/// The line on which `parent::child` is named in a text, also as `parent::{..., child, ...}`.
+fn names(text: &str, parent: &str, child: &str) -> Option<usize> {
     let opening = format!("{parent}::");
     let mut from = 0;
     while let Some(place) = text[from..].find(&opening) {
