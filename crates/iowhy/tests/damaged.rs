@@ -143,6 +143,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
         "a table's heading is among the ten, its rows are named unread",
     ),
     ("iolatency", "cut", 0, UNENDED),
+    ("seeker", "dropped", 2, "the sample is so short that its one line is among them"),
     ("lspci", "dropped", 2, "the sample is so short that the link itself is among the lines"),
     ("mdstat", "cut", 0, UNENDED),
     ("mongodb-log", "cut", 0, "half a line tells of no checkpoint and no query, and is ignored"),

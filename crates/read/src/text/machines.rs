@@ -23,6 +23,9 @@ const WITH_VALUES: &str = "BbcDEeFIiJLlmOopQRSWw";
 /// A prompt is no longer.
 const LONGEST: usize = 160;
 
+/// Programs that log without their number.
+const PROGRAMS: [&str; 4] = ["kernel:", "iscsid:", "multipathd:", "systemd:"];
+
 /// What a line says of its machine, if anything.
 pub(crate) fn speaker(line: &str) -> Option<Speaker> {
     let text = line.trim_start_matches(QUOTED);
@@ -112,7 +115,9 @@ fn host_of_log(text: &str) -> Option<&str> {
     };
     let (host, rest) = rest.split_once(' ')?;
     let program = rest.split(' ').next()?;
-    (program.ends_with(':') && program.len() > 1 && !host.contains(':')).then_some(host)
+    // Any two words may stand before a colon, as in a report with a time before each line.
+    let is_program = program.ends_with("]:") || PROGRAMS.contains(&program);
+    (is_program && !host.contains(':')).then_some(host)
 }
 
 #[cfg(test)]
@@ -214,6 +219,7 @@ mod tests {
             "Nov  3 10:00:00 kernel: ata3: SATA link down",
             "Nov 13 10:00:00 last message",
             "2026-11-03T10:00:00 sda 1.0 2.0",
+            "Nov 13 10:00:00 BUFFERED READS: 120.5 MB/sec",
             "Nov  3 10:00:00 localhost kernel: a",
             "Nov  3 é:",
         ] {
