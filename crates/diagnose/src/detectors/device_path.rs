@@ -154,7 +154,7 @@ const LINK_COUNTERS: [Signal; 11] = [
     sata("3", "frame(s) rejected by the host (SATA phy event 3)"),
     sata("4", "frame(s) rejected by the drive (SATA phy event 4)"),
     sata("11", "CRC error(s) in frames to the drive (SATA phy event 11)"),
-    sata("13", "other error(s) in frames to the drive (SATA phy event 13)"),
+    sata("13", "error(s) other than CRC in frames to the drive (SATA phy event 13)"),
     sas("invalid_dword_count", "invalid dword(s) of the SAS phy"),
     sas("running_disparity_error_count", "disparity error(s) of the SAS phy"),
     sas("loss_of_dword_sync_count", "loss(es) of synchronisation of the SAS phy"),
@@ -185,7 +185,7 @@ const GIVEN_UP: &str = "the controller did not recover from its reset: the drive
                         and its slot cannot be distinguished until one is excluded";
 /// Why a disk that went offline is not proof against its path.
 const FAILS_ITS_TEST: &str =
-    "the drive cannot read its own surface in a self-test, which no path takes part in";
+    "the drive fails its own self-test, which does not use the cable or the controller";
 /// Why an old count is not proof.
 const FEW_AND_OLD: &str = "so few in the drive's lifetime may come from one replug, or from a \
                            cable replaced since";

@@ -255,7 +255,7 @@ const GUEST: &[&str] = &[
 ];
 const OPTICAL: &[&str] = &[
     "unplug the optical drive, or leave a disc in it: do the errors stop?",
-    "a channel of its own for the disk; stop polling it (`udisks`, \
+    "put the disk on a channel of its own; stop polling the optical drive (`udisks`, \
      `/sys/block/sr0/events_poll_msecs`)",
     "another cable for that drive; its firmware",
 ];

@@ -205,7 +205,7 @@ fn unusable(analysis: &Analysis) -> Vec<Finding> {
         ];
         finding.assume(UNUSABLE, "impossible lines");
         finding.explained_share = 1.0;
-        finding.refuted_by = lines(&["the same tool prints plausible lines on another kernel"]);
+        finding.refuted_by = lines(&["the same tool prints the same impossible lines on a kernel that it supports"]);
         finding.next_step =
             lines(&["use a release of the tool that supports this kernel, or `iowhy record`"]);
         finding

@@ -82,7 +82,7 @@ impl<'s> Case<'s> {
     /// Whether any line reports one of these about the path.
     pub fn reports(&self, events: &[PathEvent]) -> bool {
         let one_of = |event: PathEvent| events.contains(&event);
-        self.log.iter().any(|line| line.message.log_event().is_some_and(one_of))
+        self.log.iter().any(|line| line.event.is_some_and(one_of))
     }
 
     /// Whether a guest of a hypervisor wrote them, which sees no slot and no drive.

@@ -1,4 +1,5 @@
-//! Small reads of a program, one at a time, and the device class with that latency.
+//! Small reads of a program, one at a time, and the device class with that latency; what other
+//! tests of the same volume add: its rate in sequence, and its writes.
 //!
 //! A single read waits for no other, so its latency is that of the disk, the file system and, if it
 //! was fast, the page cache. If the class is unknown, the class for which that is healthy is
@@ -32,15 +33,21 @@ struct Alone {
     ms: f64,
 }
 
-fn alone(analysis: &Analysis, host: Host) -> Option<Alone> {
-    let here = |place: usize| analysis.host(place) == host;
-    let is_small = |bytes: f64| (512.0..=SMALL).contains(&bytes);
+/// The averages that programs measured, with their listing.
+fn of_programs<'s>(
+    analysis: &'s Analysis,
+    host: Host<'s>,
+) -> impl Iterator<Item = (usize, &'s Interval)> {
     let listings = analysis.recording.listings.iter().enumerate();
-    let rows = listings.filter(|(place, _)| here(*place)).flat_map(|(place, listing)| {
+    listings.filter(move |(place, _)| analysis.host(*place) == host).flat_map(|(place, listing)| {
         let present = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
         listing.intervals.iter().filter(present).map(move |row| (place, row))
-    });
-    let of_rows = rows.filter_map(|(place, row)| {
+    })
+}
+
+fn alone(analysis: &Analysis, host: Host) -> Option<Alone> {
+    let is_small = |bytes: f64| (512.0..=SMALL).contains(&bytes);
+    let of_rows = of_programs(analysis, host).filter_map(|(place, row)| {
         let [(Op::Read, rates)] = row.rates.as_slice() else { return None };
         let bytes = rates.mean_bytes().unwrap_or(4096.0);
         let stated = analysis.at_once(place, row.device);
@@ -52,7 +59,7 @@ fn alone(analysis: &Analysis, host: Host) -> Option<Alone> {
     });
     let counted = analysis.histograms.iter().filter(|sample| {
         let known = &sample.known;
-        here(sample.listing)
+        analysis.host(sample.listing) == host
             && known.layer == Layer::Application
             && known.stage == Stage::Total
             && matches!(known.op, Some(Op::Read) | None)
@@ -102,29 +109,21 @@ struct Profile {
 impl Profile {
     fn of(analysis: &Analysis, host: Host) -> Profile {
         let mut profile = Profile { reads: Given::default(), writes: Given::default() };
-        let listings = analysis.recording.listings.iter().enumerate();
-        for (place, listing) in listings.filter(|(place, _)| analysis.host(*place) == host) {
-            let present = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
-            for row in listing.intervals.iter().filter(present) {
-                // Reads beside writes are another test.
-                let [(op, rates)] = row.rates.as_slice() else { continue };
-                let given = match op {
-                    Op::Read => &mut profile.reads,
-                    Op::Write => &mut profile.writes,
-                    _ => continue,
-                };
-                let (Some(bytes), Some(moved)) = (rates.mean_bytes(), rates.bytes_per_s) else {
-                    if let Some(ns) = rates.await_ns.filter(|_| is_alone(analysis, place, row)) {
-                        given.one_ms = given.one_ms.into_iter().chain([ns / 1e6]).reduce(f64::max);
-                    }
-                    continue;
-                };
-                if bytes >= LARGE {
-                    given.stream = given.stream.into_iter().chain([moved]).reduce(f64::max);
-                } else if bytes <= SMALL && is_alone(analysis, place, row) {
-                    let ms = rates.await_ns.map_or(1e3 / rates.ios_per_s, |ns| ns / 1e6);
-                    given.one_ms = given.one_ms.into_iter().chain([ms]).reduce(f64::max);
-                }
+        let most = |known: Option<f64>, new| [known, new].into_iter().flatten().reduce(f64::max);
+        for (place, row) in of_programs(analysis, host) {
+            // Reads beside writes are another test.
+            let [(op, rates)] = row.rates.as_slice() else { continue };
+            let given = match op {
+                Op::Read => &mut profile.reads,
+                Op::Write => &mut profile.writes,
+                _ => continue,
+            };
+            let bytes = rates.mean_bytes();
+            if bytes.is_some_and(|bytes| bytes >= LARGE) {
+                given.stream = most(given.stream, rates.bytes_per_s);
+            } else if bytes.is_none_or(|bytes| bytes <= SMALL) && is_alone(analysis, place, row) {
+                let by_rate = bytes.map(|_| 1e3 / rates.ios_per_s);
+                given.one_ms = most(given.one_ms, rates.await_ns.map(|ns| ns / 1e6).or(by_rate));
             }
         }
         profile
@@ -136,29 +135,22 @@ impl Profile {
             && self.reads.one_ms.is_some_and(|ms| ms >= SEEKS_MS)
     }
 
-    /// How many times slower writes are than reads, in sequence and one at a time.
-    fn writes_slower(&self) -> [Option<f64>; 2] {
-        let times = |slow: Option<f64>, fast: Option<f64>| Some(slow? / fast?);
-        [times(self.reads.stream, self.writes.stream), times(self.writes.one_ms, self.reads.one_ms)]
-    }
-
     /// Why its writes are no measure of its disks, in words.
     fn slow_writes(&self) -> Option<String> {
-        let [stream, one] = self.writes_slower();
+        let (reads, writes) = (self.reads, self.writes);
+        let times = |slow: Option<f64>, fast: Option<f64>| Some(slow? / fast?);
+        let stream = times(reads.stream, writes.stream);
+        let one = times(writes.one_ms, reads.one_ms);
         let far = one.is_some_and(|times| times >= APART)
-            && self.writes.one_ms.is_some_and(|ms| ms >= FELT_WRITE_MS);
+            && writes.one_ms.is_some_and(|ms| ms >= FELT_WRITE_MS);
         let both = self.turns() && [stream, one].iter().flatten().any(|t| *t > IN_PROPORTION);
+        let slower = |times: Option<f64>, how: &str, given: Option<String>| {
+            let times = phrase::digits(times.filter(|times| *times > IN_PROPORTION)?);
+            Some(format!("{times} times {how} ({})", given?))
+        };
         let each = [
-            stream.filter(|times| *times > IN_PROPORTION).zip(self.writes.stream).map(
-                |(times, per_s)| {
-                    format!("{} times in sequence ({})", phrase::digits(times), phrase::rate(per_s))
-                },
-            ),
-            one.filter(|times| *times > IN_PROPORTION).zip(self.writes.one_ms).map(
-                |(times, ms)| {
-                    format!("{} times one at a time ({})", phrase::digits(times), phrase::ms(ms))
-                },
-            ),
+            slower(stream, "in sequence", writes.stream.map(phrase::rate)),
+            slower(one, "one at a time", writes.one_ms.map(phrase::ms)),
         ];
         let each: Vec<String> = each.into_iter().flatten().collect();
         (far || both).then(|| {

@@ -16,6 +16,7 @@ use crate::evidence::medium_readings::Readings;
 use crate::evidence::quick_programs;
 use crate::evidence::unaccused;
 use crate::evidence::unseen_wait;
+use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Reports of `vmstat` from which on their mean is one, and up to which nobody waits: tasks blocked
@@ -72,6 +73,43 @@ pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
 
 fn places<'s>(analysis: &'s Analysis, host: Host<'s>) -> impl Iterator<Item = usize> + 's {
     (0..analysis.recording.listings.len()).filter(move |place| analysis.host(*place) == host)
+}
+
+/// What else may be slow.
+const NOT_LISTED: &str = "the slow program uses a disk that is not listed, or a server";
+const IN_ANOTHER_WAY: &str =
+    "the slow program waits in another way: for a server, a lock, or an asynchronous request";
+
+/// A finding that clears all there is, with what would refute it.
+fn cleared(mut finding: Finding, refuted_by: [&str; 2]) -> Finding {
+    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+    finding.refuted_by = lines(&refuted_by);
+    finding.next_step = look_elsewhere();
+    finding
+}
+
+/// A number of a host's own listings.
+fn own_number<'a>(
+    analysis: &Analysis<'a>,
+    host: Host<'a>,
+    key: FactKey,
+) -> Option<(f64, FactReading<'a>)> {
+    let known = analysis.facts.about(Some(host), "").machine_number(key);
+    known.filter(|(_, of)| analysis.host(of.listing) == host)
+}
+
+/// iowait and its evidence, where idle CPUs do not wait for I/O.
+fn without_iowait<'a>(
+    analysis: &'a Analysis<'a>,
+    host: Host<'a>,
+) -> Option<(f64, EvidenceBuilder<'a>)> {
+    let mean = |of| own_number(analysis, host, key::CPU_MEAN.of(of));
+    let (idle, of_idle) = mean("idle").filter(|(share, _)| *share >= IDLE)?;
+    let (iowait, of_iowait) = mean("iowait").filter(|(share, _)| *share <= NO_WAIT)?;
+    let mut builder = EvidenceBuilder::of(analysis);
+    builder.fact(&of_iowait, "iowait", (iowait, Unit::Share), Some(Bound::Below(NO_WAIT)));
+    builder.fact(&of_idle, "idle CPU time", (idle, Unit::Share), Some(Bound::Above(IDLE)));
+    Some((iowait, builder))
 }
 
 /// What it is worth that reads took as long as a healthy disk of one class needs, where the class
@@ -143,22 +181,13 @@ fn hardly_any(analysis: &Analysis, host: Host) -> Option<Finding> {
     finding.assume(HARDLY_ANY, "the disks were idle nearly all the time");
     let of_one_report = rows.iter().filter(|row| row.disk == most.disk).count() == 1;
     finding.doubt_if(of_one_report, "one report: it may be the average since boot", SHAPE_ALONE);
-    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
-    finding.refuted_by = lines(&[
-        "the problem did not occur during the capture",
-        "the slow program uses a disk that is not listed, or a server",
-    ]);
-    finding.next_step = look_elsewhere();
-    Some(finding)
+    Some(cleared(finding, ["the problem did not occur during the capture", NOT_LISTED]))
 }
 
 /// Averages without latencies (transfers per second only): hardly any I/O, and idle CPUs did not
 /// wait for it.
 pub fn few_and_no_wait(analysis: &Analysis, host: Host) -> Option<Finding> {
-    let about = analysis.facts.about(Some(host), "");
-    let number = |key: FactKey| {
-        about.machine_number(key).filter(|(_, of)| analysis.host(of.listing) == host)
-    };
+    let number = |key: FactKey| own_number(analysis, host, key);
     let rows: Vec<&Interval> = places(analysis, host)
         .flat_map(|place| &analysis.listing(place).intervals)
         .filter(|row| row.layer == Layer::Block && !row.since_boot)
@@ -168,19 +197,14 @@ pub fn few_and_no_wait(analysis: &Analysis, host: Host) -> Option<Finding> {
     };
     let most = rows.iter().max_by(|a, b| a.ios_per_s().total_cmp(&b.ios_per_s()))?;
     let per_s = most.ios_per_s();
-    let idle = number(key::CPU_MEAN.of("idle")).filter(|(share, _)| *share >= IDLE)?;
-    let iowait = number(key::CPU_MEAN.of("iowait")).filter(|(share, _)| *share <= NO_WAIT)?;
+    let (iowait, mut builder) = without_iowait(analysis, host)?;
     let blocked = number(key::VMSTAT_MEAN.of("b")).is_some_and(|(tasks, _)| tasks > BLOCKED);
     if !rows.iter().all(untimed) || per_s > FEW_PER_S || blocked {
         return None;
     }
-    let mut builder = EvidenceBuilder::of(analysis);
-    let share = |share: f64| (share, Unit::Share);
-    builder.fact(&iowait.1, "iowait", share(iowait.0), Some(Bound::Below(NO_WAIT)));
-    builder.fact(&idle.1, "idle CPU time", share(idle.0), Some(Bound::Above(IDLE)));
-    let programs = number(key::CPU_MEAN.of("user")).filter(|(share, _)| *share >= 0.5);
+    let programs = number(key::CPU_MEAN.of("user")).filter(|(share, _)| *share >= MOST_OF_IT);
     if let Some((used, reading)) = &programs {
-        builder.fact(reading, "CPU time in programs", share(*used), None);
+        builder.fact(reading, "CPU time in programs", (*used, Unit::Share), None);
     }
     let mut finding = new_finding(Verdict::Healthy, Some(most.device), builder.listings.clone());
     let disk = analysis.disk(most.device);
@@ -188,7 +212,7 @@ pub fn few_and_no_wait(analysis: &Analysis, host: Host) -> Option<Finding> {
         "hardly any I/O: {} at most ({}), and idle CPUs wait for I/O {} of the time{}",
         phrase::iops(per_s),
         phrase::disk(&disk),
-        phrase::percent(iowait.0),
+        phrase::percent(iowait),
         programs.map_or(String::new(), |(used, _)| format!(
             "; programs use {} of the CPUs: if something is slow, it is there",
             phrase::percent(used)
@@ -200,13 +224,7 @@ pub fn few_and_no_wait(analysis: &Analysis, host: Host) -> Option<Finding> {
     let of_one_report =
         per_s > 0.0 && rows.iter().filter(|row| row.device == most.device).count() == 1;
     finding.doubt_if(of_one_report, "one report: it may be the average since boot", SHAPE_ALONE);
-    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
-    finding.refuted_by = lines(&[
-        "the problem did not occur during the capture",
-        "the slow program uses a disk that is not listed, or a server",
-    ]);
-    finding.next_step = look_elsewhere();
-    Some(finding)
+    Some(cleared(finding, ["the problem did not occur during the capture", NOT_LISTED]))
 }
 
 /// Time that requests waited per second, all together: the mean number in flight.
@@ -239,10 +257,12 @@ fn accuses(known: &Finding) -> bool {
 }
 
 /// iowait up to which no processor waits, idle time that would show it, I/Os per second of a disk
-/// that are hardly any, and what a screen of `top`, a moment, is worth (choices).
+/// that are hardly any, CPU time that is most of it, and what a screen of `top`, a moment, is worth
+/// (choices).
 const NO_WAIT: f64 = 0.01;
 const IDLE: f64 = 0.2;
 const FEW_PER_S: f64 = 10.0;
+const MOST_OF_IT: f64 = 0.5;
 const ONE_MOMENT: f64 = 0.62;
 
 /// `top` lists no task in uninterruptible sleep, and idle processors wait for nothing.
@@ -256,30 +276,23 @@ fn idle_screen(analysis: &Analysis, host: Host) -> Option<Finding> {
         return None;
     }
     let about = analysis.facts.about(Some(host), "");
-    let number = |key: FactKey| {
-        about.machine_number(key).filter(|(_, of)| analysis.host(of.listing) == host)
-    };
+    let number = |key: FactKey| own_number(analysis, host, key);
     // The list of tasks was read, and none of them is blocked.
     number(key::TASKS_LOAD.of("mean"))?;
     let blocked = number(key::TASKS_BLOCKED).is_some_and(|(tasks, _)| tasks > 0.0);
-    let iowait = number(key::CPU_MEAN.of("iowait")).filter(|(share, _)| *share <= NO_WAIT)?;
-    let idle = number(key::CPU_MEAN.of("idle")).filter(|(share, _)| *share >= IDLE)?;
+    let (iowait, mut builder) = without_iowait(analysis, host)?;
     let waits = about.waiting_task().is_some_and(|(share, ..)| share >= IOWAIT);
     (!blocked && !waits).then_some(())?;
-    let mut builder = EvidenceBuilder::of(analysis);
-    let share = |share: f64| (share, Unit::Share);
-    builder.fact(&iowait.1, "iowait", share(iowait.0), Some(Bound::Below(NO_WAIT)));
-    builder.fact(&idle.1, "idle CPU time", share(idle.0), Some(Bound::Above(IDLE)));
     let busiest = about.busiest_process(key::PROCESS_CPU);
     if let Some((used, who, reading)) = &busiest {
         let what = format!("CPU time of {who}, share of one CPU");
-        builder.fact(reading, &what, share(*used), None);
+        builder.fact(reading, &what, (*used, Unit::Share), None);
     }
     let mut finding = new_finding(Verdict::Healthy, None, builder.listings.clone());
     finding.sentence = format!(
         "nobody waits for I/O at that moment: no task is blocked, and idle CPUs wait for I/O {} of \
          the time{}",
-        phrase::percent(iowait.0),
+        phrase::percent(iowait),
         busiest.map_or(String::new(), |(used, who, _)| format!(
             "; {who} takes {} of a CPU: if something is slow, it is there",
             phrase::percent(used)
@@ -287,13 +300,7 @@ fn idle_screen(analysis: &Analysis, host: Host) -> Option<Finding> {
     );
     finding.evidence = builder.evidence;
     finding.assume(ONE_MOMENT, "no task was blocked on I/O on the screen");
-    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
-    finding.refuted_by = lines(&[
-        "the problem did not occur at that moment",
-        "the slow program waits in another way: for a server, a lock, or an asynchronous request",
-    ]);
-    finding.next_step = look_elsewhere();
-    Some(finding)
+    Some(cleared(finding, ["the problem did not occur at that moment", IN_ANOTHER_WAY]))
 }
 
 /// No task was blocked, no processor waited, nothing was swapped.
@@ -333,11 +340,5 @@ fn nobody_waits(analysis: &Analysis, host: Host) -> Option<Finding> {
     }
     finding.evidence = builder.evidence;
     finding.assume(NOBODY_WAITS, "no task was blocked on I/O while the reports were made");
-    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
-    finding.refuted_by = lines(&[
-        "the problem did not occur while `vmstat` ran",
-        "the slow program waits in another way: for a server, a lock, or an asynchronous request",
-    ]);
-    finding.next_step = look_elsewhere();
-    Some(finding)
+    Some(cleared(finding, ["the problem did not occur while `vmstat` ran", IN_ANOTHER_WAY]))
 }

@@ -68,7 +68,7 @@ pub const LOGGED: [Signal; 17] = [
         .what("link reset(s) in the kernel's log"),
     controller(&[], 0.0)
         .takes(|_, line| {
-            let is_fatal = line.message.log_event() == Some(PathEvent::Fatal);
+            let is_fatal = line.event == Some(PathEvent::Fatal);
             !signals::is_discard(line) && !is_fatal && !line.message.names_an_idle_tag()
         })
         .by(|lines| {
@@ -110,7 +110,7 @@ pub fn is_awake(case: &Case) -> bool {
 }
 
 fn is_corruption(line: &LogLine) -> bool {
-    line.kind == MessageKind::Link && line.message.log_event() == Some(PathEvent::Corruption)
+    line.kind == MessageKind::Link && line.event == Some(PathEvent::Corruption)
 }
 
 fn is_corrupt(case: &Case) -> bool {
@@ -176,7 +176,7 @@ fn also_logged(builder: &mut EvidenceBuilder, case: &Case, most: f64) -> f64 {
     let is_unplugged = case.reports(&[PathEvent::Exchanged])
         && case.log.iter().any(|line| {
             line.kind == MessageKind::Link
-                && line.message.log_event() == Some(PathEvent::NoDevice)
+                && line.event == Some(PathEvent::NoDevice)
                 && !signals::is_discard(line)
         });
     let mut wakes = case.logged(&[MessageKind::Phy]);
@@ -212,7 +212,7 @@ pub fn shows_the_way(reading: &[&LogLine]) -> bool {
     let kinds = [MessageKind::Link, MessageKind::Path, MessageKind::Phy];
     reading.iter().any(|line| {
         kinds.contains(&line.kind) && !line.message.is_of_recovery()
-            || line.message.log_event().is_some_and(|what| OF_THE_WAY.contains(&what))
+            || line.event.is_some_and(|what| OF_THE_WAY.contains(&what))
             || line.message.is_usb_disconnect()
     })
 }

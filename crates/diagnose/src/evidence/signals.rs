@@ -245,9 +245,8 @@ impl EvidenceBuilder<'_> {
                 Read::Failed(errors) => self.failed_with(case, row, errors),
                 Read::Lines(kind, events) => {
                     let one_of = |event: PathEvent| events.contains(&event);
-                    let reports = |line: &LogLine| {
-                        events.is_empty() || line.message.log_event().is_some_and(one_of)
-                    };
+                    let reports =
+                        |line: &LogLine| events.is_empty() || line.event.is_some_and(one_of);
                     let is_taken =
                         |line: &LogLine| taken.iter().any(|known| std::ptr::eq(*known, line));
                     let its = case.log.iter().copied().filter(|line| {
@@ -333,7 +332,7 @@ pub fn short(message: &str) -> String {
 
 fn is_reset(line: &LogLine) -> bool {
     let resets = [PathEvent::Reset, PathEvent::UsbReset, PathEvent::LinkReset];
-    line.message.log_event().is_some_and(|event| resets.contains(&event))
+    line.event.is_some_and(|event| resets.contains(&event))
 }
 
 /// The interval of the lines, s, if there are at least three and most are separated by it: the

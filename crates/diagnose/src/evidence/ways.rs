@@ -28,7 +28,7 @@ pub enum Way {
 impl Way {
     /// By the stated bus, else by the name and the log.
     pub fn of(disk: &str, reading: &[&LogLine], bus: Option<&str>) -> Way {
-        let says = |what| reading.iter().any(|line| line.message.log_event() == Some(what));
+        let says = |what| reading.iter().any(|line| line.event == Some(what));
         let fibre = says(PathEvent::LinkDown);
         match bus {
             Some("usb") => return Way::Usb,

@@ -70,13 +70,13 @@ impl Program {
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments).stdin(Stdio::null());
-    leave_out_the_package(&mut cargo, std::env::vars_os().map(|(name, _)| name));
+    remove_package_variables(&mut cargo, std::env::vars_os().map(|(name, _)| name));
     cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
     cargo
 }
 
-/// Removes those of these variables that report a package.
-fn leave_out_the_package(cargo: &mut Command, names: impl Iterator<Item = OsString>) {
+/// Removes the variables that cargo sets for a package: `CARGO_PKG_*`, `CARGO_MANIFEST_*`.
+fn remove_package_variables(cargo: &mut Command, names: impl Iterator<Item = OsString>) {
     for name in names.filter(|name| name.to_str().is_some_and(is_of_a_package)) {
         cargo.env_remove(name);
     }
@@ -191,7 +191,7 @@ mod tests {
     fn what_is_built_does_not_depend_on_where_the_clone_lies() {
         let mut cargo = Command::new("cargo");
         let names = ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_TARGET_DIR", "PATH"];
-        leave_out_the_package(&mut cargo, names.into_iter().map(OsString::from));
+        remove_package_variables(&mut cargo, names.into_iter().map(OsString::from));
         let removed: Vec<_> = cargo.get_envs().map(|(name, _)| name.to_os_string()).collect();
         assert_eq!(removed, ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"]);
         // As one that yields it is the same command.
