@@ -34,8 +34,8 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, Fact, Finding, Forecast, Histogram, Layer, Level, Medium, Op, Unit,
-    Verdict, key,
+    Bound, Clause, DeviceId, Fact, Finding, Forecast, Histogram, Layer, Level, Medium, MessageKind,
+    Op, Unit, Verdict, key,
 };
 
 use crate::analysis::device_trace::DeviceTrace;
@@ -44,10 +44,13 @@ use crate::analysis::samples::HistogramSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{cited, computed, lines, new_finding};
+use crate::evidence::candidates;
+use crate::evidence::cases::Case;
 use crate::evidence::confidence;
 use crate::evidence::confidence::PRIOR;
 use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families;
+use crate::evidence::signals::{self, Signal};
 use crate::facts::About;
 use crate::measures::idle_wake::{self, Wake};
 use crate::phrase;
@@ -85,7 +88,55 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let found =
         analysis.traces.iter().filter_map(|trace| Some((trace, of_trace(analysis, trace)?)));
     let found = found.map(|(trace, wake)| finding(analysis, trace, &wake));
-    found.chain(of_runs(analysis)).chain(parks_its_heads(analysis)).collect()
+    let runs = of_runs(analysis).into_iter().chain(parks_its_heads(analysis));
+    found.chain(runs).chain(stays_stopped(analysis)).collect()
+}
+
+/// Requests that a stopped drive refuses, and their weight, nats: 0.8 with the prior (a choice). A
+/// drive that fails to start may report the same.
+const STOPPED: [(&str, &[Signal]); 1] = [(
+    "lines of the kernel's log",
+    &[signals::lines(MessageKind::NotReady, &[], 2.5)
+        .again(3.0)
+        .takes(|_, line| line.message.is_stopped())
+        .what("request(s) refused because the drive waits for a command to start, in the kernel's log")
+        .say("{n} request(s) failed because it waits for a command to start")],
+)];
+
+/// Drives that stopped by themselves and that nobody starts again.
+fn stays_stopped(analysis: &Analysis) -> Vec<Finding> {
+    let candidates = candidates::candidates(analysis);
+    let of_disk = |case: Case| {
+        let mut builder = case.builder();
+        builder.weigh(&case, &STOPPED);
+        (!builder.evidence.is_empty()).then_some(())?;
+        let mut finding = builder.finding(DETECTOR.verdict, Some(case.device));
+        builder.believe(&mut finding, PRIOR);
+        let disk = phrase::disk(case.name);
+        finding.sentence = format!(
+            "{disk} has stopped to save power and is not started again: {}",
+            phrase::list(&builder.words)
+        );
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&[
+            "the drive does not spin up on `sg_start`: then it has failed, or lacks power",
+            "the same requests fail although it never paused for minutes",
+        ]);
+        let node = phrase::node(disk);
+        finding.next_step = lines(&[
+            &format!(
+                "`sg_start {node}` starts it; so that the kernel does it: `echo 1 > \
+                 /sys/block/{disk}/device/scsi_disk/*/allow_restart`"
+            ),
+            &format!(
+                "disable its timer: `sdparm --clear=STANDBY --save {node}`, `hdparm -S 0 {node}`, \
+                 or the vendor's tool of the enclosure"
+            ),
+            "check the file system after that: writes were lost (`dmesg`, `fsck`)",
+        ]);
+        Some(finding)
+    };
+    Case::of_disks(&candidates).filter_map(of_disk).collect()
 }
 
 /// Load cycles an hour from which a disk parks its heads during use (a choice: one in two minutes),

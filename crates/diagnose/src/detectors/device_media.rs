@@ -47,7 +47,9 @@
 //! Copy important data from the disk, find the file of the sector and restore it, run the long
 //! self-test; replace the disk if 5, 197 or 198 increase.
 
-use iowhy_model::{Bound, Clause, Event, Finding, Level, MessageKind, STANDS, Unit, Verdict};
+use iowhy_model::{
+    Bound, Clause, Event, Finding, Level, MessageKind, PathEvent, STANDS, Unit, Verdict,
+};
 
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
@@ -138,6 +140,12 @@ const OF_WHAT_LIES_BELOW: &str =
 /// Why a member that its array failed is only suspected beside another one.
 const GIVEN_UP_TOGETHER: &str = "another member of its array failed as well: two disks seldom fail \
                                  together; a shared component does";
+/// So few errors, before the device is reset or gone within this time, s, may be the last words of
+/// a bridge (choices).
+const LAST_WORDS: u64 = 2;
+const GONE_S: f64 = 60.0;
+const LEFT_ITS_BUS: &str = "the device was reset or left its bus within a minute after that: a \
+                            bridge, or a drive that loses power, reports errors of any kind";
 /// Why a drive's counters do not explain a log of hung tasks.
 const HANGS: &str = "tasks hang while no read or write fails: these sectors may be old, and the \
                      tasks may wait for an array, a lock or memory";
@@ -198,6 +206,8 @@ fn finding(case: &Case) -> Option<Finding> {
     builder.believe(&mut finding, PRIOR);
     let why = "no medium error was reported: slow areas alone may have another cause";
     finding.doubt_if(!is_proven, why, SHAPE_ALONE);
+    let by_log = builder.is_alone(KERNEL_LOG);
+    finding.doubt_if(by_log && leaves_its_bus(case), LEFT_ITS_BUS, SHAPE_ALONE);
     let by_smart = builder.is_alone(SMART);
     finding.doubt_if(by_smart && hangs_without_an_error(case.analysis), HANGS, SHAPE_ALONE);
     let by_its_array = builder.is_alone(ARRAY);
@@ -228,6 +238,18 @@ fn finding(case: &Case) -> Option<Finding> {
         finding.next_step.insert(0, shared);
     }
     Some(finding)
+}
+
+/// Whether a USB device was reset or gone within a minute after the last of few errors.
+fn leaves_its_bus(case: &Case) -> bool {
+    let errors = case.logged(&[MessageKind::Medium]);
+    let last_s = errors.iter().filter_map(|line| line.message.at_s).reduce(f64::max);
+    let leaves = |line: &LogLine| {
+        let goes = line.message.is_usb_disconnect() || line.event == Some(PathEvent::UsbReset);
+        let after_s = line.message.at_s.zip(last_s).map(|(at_s, last_s)| at_s - last_s);
+        goes && after_s.is_some_and(|after_s| (0.0..GONE_S).contains(&after_s))
+    };
+    LogLine::messages(&errors) <= LAST_WORDS && case.analysis.facts.log().any(|line| leaves(line))
 }
 
 /// Whether the kernel's log shows tasks that hang, and no request that failed.

@@ -17,7 +17,7 @@ use crate::facts::kernel_log::LogLine;
 /// cost microseconds each: 0.29 and 0.55 with the prior. Aborted commands and timeouts weigh as for
 /// ATA and SCSI disks (`device.stall`). A disk that disappeared without an earlier failed command
 /// may have been unplugged, and a single reset of a link may be a resume or hot-plug.
-pub const LOGGED: [Signal; 17] = [
+pub const LOGGED: [Signal; 19] = [
     path(MessageKind::Link, &[PathEvent::DeadPort], 1.5)
         .again(WAS_RESET)
         .takes(|case, line| !signals::is_discard(line) && !recovers(case, line))
@@ -57,6 +57,12 @@ pub const LOGGED: [Signal; 17] = [
         .only_if(|case| !is_hurt(case))
         .takes(|case, line| line.message.is_surprise_removal() && is_gone(case, line))
         .what("surprise removal(s) of the disk, in the system's log"),
+    path(MessageKind::Refused, &[], 2.0)
+        .takes(|_, line| line.message.rejects_io())
+        .what("read(s) or write(s) rejected as an unknown command, in the kernel's log"),
+    path(MessageKind::NotReady, &[], 1.5)
+        .takes(|_, line| line.message.has_no_medium())
+        .what("request(s) to a reader or an enclosure without a medium, in the kernel's log"),
     path(MessageKind::Offline, &[], WAS_RESET)
         .takes(is_gone)
         .what("request(s) to an offline device, in the kernel's log"),
@@ -205,11 +211,16 @@ pub fn hangs_go_on(case: &Case) -> bool {
 }
 
 /// Whether these lines are about the path itself: a link, a port, an interrupt, a transfer. A disk
-/// that is reset, offline or failed, or does not answer a reset, may itself be faulty.
+/// that is reset, offline or failed, or does not answer a reset, may itself be faulty; and one that
+/// dies takes its link with it.
 pub fn shows_the_way(reading: &[&LogLine]) -> bool {
     const OF_THE_WAY: [PathEvent; 4] =
         [PathEvent::CardHost, PathEvent::Dma, PathEvent::LostInterrupt, PathEvent::Memory];
-    let kinds = [MessageKind::Link, MessageKind::Path, MessageKind::Phy];
+    let is_dead = reading.iter().any(|line| line.event == Some(PathEvent::DeadPort));
+    let kinds: &[MessageKind] = match is_dead && !reading.iter().any(|line| is_corruption(line)) {
+        true => &[MessageKind::Path],
+        false => &[MessageKind::Link, MessageKind::Path, MessageKind::Phy],
+    };
     reading.iter().any(|line| {
         kinds.contains(&line.kind) && !line.message.is_of_recovery()
             || line.event.is_some_and(|what| OF_THE_WAY.contains(&what))

@@ -30,6 +30,7 @@ impl Way {
     pub fn of(disk: &str, reading: &[&LogLine], bus: Option<&str>) -> Way {
         let says = |what| reading.iter().any(|line| line.event == Some(what));
         let fibre = says(PathEvent::LinkDown);
+        let usb_host = reading.iter().any(|line| line.message.is_of_usb_host());
         match bus {
             Some("usb") => return Way::Usb,
             Some("ieee1394") => return Way::Firewire,
@@ -40,7 +41,9 @@ impl Way {
             Some("iscsi" | "fcoe" | "tcp" | "rdma") => return Way::Network,
             _ => {}
         }
-        if disk_names::is_ide(disk) {
+        if usb_host {
+            Way::Usb
+        } else if disk_names::is_ide(disk) {
             Way::Ide
         } else if disk_names::is_nvme(disk) || disk_names::is_pci_function(disk) && !fibre {
             Way::Pcie

@@ -1,6 +1,7 @@
 //! A message of a log: its time, its text, and the sector in it.
 
 use super::command::{CommandKind, command};
+use crate::Op;
 
 /// A message of a log.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,6 +48,9 @@ pub enum MessageKind {
     Medium,
     /// A pool, a snapshot or a thin volume has no space left for what is written.
     NoSpace,
+    /// The drive answers that it is not ready, and why (sense key Not Ready, additional sense 04h
+    /// and 3Ah of SPC-4): it is stopped or starting, or has no medium.
+    NotReady,
     /// The device is gone.
     Offline,
     /// A volume lost one of its paths.
@@ -68,7 +72,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds, by name.
-    pub const ALL: [MessageKind; 18] = [
+    pub const ALL: [MessageKind; 19] = [
         MessageKind::Command,
         MessageKind::Controller,
         MessageKind::Denied,
@@ -79,6 +83,7 @@ impl MessageKind {
         MessageKind::Link,
         MessageKind::Medium,
         MessageKind::NoSpace,
+        MessageKind::NotReady,
         MessageKind::Offline,
         MessageKind::Path,
         MessageKind::Phy,
@@ -102,6 +107,7 @@ impl MessageKind {
             MessageKind::Link => "link",
             MessageKind::Medium => "medium",
             MessageKind::NoSpace => "no-space",
+            MessageKind::NotReady => "not-ready",
             MessageKind::Offline => "offline",
             MessageKind::Path => "path",
             MessageKind::Phy => "phy",
@@ -203,10 +209,16 @@ impl Message {
         BEGIN.iter().any(|words| text.starts_with(words)) || text.contains("iSCSI connection is ")
     }
 
-    /// Whether an md array reports that it rewrote unreadable sectors of a member, whatever the
-    /// reason (drivers/md/raid1.c, raid10.c, raid5.c).
+    /// Whether an array reports that it rewrote unreadable sectors of a member, whatever the reason
+    /// (drivers/md/raid1.c, raid10.c, raid5.c; drivers/scsi/3w-9xxx.h, twa_aen_table).
     pub fn is_of_an_array(&self) -> bool {
-        self.text.trim_start().starts_with("md/raid")
+        let text = self.text.trim_start();
+        text.starts_with("md/raid") || text.starts_with("3w-") && text.contains(": AEN: ")
+    }
+
+    /// Whether a host controller of USB logs it (drivers/usb/host/xhci.c).
+    pub fn is_of_usb_host(&self) -> bool {
+        self.text.starts_with("xhci")
     }
 
     /// Whether a USB device left the bus (drivers/usb/core/hub.c).
@@ -278,6 +290,24 @@ impl Message {
         self.text.contains("log page 10h reported inactive tag")
     }
 
+    /// Whether a drive is stopped and waits for a command to start (additional sense 04h/02h).
+    pub fn is_stopped(&self) -> bool {
+        self.text.contains("initializing command required")
+    }
+
+    /// Whether a device has no medium: a card or a disk is no longer in its reader (additional
+    /// sense 3Ah).
+    pub fn has_no_medium(&self) -> bool {
+        self.text.contains("Medium not present")
+    }
+
+    /// Whether a read or a write, which every drive knows, is refused as an unknown command
+    /// (additional sense 20h): what answers is out of step, a bridge or a controller.
+    pub fn rejects_io(&self) -> bool {
+        let is_io = matches!(self.command, Some(CommandKind::Io(Op::Read | Op::Write)));
+        is_io && self.text.contains("Invalid command operation code")
+    }
+
     /// Whether a zoned device refuses a write that does not begin at its zone's write pointer (ZBC,
     /// additional sense 21h/04h; NVMe zoned namespaces, statuses b8h to bfh).
     pub fn breaks_the_order_of_a_zone(&self) -> bool {
@@ -333,7 +363,7 @@ const CORRUPT: [&str; 18] = [
     "PCI Parity Error",
 ];
 /// Words about a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas).
-const RESET: [&str; 14] = [
+const RESET: [&str; 17] = [
     "RESET operation started",
     "controller is down",
     "reset controller",
@@ -343,6 +373,10 @@ const RESET: [&str; 14] = [
     // drivers/usb/host/xhci.c, xhci-ring.c
     "host controller not responding",
     "HC died",
+    "xHCI host not responding",
+    "HCHalted HSE",
+    // drivers/scsi/3w-9xxx.c
+    "timed out, resetting card",
     // drivers/scsi/aacraid/linit.c
     "Host adapter reset request",
     "Issuing IOP reset",

@@ -127,6 +127,9 @@ const SLOW_LINK: &str = "link is slow to respond";
 /// driver's message about a disk is so long.
 const LONG: usize = 800;
 
+/// How the driver of a RAID card that is given up says so (drivers/scsi/3w-9xxx.c).
+const RESETS_ITSELF: &str = "timed out, resetting card.";
+
 /// How the SCSI layer shows that it takes a command back that got no answer.
 const ABORTS: &str = "attempting task abort";
 
@@ -354,7 +357,7 @@ fn unread_behind_3ware(message: &str) -> Option<String> {
 
 /// What btrfs counts of a member: `BTRFS error (device sda1): bdev /dev/sdb1 errs: wr 270, rd 271,
 /// flush 0, corrupt 6, gen 0` (fs/btrfs/volumes.c, btrfs_dev_stat_print_on_error).
-fn btrfs_counts(message: &str) -> Option<(&str, Vec<(&'static str, u64)>)> {
+fn btrfs_counts(message: &str) -> Option<(&str, &str, Vec<(&'static str, u64)>)> {
     const KINDS: [(&str, &str); 5] = [
         ("wr", "write"),
         ("rd", "read"),
@@ -363,7 +366,7 @@ fn btrfs_counts(message: &str) -> Option<(&str, Vec<(&'static str, u64)>)> {
         ("gen", "generation"),
     ];
     let body = message.trim_start().strip_prefix("BTRFS ")?;
-    let (_, body) = body.split_once(" (device ")?.1.split_once("): ")?;
+    let (volume, body) = body.split_once(" (device ")?.1.split_once("): ")?;
     let (member, counts) = body.strip_prefix("bdev ")?.split_once(" errs: ")?;
     let counts = counts.split(", ").map(|pair| {
         let (name, count) = pair.trim().split_once(' ')?;
@@ -372,7 +375,9 @@ fn btrfs_counts(message: &str) -> Option<(&str, Vec<(&'static str, u64)>)> {
     });
     let counts: Option<Vec<(&str, u64)>> = counts.collect();
     let is_path = member.starts_with('/') && !member.contains(char::is_whitespace);
-    counts.filter(|counts| is_path && counts.len() == KINDS.len()).map(|counts| (member, counts))
+    counts
+        .filter(|counts| is_path && counts.len() == KINDS.len())
+        .map(|counts| (volume, member, counts))
 }
 
 /// `sd5` of `WARNING: /pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5):`, as illumos names the disk, or
@@ -427,8 +432,6 @@ struct KernelLog {
     /// The disk whose last message was a read error.
     read_error: String,
     log_events: LogEvents,
-    /// Sectors that drives of an adapter could not read, by its count.
-    unread: BTreeMap<String, u64>,
     /// The last error counts of btrfs for its members.
     of_btrfs: BTreeMap<String, BtrfsCounts>,
     /// Arrays in background work whose end was not printed.
@@ -512,6 +515,8 @@ struct Record {
 struct BtrfsCounts {
     counts: Vec<(&'static str, u64)>,
     place: String,
+    /// The device by which the file system is known.
+    volume: String,
 }
 
 /// A message, with its place.
@@ -793,13 +798,18 @@ impl KernelLog {
         for (name, work) in std::mem::take(&mut self.arrays) {
             sink.add_text_at(&name, typed::ARRAY_ACTION, &work, &place);
         }
-        for (drive, count) in std::mem::take(&mut self.unread) {
-            sink.add_fact_at(&drive, typed::MEMBER_ERRORS.of("media"), count, &place);
-        }
-        for (member, BtrfsCounts { counts, place }) in std::mem::take(&mut self.of_btrfs) {
+        let mut volumes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (member, BtrfsCounts { counts, place, volume }) in std::mem::take(&mut self.of_btrfs) {
+            let disk = member.strip_prefix("/dev/").unwrap_or(&member);
+            volumes.entry(volume).or_default().push(disk.to_string());
             for (kind, count) in counts {
                 sink.add_fact_at(&member, typed::MEMBER_ERRORS.of(kind), count, &place);
             }
+        }
+        // Members without an error are not printed, so that one or two tell nothing of the others.
+        for (volume, members) in volumes.into_iter().filter(|(_, members)| members.len() > 2) {
+            let name = format!("btrfs on {volume}");
+            sink.add_fact_at(&name, typed::DEVICE_SLAVES, members, &place);
         }
         for (function, (count, place)) in std::mem::take(&mut self.waits) {
             sink.add_fact_at(None, typed::TASKS_WAIT_IN.of(function), count, &place);
@@ -922,13 +932,14 @@ impl KernelLog {
             return;
         }
         let reported = std::mem::take(&mut self.reported);
-        let continues = !reported.is_empty()
-            && GO_ON.iter().any(|start| message.trim_start().starts_with(start));
+        let rest = forms::without_colon(message);
+        let continues = !reported.is_empty() && GO_ON.iter().any(|start| rest.starts_with(start));
         let named = device(message).or(continues.then_some(reported.as_str()));
         let names_a_disk =
             names::address(message).is_some() || forms::older_sense(message).is_some();
         if continues || names_a_disk {
-            self.reported = named.unwrap_or_default().to_string();
+            let whose = named.or_else(|| names::address(message));
+            self.reported = whose.unwrap_or_default().to_string();
         }
         self.tell_port(named, message, &place, sink);
         if let Some(line_text) = message.strip_prefix("md: ") {
@@ -960,7 +971,9 @@ impl KernelLog {
         }
         self.buses.learn(&reset, &place);
         let of_request = named.filter(|_| commands::is_of_a_request(message));
-        self.names.join(stamp, message, of_request);
+        if !continues {
+            self.names.join(stamp, message, of_request);
+        }
         let gone = self.names.learn(stamp, message, named);
         if let Some(line_text) = self.given_up.take() {
             // The adapter reports that it gives up, and the next line names the device.
@@ -999,13 +1012,14 @@ impl KernelLog {
             self.resets.add(plug, reset, place);
             return;
         }
-        if let Some(drive) = unread_behind_3ware(message).filter(|_| self.unread.len() < ARRAYS) {
-            *self.unread.entry(drive).or_default() += 1;
+        if let Some(drive) = unread_behind_3ware(message) {
+            self.log_events.add(MessageKind::Medium, &drive, reset, place, sink);
             return;
         }
-        if let Some((member, counts)) = btrfs_counts(message) {
+        if let Some((volume, member, counts)) = btrfs_counts(message) {
+            let volume = volume.to_string();
             if self.of_btrfs.len() < ARRAYS || self.of_btrfs.contains_key(member) {
-                self.of_btrfs.insert(member.to_string(), BtrfsCounts { counts, place });
+                self.of_btrfs.insert(member.to_string(), BtrfsCounts { counts, place, volume });
             }
             return;
         }
@@ -1095,6 +1109,9 @@ impl KernelLog {
         }
         let at = address.and_then(|address| match kind {
             MessageKind::Timeout | MessageKind::Offline => Some(self.names.at(address)),
+            MessageKind::Controller if message.ends_with(RESETS_ITSELF) => {
+                Some(self.names.at(address))
+            }
             // Before disks had names, adapters logged addresses.
             _ if names::is_older(message) => Some(self.names.at(address)),
             _ => self.names.known_at(address),
@@ -1208,6 +1225,8 @@ impl KernelLog {
             return;
         }
         let LogEvent { kind, name, message, place } = log_event;
+        // The request that it was made for may have named the disk.
+        let name = self.names.known_at(&name).unwrap_or(name);
         if matches!(kind, MessageKind::IoError | MessageKind::Timeout | MessageKind::Offline)
             && self.failing.len() < ARRAYS
         {

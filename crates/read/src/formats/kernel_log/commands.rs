@@ -72,6 +72,7 @@ fn part(message: &str) -> Option<Part> {
     let begins = |words: &str| reported.starts_with(words);
     Some(match logger {
         Logger::Block if is_of_a_request(message) => Part::Request,
+        Logger::Scsi if begins("Device not ready: ") => Part::Failed,
         Logger::Scsi if FAILED.iter().any(|words| begins(words)) => Part::Failed,
         Logger::Scsi if begins("uas_eh_abort_handler") || begins(ABORTS) => Part::Failed,
         Logger::Scsi if begins("Attempting to queue a") => Part::Failed,
@@ -271,7 +272,7 @@ impl Command {
             self.log_events.retain(|known| known.kind != MessageKind::Refused);
         }
         // It answered: the request failed, and nothing else.
-        let answers = [MessageKind::Refused, MessageKind::Denied];
+        let answers = [MessageKind::Refused, MessageKind::Denied, MessageKind::NotReady];
         if self.log_events.iter().any(|known| answers.contains(&known.kind)) {
             let repeats = [MessageKind::IoError, MessageKind::Command];
             self.log_events.retain(|known| !repeats.contains(&known.kind));
@@ -285,7 +286,8 @@ impl Command {
             self.log_events.retain(|known| known.kind != MessageKind::Command);
         }
         let unnamed = |known: &&mut LogEvent| {
-            known.message.command.is_none() && GAVE_UP.contains(&known.kind)
+            let counts = known.kind == MessageKind::Refused || GAVE_UP.contains(&known.kind);
+            known.message.command.is_none() && counts
         };
         for known in self.log_events.iter_mut().filter(unnamed) {
             known.message = with_command(&known.message, &self.which);

@@ -107,8 +107,13 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     // A reply to a query (SPC-4, sense keys).
     row(K::Denied, &[L::Scsi], &["Sense Key : Data Protect"]),
     row(K::Refused, &[L::Scsi], &["Sense Key : Illegal Request"]),
+    row(K::Refused, &[L::Scsi], &["Add. Sense: Invalid command operation code"]),
     row(K::Refused, &[L::Scsi], &["Add. Sense: Unaligned write command"]),
     row(K::Refused, &[L::Scsi], &["Add. Sense: Logical block address out of range"]),
+    // It answers, and the reason is stated.
+    row(K::NotReady, &[L::Scsi], &["Add. Sense: Logical unit not ready, initializing command"]),
+    row(K::NotReady, &[L::Scsi], &["Add. Sense: Logical unit is in process of becoming ready"]),
+    row(K::NotReady, &[L::Scsi], &["Add. Sense: Medium not present"]),
     row(K::Medium, &[L::Block], &["critical medium error, dev "]),
     row(K::Refused, &[L::Block], &["protection error, dev "]),
     row(K::Medium, &[L::Scsi], &["Sense Key : Medium Error"]),
@@ -152,6 +157,9 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Hardware, &[L::Scsi], &["sense key: Hardware Error"]),
     row(K::Hardware, &[L::Scsi], &["sense key Hardware Error"]),
     row(K::Medium, &[L::Scsi], &["Additional sense: Unrecovered read error"]),
+    row(K::NotReady, &[L::Scsi], &["Additional sense: Logical unit not ready, initializing"]),
+    row(K::NotReady, &[L::Scsi], &["Additional sense: Logical unit is in process of becoming"]),
+    row(K::NotReady, &[L::Scsi], &["Additional sense: Medium not present"]),
     // Frames that failed their checksum: SPC-4, additional sense 47h.
     row(K::Link, &[L::Scsi], &["Additional sense: Scsi parity error"]),
     row(K::Link, &[L::Scsi], &["Add. Sense: Scsi parity error"]),
@@ -352,6 +360,7 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Controller, &[L::Xhci], &["ERROR mismatched command completion"]),
     row(K::Controller, &[L::Xhci], &["xHCI host ", "not responding"]),
     row(K::Controller, &[L::Xhci], &["HC died; cleaning up"]),
+    row(K::Controller, &[L::Xhci], &["USBSTS: ", "HCHalted HSE"]),
     // Of the link (PL); what the firmware reports of itself (IOP) is not a log event
     // (mpi/mpi_log_sas.h, originators).
     row(K::Controller, &[L::Mpt], &["log_info(", "originator(PL)"]),
@@ -422,7 +431,7 @@ const FAILED_AT: usize = "Synchronize Cache(10) ".len();
 
 /// How a message's logger begins it, and what it says.
 pub(super) fn heading(message: &str) -> (Logger, &str) {
-    let message = message.trim_start();
+    let message = without_colon(message);
     let begins = |words: &&str| message.starts_with(words);
     if !message.contains(": ") && !BLOCK.iter().chain(&WITHOUT_COLON).any(begins) {
         return (L::Other, message);
@@ -431,6 +440,12 @@ pub(super) fn heading(message: &str) -> (Logger, &str) {
         .or_else(|| of_adapter(message))
         .or_else(|| of_bus(message))
         .unwrap_or((L::Other, message))
+}
+
+/// A message that kernels 2.6.24 to 2.6.27 continue in a line of its own: `: Add. Sense: ...`.
+pub(super) fn without_colon(message: &str) -> &str {
+    let message = message.trim_start();
+    message.strip_prefix(": ").unwrap_or(message)
 }
 
 fn of_disk_driver(message: &str) -> Option<(Logger, &str)> {
@@ -878,12 +893,12 @@ const FRAME_WORDS: [&str; 2] = ["crc", "parity"];
 /// Words of a link.
 const LINK_WORDS: [&str; 4] = ["bus error", "cable", "link", "phy"];
 /// Messages of a healthy start, and of features a device does not support or need.
-const HARMLESS: [&str; 21] = [
+const HARMLESS: [&str; 22] = [
     "abort status: 0x0", "assuming drive cache", "attached", "asking for cache data failed",
     "caching mode page", "deepsleep", "error handler", "error status/mask", "failed to enable aa",
     "failed to get diagnostic page", "failed to set xfermode", "link up", "no error",
     "not supported", "power-on", "read capacity", "shutdown timeout set", "unsupported",
-    "supports", "timeout set to", "write cache",
+    "sense key : not ready", "supports", "timeout set to", "write cache",
 ];
 
 /// Whether a message contains words that every known kind needs: most do not, and one pass shows
@@ -1030,7 +1045,9 @@ mod tests {
     fn words_alone_decide_what_is_blamed() {
         let blamed = |kind| match kind {
             K::Medium | K::Hardware => "surface",
-            K::Timeout | K::Controller | K::Offline | K::Link | K::Phy | K::Path => "no answer",
+            K::Timeout | K::Controller | K::Offline | K::Link | K::Phy | K::Path | K::NotReady => {
+                "no answer"
+            }
             K::Remote => "server",
             K::IoError | K::Command => "nobody",
             _ => "no fault",

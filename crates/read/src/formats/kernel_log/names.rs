@@ -18,9 +18,16 @@ pub(super) struct Names {
     plugs: BTreeMap<String, (String, Option<f64>)>,
     /// Ports whose disk disappeared, while it is not known whether it was unplugged.
     gone: BTreeMap<String, (String, Message)>,
-    /// The address of the last message, if that refused a request to a disk which the log did not
-    /// name yet.
-    refused: Option<(String, String)>,
+    /// The last message, if that refused a request to a disk which the log did not name yet.
+    refused: Option<Refusal>,
+}
+
+/// A request that was refused.
+struct Refusal {
+    address: String,
+    stamp: String,
+    /// Whether its reason is printed before the block layer names the disk.
+    is_explained: bool,
 }
 
 /// `7:0:14:0` of `sd 7:0:14:0: ...`, and 1:0:0:2 of `scsi1:0:0:2: ...`, as adapters of parallel
@@ -93,6 +100,18 @@ pub(super) fn is_of_scsi(disk: &str) -> bool {
     disk.strip_prefix("sd").is_some_and(|letters| letters.bytes().all(|b| b.is_ascii_lowercase()))
 }
 
+/// What is printed of a request that is refused, before the block layer names its disk
+/// (drivers/scsi/scsi_lib.c, scsi_prep_fn, scsi_io_completion).
+const OFFLINE: &str = "rejecting I/O to offline device";
+const NOT_READY: &str = ": Device not ready: ";
+/// Lines about one request follow within this time, s (a choice).
+const TOGETHER_S: f64 = 0.1;
+
+fn are_together(then: &str, now: &str) -> bool {
+    let times = Message::seconds(then).zip(Message::seconds(now));
+    times.is_some_and(|(then, now)| (0.0..TOGETHER_S).contains(&(now - then)))
+}
+
 impl Names {
     /// The disk at an address, if the log named it.
     pub(super) fn known_at(&self, address: &str) -> Option<String> {
@@ -104,21 +123,27 @@ impl Names {
         self.known_at(address).unwrap_or_else(|| address.to_string())
     }
 
-    /// Joins an address and a disk: a request that the SCSI layer refuses, `sd 4:0:0:1: rejecting
-    /// I/O to offline device`, fails in the next line, `I/O error, dev sdc, ...`.
+    /// Joins an address and a disk: a request that the SCSI layer or the drive refuses, `sd 4:0:0:1:
+    /// rejecting I/O to offline device`, `sd 4:0:0:1: Device not ready: `, fails in the next line,
+    /// `I/O error, dev sdc, ...`.
     pub(super) fn join(&mut self, stamp: &str, message: &str, of_request: Option<&str>) {
         let refused = self.refused.take();
         if let Some(address) = address(message)
-            && message.ends_with("rejecting I/O to offline device")
+            && (message.ends_with(OFFLINE) || message.contains(NOT_READY))
         {
             let unknown = !self.disks.contains_key(address);
-            self.refused = unknown.then(|| (address.to_string(), stamp.to_string()));
-        } else if let Some(((address, then), disk)) = refused.zip(of_request)
-            && then == stamp
+            self.refused = unknown.then(|| Refusal {
+                address: address.to_string(),
+                stamp: stamp.to_string(),
+                is_explained: message.contains(NOT_READY),
+            });
+        } else if let Some((refusal, disk)) = refused.zip(of_request)
+            && (refusal.stamp == stamp
+                || refusal.is_explained && are_together(&refusal.stamp, stamp))
             && self.address_of(disk).is_none()
             && self.disks.len() < REMEMBERED
         {
-            self.disks.insert(address, disk.to_string());
+            self.disks.insert(refusal.address, disk.to_string());
         }
     }
 
