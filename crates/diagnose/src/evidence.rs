@@ -4,6 +4,7 @@
 pub mod adapters;
 pub mod arrays;
 pub mod askers;
+pub mod blocked_tasks;
 pub mod builder;
 pub mod busy_runs;
 pub mod busy_threads;

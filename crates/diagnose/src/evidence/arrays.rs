@@ -157,6 +157,8 @@ pub struct FailingMembers<'a> {
     pub failing: Vec<String>,
     /// All members.
     pub members: usize,
+    /// Whether they returned changed data, and no request to them failed.
+    pub only_changed: bool,
     /// What reports the members.
     pub reading: FactReading<'a>,
 }
@@ -166,16 +168,15 @@ pub fn failing_together<'a>(analysis: &Analysis<'a>) -> Vec<FailingMembers<'a>> 
     let of = |about: About<'_, 'a>| {
         let reading = about.last(key::DEVICE_SLAVES)?;
         let members = reading.fact.value.words()?;
-        let fails = |disk: &&String| {
-            errors(analysis.facts.about(about.host, disk)).iter().any(|errors| *errors > 0.0)
-        };
-        let failing = members.iter().filter(fails);
+        let of = |disk: &String| errors(analysis.facts.about(about.host, disk));
+        let failing = members.iter().filter(|disk| of(disk).iter().any(|errors| *errors > 0.0));
         let failing: Vec<String> = failing.cloned().collect();
+        let only_changed = failing.iter().all(|disk| of(disk)[..2] == [0.0, 0.0]);
         let device = reading.fact.device?;
         let together =
             failing.len() >= TOGETHER && failing.len() as f64 >= SHARE * members.len() as f64;
         let (name, members) = (about.disk.to_string(), members.len());
-        together.then_some(FailingMembers { device, name, failing, members, reading })
+        together.then_some(FailingMembers { device, name, failing, members, only_changed, reading })
     };
     analysis.facts.each().filter_map(of).collect()
 }

@@ -80,6 +80,8 @@ fn alone(analysis: &Analysis, host: Host) -> Option<Alone> {
 const LARGE: f64 = 524_288.0;
 pub const STREAMS_PER_S: f64 = 40e6;
 const SEEKS_MS: f64 = 2.5;
+/// No platter streams more (data sheets, 2026): what small reads give beyond is of a cache.
+const MOST_OF_A_PLATTER: f64 = 300e6;
 /// Times that writes of a healthy disk may be slower than its reads; and from which on a small
 /// write, of this many ms, waits for something that no read waits for (choices).
 const IN_PROPORTION: f64 = 2.5;
@@ -124,6 +126,9 @@ impl Profile {
             } else if bytes.is_none_or(|bytes| bytes <= SMALL) && is_alone(analysis, place, row) {
                 let by_rate = bytes.map(|_| 1e3 / rates.ios_per_s);
                 given.one_ms = most(given.one_ms, rates.await_ns.map(|ns| ns / 1e6).or(by_rate));
+                // Small ones in sequence are read ahead.
+                let stream = rates.bytes_per_s.filter(|per_s| *per_s <= MOST_OF_A_PLATTER);
+                given.stream = most(given.stream, stream);
             }
         }
         profile
@@ -187,7 +192,10 @@ pub fn of_a_class(analysis: &Analysis, host: Host) -> Option<OfAClass> {
     let s0 = CLASSES.map(|medium| {
         HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms().max(1e-9)
     });
-    let most = s0.into_iter().rfind(|s0| OF_IT.contains(&(one.ms / s0)))?;
+    // What turns is quicker over a short stretch.
+    let [.., turning] = s0;
+    let short = Some(turning).filter(|s0| profile.turns() && one.ms <= OF_IT.end() * s0);
+    let most = s0.into_iter().rfind(|s0| OF_IT.contains(&(one.ms / s0))).or(short)?;
     let stream = profile.reads.stream.filter(|_| profile.turns());
     Some(OfAClass { device: one.device, ms: one.ms, most_ms: OF_IT.end() * most, stream })
 }
@@ -213,6 +221,10 @@ fn of_reads(analysis: &Analysis, host: Host, turns: bool) -> Option<String> {
     let slow = classes().rfind(|medium| times(*medium) > *OF_IT.end());
     let is = match (healthy.as_slice(), slow) {
         ([], None) if !turns => return None,
+        ([], _) if turns && times(Medium::Rotational) < *OF_IT.start() => {
+            "is what a spinning disk takes over a short stretch, or with a part of it cached"
+                .to_string()
+        }
         ([], _) if times(Medium::Rotational) < *OF_IT.start() => {
             "is less than one spinning disk takes and more than flash does: several disks, a short \
              stretch of one, or a cache before it"

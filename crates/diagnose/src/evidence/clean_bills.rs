@@ -31,6 +31,12 @@ const SWAPPED: f64 = 4096.0;
 const MOVED: f64 = 20e6;
 /// The weight: an idle moment looks the same.
 const NOBODY_WAITS: f64 = 0.70;
+/// Runnable tasks for each that is blocked from which on a machine computes, of at least so many,
+/// and the iowait up to which it does (choices); and the weight of that: some task may wait.
+const COMPUTES: f64 = 10.0;
+const RUNNABLE: f64 = 8.0;
+const HARDLY: f64 = 0.02;
+const FEW_WAIT: f64 = 0.65;
 /// What it is worth that disks had nothing to do, and a noticeable wait, ms (Nielsen,
 /// Usability Engineering, 1993).
 const HARDLY_ANY: f64 = 0.93;
@@ -311,34 +317,50 @@ fn nobody_waits(analysis: &Analysis, host: Host) -> Option<Finding> {
     let about = analysis.facts.about(Some(host), "");
     let number = |key: FactKey| about.machine_number(key);
     let (reports, _) = number(key::VMSTAT_INTERVALS).filter(|(n, _)| *n >= REPORTS)?;
-    let blocked = number(key::VMSTAT_MEAN.of("b")).filter(|(n, _)| *n <= BLOCKED)?;
+    let blocked = number(key::VMSTAT_MEAN.of("b"))?;
     let iowait = number(key::VMSTAT_MEAN.of("wa")).filter(|(share, _)| *share <= IOWAIT)?;
+    let runnable = number(key::VMSTAT_MEAN.of("r"));
+    let computes = runnable.as_ref().is_some_and(|(tasks, _)| {
+        *tasks >= RUNNABLE && *tasks >= COMPUTES * blocked.0 && iowait.0 <= HARDLY
+    });
+    let nobody = blocked.0 <= BLOCKED;
     let beyond = |name: &'static str, most: f64| {
         number(key::VMSTAT_MEAN.of(name)).is_some_and(|(n, _)| n > most)
     };
     let swaps = beyond("si", SWAPPED) || beyond("so", SWAPPED);
-    if swaps || beyond("bi", MOVED) || beyond("bo", MOVED) {
+    let moves = beyond("bi", MOVED) || beyond("bo", MOVED);
+    if swaps || !(computes || nobody && !moves) {
         return None;
     }
     let mut builder = EvidenceBuilder::of(analysis);
     let reported = (blocked.0, Unit::Count);
     let bound = |most: f64| Some(Bound::Below(most));
-    builder.fact(&blocked.1, "mean of blocked tasks (b)", reported, bound(BLOCKED));
+    let most = if nobody { BLOCKED } else { runnable.as_ref().map_or(0.0, |r| r.0 / COMPUTES) };
+    builder.fact(&blocked.1, "mean of blocked tasks (b)", reported, bound(most));
     let share = (iowait.0, Unit::Share);
     builder.fact(&iowait.1, "mean iowait (wa)", share, bound(IOWAIT));
     let mut finding = new_finding(Verdict::Healthy, None, builder.listings.clone());
+    let what = if nobody { "no task waits for I/O" } else { "hardly any task waits for I/O" };
+    let run = runnable.as_ref().filter(|_| computes).map_or(String::new(), |(tasks, _)| {
+        format!("; {} tasks run or wait for a CPU", phrase::digits(*tasks))
+    });
     finding.sentence = format!(
-        "no task waits for I/O: over {} {} tasks were blocked on average, and the CPUs waited for \
-         I/O {} of the time",
+        "{what}: over {} {} tasks were blocked on average, and the CPUs waited for I/O {} of the \
+         time{run}",
         phrase::count(reports, "report(s)"),
         phrase::digits(blocked.0),
         phrase::percent(iowait.0)
     );
-    if let Some((runnable, reading)) = number(key::VMSTAT_MEAN.of("r")) {
+    if let Some((runnable, reading)) = runnable {
         let runnable = (runnable, Unit::Count);
         builder.fact(&reading, "mean of runnable tasks (r)", runnable, None);
     }
     finding.evidence = builder.evidence;
-    finding.assume(NOBODY_WAITS, "no task was blocked on I/O while the reports were made");
+    match nobody {
+        true => {
+            finding.assume(NOBODY_WAITS, "no task was blocked on I/O while the reports were made");
+        }
+        false => finding.assume(FEW_WAIT, "far more tasks ran than were blocked on I/O"),
+    }
     Some(cleared(finding, ["the problem did not occur while `vmstat` ran", IN_ANOTHER_WAY]))
 }

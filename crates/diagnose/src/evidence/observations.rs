@@ -13,6 +13,7 @@ use iowhy_model::{
 use crate::analysis::audit::{AtOnce, LONGEST_WAIT_S};
 use crate::analysis::{Analysis, Host};
 use crate::detector::RankedFindings;
+use crate::evidence::blocked_tasks;
 use crate::evidence::builder::{cited, computed, read_off};
 use crate::evidence::ceilings;
 use crate::evidence::drive_counters;
@@ -157,6 +158,11 @@ fn held_by_few(analysis: &Analysis, host: Host, disks: &[String]) -> Option<Obse
 fn meaning_here(analysis: &Analysis, host: Host, one: &NotableNumber, value: f64) -> String {
     let iowait = [key::VMSTAT_MEAN.of("wa"), key::CPU_MEAN.of("iowait")].contains(&one.key);
     let flush = [key::FLUSH_SLOWEST, key::FLUSH_SLOWEST_AT_LEAST].contains(&one.key);
+    if one.key == key::TASKS_BLOCKED
+        && let Some(meaning) = blocked_tasks::meaning(analysis, host)
+    {
+        return meaning;
+    }
     let of_machine = |key| analysis.facts.about(Some(host), "").machine_number(key);
     let of_disks = |listing: usize| {
         let rows = &analysis.listing(listing).intervals;
@@ -197,6 +203,14 @@ fn meaning_here(analysis: &Analysis, host: Host, one: &NotableNumber, value: f64
         }
         usual => usual,
     };
+    let named = blocked_tasks::disks_of(analysis, host);
+    if iowait && !lists_disks && !named.is_empty() {
+        return format!(
+            "tasks wait for I/O of {}, by the kernel's threads among them: `iostat -x 1` shows \
+             whether it is busy",
+            phrase::list(&named)
+        );
+    }
     meaning.to_string()
 }
 
@@ -503,6 +517,9 @@ fn meaning(kind: MessageKind) -> &'static str {
         MessageKind::IoError => "a request failed; the lines before it may show why",
         MessageKind::Timeout | MessageKind::Command => {
             "the drive did not respond, or rejected commands: its firmware, its power, or its path"
+        }
+        MessageKind::NotReady => {
+            "the drive answers, but is not ready: it is stopped or starting, or has no medium"
         }
         MessageKind::Offline => "the disk disappeared: its power, its connector, or its path",
         MessageKind::Query => {

@@ -264,10 +264,19 @@ fn by_members(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         builder.fact(&array.reading, "members", (all as f64, Unit::Count), None);
         builder.clauses = vec![Clause::fixed("members that count errors together", FAILED)];
         let mut finding = accusation(verdict, Some(array.device), &mut builder);
+        let (what, shared) = match array.only_changed {
+            true => (
+                "returned changed data, and no request to them failed: it changes on the way",
+                "the machine's memory, controller, cable, power",
+            ),
+            false => (
+                "count errors together: something they share is faulty",
+                "cable, backplane, adapter, power, firmware",
+            ),
+        };
         finding.sentence = format!(
-            "{failing} of the {all} members of {} count errors together: something they share is \
-             faulty (cable, backplane, adapter, power, firmware); so many disks do not fail at \
-             once",
+            "{failing} of the {all} listed members of {} {what} ({shared}); so many disks do not \
+             fail at once",
             array.name
         );
         finding.next_step = steps(
@@ -275,6 +284,11 @@ fn by_members(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             "find which of them share a cable, a backplane or an adapter: `lsscsi -t`, `ls -l \
              /dev/disk/by-path`; `dmesg | grep -e mpt -e ata -e reset`",
         );
+        if array.only_changed {
+            let memory =
+                "test the machine's memory first (`memtest86+`, a night): all data pass it";
+            finding.next_step.insert(0, memory.to_string());
+        }
         finding
     });
     lost.chain(found).collect()

@@ -385,6 +385,7 @@ families {
     SMART_SLOWEST "smart.slowest.*" Nanoseconds "longest latency that the drive measured itself: \
                                                  of a read, a write or a trim";
     SWAP_IN_USE "swap.in_use.*" Kib "swap in use, mean or maximum";
+    TASKS_BLOCKED_BY "tasks.blocked_by.*" Count "tasks in uninterruptible sleep, by name";
     TASKS_LOAD "tasks.load.*" Number "load average, mean or maximum";
     TASKS_WAIT_IN "tasks.wait_in.*" Count "tasks by the function in their stack that shows what \
                                            they wait for";

@@ -52,10 +52,11 @@ static LABELS: Labels = Labels {
             .when(|found| {
                 let is_title =
                     ["/sec %CP", "-Per Chr-"].iter().any(|words| found.line().contains(words));
-                !is_title && found.line().split_whitespace().count() >= WORDS
+                !is_title && has_numbers(found.line())
             })
             .like(&[
                 "store1           8G 60112  91 81920  11 40144   7 66210  88 102400   6 201.3   0",
+                "store2           8G           132035  24 56505  15           168485  25 325.7   1",
             ]),
         perhaps("^{:text}", |_, report, _| (report.part == FILES).then_some(()))
             .like(&["16  7120  88 +++++ +++ 9000   9  7001  92 +++++ +++ 8800   8"]),
@@ -67,11 +68,13 @@ static LABELS: Labels = Labels {
 
 /// What bonnie++ reads and writes at once by default, bytes.
 const BLOCK: f64 = 8192.0;
-/// Words of a row: the name and six phases with a rate and a share of the processor each.
-const WORDS: usize = 13;
-/// Blocks that are written, and blocks that are read: their place among the phases, and how their
-/// rate is kept.
-const PHASES: [(Op, usize, &str); 2] = [(Op::Write, 1, "written"), (Op::Read, 4, "read")];
+/// Words of a row: the size, and six phases with a rate and a share of the processor each; with
+/// `-f` four, without characters.
+const WORDS: [usize; 2] = [13, 9];
+/// Blocks that are written, and blocks that are read: their place among the phases, with characters
+/// and without, and how their rate is kept.
+const PHASES: [(Op, [usize; 2], &str); 2] =
+    [(Op::Write, [1, 0], "written"), (Op::Read, [4, 2], "read")];
 
 /// A rate in bytes per second: `184m`, `647k`, `188807` (KiB).
 fn rate(word: &str) -> Option<f64> {
@@ -80,6 +83,15 @@ fn rate(word: &str) -> Option<f64> {
         None => bytes(&word.to_ascii_uppercase()),
     }
     .filter(|rate| *rate > 0.0)
+}
+
+/// Whether a line has as many words as a row and its last ones are mostly numbers: any of them may
+/// be damaged.
+fn has_numbers(line: &str) -> bool {
+    let mut last = line.split_whitespace().rev();
+    let phases = last.by_ref().take(WORDS[1] - 1);
+    let numbers = phases.filter(|word| is_sound(Some(word), |word| rate(word).is_some())).count();
+    last.next().is_some() && numbers * 2 >= WORDS[1]
 }
 
 /// Whether a value is one, or too fast to be reported (`+++++`).
@@ -92,23 +104,37 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         return Some(());
     }
     let words: Vec<&str> = found.line().split_whitespace().collect();
-    let (_, row) = words.split_at_checked(words.len().checked_sub(WORDS)?)?;
-    let (size, phases) = row.split_first()?;
-    let (size, block) = size.split_once(':').unwrap_or((size, ""));
-    let Some(size) = bytes(&size.to_ascii_uppercase()) else {
+    let rows = WORDS.map(|count| words.get(words.len().checked_sub(count)?..)?.split_first());
+    let mut sized = rows.iter().enumerate().filter_map(|(kind, row)| {
+        let (size, phases) = (*row)?;
+        let (size, block) = sizes(size)?;
+        Some((kind, size, block, phases))
+    });
+    let Some((kind, size, block, phases)) = sized.next() else {
         return report.fails("the size of the file is not a number");
     };
-    let block = bytes(&block.to_ascii_uppercase()).filter(|block| *block > 0.0);
     report.keep("size", size);
     report.keep("block", block.unwrap_or(BLOCK));
     for (_, place, kept) in PHASES {
         report.forget(kept);
-        phases.get(place * 2).and_then(|word| rate(word)).and_then(|rate| report.keep(kept, rate));
+        let word = phases.get(place[kind] * 2);
+        word.and_then(|word| rate(word)).and_then(|rate| report.keep(kept, rate));
     }
-    let is_whole = |(_, place, _): &(Op, usize, &str)| {
-        is_sound(phases.get(place * 2), |word| rate(word).is_some())
+    let is_whole = |(_, place, _): &(Op, [usize; 2], &str)| {
+        is_sound(phases.get(place[kind] * 2), |word| rate(word).is_some())
     };
     if PHASES.iter().all(is_whole) { Some(()) } else { report.fails("a rate is not a number") }
+}
+
+/// The bytes of the file, and of a block: `8G`, `16G:4k`, and `15744M` of a long name with a blank
+/// in it that fills its column, `(8 disk)15744M`.
+fn sizes(word: &str) -> Option<(f64, Option<f64>)> {
+    let is_of_size = |c: char| c.is_ascii_digit() || ".:kKmMgGtT".contains(c);
+    let word = word.rsplit(|c| !is_of_size(c)).next()?;
+    let (size, block) = word.split_once(':').unwrap_or((word, ""));
+    let size = bytes(&size.to_ascii_uppercase())?;
+    let is_whole = word.starts_with(|c: char| c.is_ascii_digit());
+    is_whole.then(|| (size, bytes(&block.to_ascii_uppercase()).filter(|block| *block > 0.0)))
 }
 
 /// Rates without latencies below them, as before version 1.96: blocks of one program, one after
@@ -131,8 +157,9 @@ fn latencies(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<
     }
     let longest: Vec<&str> = found.text("longest")?.split_whitespace().collect();
     let (size, block) = (report.kept("size"), report.kept("block").unwrap_or(BLOCK));
+    let kind = usize::from(longest.len() < WORDS[0] / 2);
     for (op, place, kept) in PHASES {
-        let ns = longest.get(place).and_then(|word| time_ns(word));
+        let ns = longest.get(place[kind]).and_then(|word| time_ns(word));
         let Some(((per_s, longest), size)) = report.take(kept).zip(ns).zip(size) else { continue };
         let (calls, mean) = ((size / block).max(1.0), block / per_s * 1e9);
         let mut histogram = Histogram::from_summary(calls as u64, mean, 0, longest as u64);
@@ -145,8 +172,8 @@ fn latencies(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<
         sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(per_s.round()));
         sink.add_fact(device, typed::RUN_CACHED, PageCache::Unknown);
     }
-    let is_whole = |(_, place, _): &(Op, usize, &str)| {
-        is_sound(longest.get(*place), |word| time_ns(word).is_some())
+    let is_whole = |(_, place, _): &(Op, [usize; 2], &str)| {
+        is_sound(longest.get(place[kind]), |word| time_ns(word).is_some())
     };
     if PHASES.iter().all(is_whole) { Some(()) } else { report.fails("a latency is not a number") }
 }

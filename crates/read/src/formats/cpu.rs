@@ -3,7 +3,7 @@
 //! ## Reads
 //! top's lines `%Cpu(s):  5.9 us,  5.9 sy, ... 0.0 wa, ... 0.0 st`, or the mean of its lines
 //! `%Cpu0  : ...`, with load average, available memory, swap in use and the number of tasks in
-//! uninterruptible sleep (`D`), the share of a CPU that `kswapd` takes, and the tasks that take
+//! uninterruptible sleep (`D`) and their names, the share of a CPU that `kswapd` takes, and the tasks that take
 //! half a CPU or more (`process.cpu`); the tables of `mpstat` and `sar -u`, their rows `all`. Mean
 //! and maximum of each share become facts: `cpu.iowait.mean`, `cpu.steal.max`. iostat's own
 //! `avg-cpu` lines are read with its disks.
@@ -21,7 +21,7 @@
 //! Rows of individual CPUs are ignored in tables with a row for all.
 //!
 //! ## Not in this output
-//! The disk, the waiting tasks, and the duration of waits.
+//! The disk, and the duration of waits.
 
 use std::collections::BTreeMap;
 
@@ -145,6 +145,9 @@ struct Cpu {
     busy: BTreeMap<String, f64>,
     blocked: u64,
     most_blocked: u64,
+    /// These tasks by name: of this screen, and of the one with most.
+    names: BTreeMap<String, u64>,
+    most_names: BTreeMap<String, u64>,
 }
 
 impl Reader for Cpu {
@@ -172,6 +175,7 @@ impl Reader for Cpu {
             self.memory(&sizes);
         } else if let Some(place) = tasks(text) {
             (self.state_at, self.blocked) = (Some(place), 0);
+            self.names.clear();
             let at = |name: &str| text.split_whitespace().position(|word| word == name);
             (self.share_at, self.command_at) = (at("%CPU"), at("COMMAND"));
         } else if text.starts_with("Tasks:") || text.starts_with("Threads:") {
@@ -212,6 +216,9 @@ impl Reader for Cpu {
         }
         if self.most_blocked > 0 {
             sink.add_fact(None, typed::TASKS_BLOCKED, self.most_blocked);
+        }
+        for (name, tasks) in std::mem::take(&mut self.most_names) {
+            sink.add_fact(None, typed::TASKS_BLOCKED_BY.member(name), tasks);
         }
     }
 }
@@ -287,7 +294,8 @@ impl Cpu {
         if words.first().is_none_or(|pid| integer(pid).is_none()) || state.is_none() {
             return Step::NotMine;
         }
-        self.blocked += u64::from(state == Some(&"D"));
+        let is_blocked = state == Some(&"D");
+        self.blocked += u64::from(is_blocked);
         let share = self.share_at.and_then(|place| words.get(place)).and_then(|word| decimal(word));
         let name = words.last().map_or("", |name| name.trim_start_matches('['));
         let command = self.command_at.and_then(|place| words.get(place..)).unwrap_or_default();
@@ -302,7 +310,13 @@ impl Cpu {
         if let Some(share) = share.filter(|_| name.starts_with("kswapd")) {
             self.reclaim = Some(self.reclaim.map_or(share, |most| most.max(share)));
         }
-        self.most_blocked = self.most_blocked.max(self.blocked);
+        if let Some(name) = command.first().filter(|_| is_blocked && self.names.len() < KEPT) {
+            *self.names.entry(name.to_string()).or_default() += 1;
+        }
+        if self.blocked > self.most_blocked {
+            self.most_blocked = self.blocked;
+            self.most_names.clone_from(&self.names);
+        }
         Step::Consumed
     }
 }

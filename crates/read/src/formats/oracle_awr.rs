@@ -35,14 +35,14 @@ pub const FORMAT: Format = Format::by_line::<OracleAwr>(
     &[
         "db file ", "log file ", "control file ", "direct path ", "cell ",
         "Disk file operations I/O", "read by other session", "Data file init write",
-        "free buffer waits",
+        "free buffer waits", "flashback log file write",
     ],
     |line| is_for_people(line) && (row(line).is_some() || is_damaged(line)),
 )
 .resumed();
 
 /// Waits for I/O, and what they do (Oracle Database Reference, appendix C).
-const EVENTS: [(&str, Op); 24] = [
+const EVENTS: [(&str, Op); 25] = [
     ("db file sequential read", Op::Read),
     ("db file scattered read", Op::Read),
     ("db file parallel read", Op::Read),
@@ -61,6 +61,7 @@ const EVENTS: [(&str, Op); 24] = [
     ("direct path write", Op::Write),
     ("direct path sync", Op::Flush),
     ("Data file init write", Op::Write),
+    ("flashback log file write", Op::Write),
     // The buffer cache is full of changes: the database writer has to write some first.
     ("free buffer waits", Op::Other),
     ("cell single block physical read", Op::Read),
@@ -71,16 +72,16 @@ const EVENTS: [(&str, Op); 24] = [
 ];
 /// The unit of `AVERAGE_WAIT` in `v$system_event`, ms.
 const CENTISECOND: f64 = 10.0;
+/// Letters of a name in the reports of background waits.
+const CUT: usize = 26;
 /// Waits from which on a row's three numbers agree by no chance.
 const FEWEST: u64 = 10;
 
 /// An event, its waits and its mean in ns.
 fn row(line: &str) -> Option<(&'static str, Op, u64, f64)> {
     let line = line.trim();
-    let (name, op) = EVENTS.iter().find(|(name, _)| {
-        line.strip_prefix(name).is_some_and(|rest| rest.starts_with(char::is_whitespace))
-    })?;
-    let words: Vec<&str> = line.get(name.len()..)?.split_whitespace().collect();
+    let (name, op, rest) = event(line)?;
+    let words: Vec<&str> = rest.split_whitespace().collect();
     let plain = |word: &str| decimal(&word.replace(',', ""));
     let waits = integer(&words.first()?.replace(',', "")).filter(|waits| *waits >= FEWEST)?;
     // The waits are followed by the time and the mean, perhaps not directly: `%Time -outs` is
@@ -97,7 +98,20 @@ fn row(line: &str) -> Option<(&'static str, Op, u64, f64)> {
         let rounding = step_ms / 2.0 + 500.0 / waits as f64;
         ((computed_ms - mean_ms).abs() <= rounding * 1.01).then_some(computed_ms)
     });
-    Some((name, *op, waits, found.next()? * 1e6))
+    Some((name, op, waits, found.next()? * 1e6))
+}
+
+/// The event of a row and what follows it. Statspack and AWR cut a name at the width of its column:
+/// `control file sequential re`.
+fn event(line: &str) -> Option<(&'static str, Op, &str)> {
+    EVENTS.iter().find_map(|(name, op)| {
+        let whole = line.strip_prefix(name).filter(|rest| rest.starts_with(char::is_whitespace));
+        let cut = || {
+            let (head, rest) = line.split_at_checked(CUT)?;
+            (name.len() > CUT && name.starts_with(head) && rest.starts_with(' ')).then_some(rest)
+        };
+        whole.or_else(cut).map(|rest| (*name, *op, rest))
+    })
 }
 
 /// `55`, `8.20ms`, `512.1us`: milliseconds, and the step they are printed in.
