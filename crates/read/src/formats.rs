@@ -76,6 +76,7 @@ mod iowhy_capture;
 mod iowhy_jsonl;
 mod iozone;
 mod jbd2;
+mod k8s_dbench;
 mod kbench;
 mod kernel_log;
 mod kernel_stack;
@@ -239,6 +240,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     iowhy_jsonl::FORMAT,
     iozone::FORMAT,
     jbd2::FORMAT,
+    k8s_dbench::FORMAT,
     kbench::FORMAT,
     kernel_log::FORMAT,
     kernel_stack::FORMAT,

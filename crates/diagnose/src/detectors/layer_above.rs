@@ -63,6 +63,7 @@ use crate::evidence::fullness;
 use crate::evidence::held_inside;
 use crate::evidence::latches;
 use crate::evidence::round_trips;
+use crate::evidence::runs;
 use crate::evidence::throughput;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
@@ -167,7 +168,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let unlike = throughput::unlike_itself(analysis, DETECTOR.verdict);
     let latches = latches::waits(analysis, DETECTOR.verdict);
     let inside = held_inside::findings(analysis, DETECTOR.verdict);
+    let held = runs::held_in_submission(analysis, DETECTOR.verdict);
     let more = commits.into_iter().chain(stuck).chain(unlike).chain(latches).chain(inside);
+    let more = more.chain(held);
     above.chain(held_back).chain(volumes).chain(more).collect()
 }
 

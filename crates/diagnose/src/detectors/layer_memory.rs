@@ -189,6 +189,8 @@ const TIMES_LEFT: f64 = 2.0;
 const OF_SWAP: f64 = 0.25;
 const READS: f64 = 1e6;
 const TIMES_WRITES: f64 = 4.0;
+/// The share of a CPU that reclaim takes where nothing can be swapped (a choice).
+const RECLAIMS: f64 = 0.05;
 /// What that is worth, and where swap is full.
 const THRASHES: f64 = 0.72;
 const SWAP_IS_FULL: f64 = 0.85;
@@ -220,6 +222,7 @@ fn thrashing(analysis: &Analysis, host: Host) -> Option<Finding> {
     let written = number(key::VMSTAT_MEAN.of("bo")).map_or(0.0, |(per_s, _)| per_s);
     let swapped_in = number(key::VMSTAT_MEAN.of("si"))
         .filter(|(si, _)| reads.is_some_and(|(bi, _)| *si >= OF_SWAP * bi));
+    let reclaims = number(key::TASKS_KSWAPD).filter(|(share, _)| *share >= RECLAIMS);
     let times = number(key::MEMORY_SWAPPED).filter(|(times, _)| *times >= TIMES_LEFT);
     let (words, mut evidence, worth) = match (left, swapped, reads, times.zip(swapped_in)) {
         (Some((left, line)), Some(swapped), ..) => {
@@ -248,6 +251,17 @@ fn thrashing(analysis: &Analysis, host: Host) -> Option<Finding> {
             let bound = Bound::Above((TIMES_WRITES * written).max(READS));
             let read = line(&reads, "read from all disks (bi)", Unit::BytesPerSecond, bound);
             (words, vec![available, read], THRASHES)
+        }
+        (Some((left, available)), None, None, None)
+            if about.machine(key::SWAP_NONE).is_some() && reclaims.is_some() =>
+        {
+            let reclaims = reclaims?;
+            let words = format!(
+                "{left}, there is no swap, and its reclaim takes {} of a CPU",
+                phrase::percent(reclaims.0)
+            );
+            let what = "CPU share of memory reclaim (kswapd)";
+            (words, vec![available, share(&reclaims, what, Bound::Above(RECLAIMS))], THRASHES)
         }
         _ => return None,
     };

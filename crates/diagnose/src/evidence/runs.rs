@@ -350,6 +350,113 @@ pub fn stood_still(analysis: &Analysis, listing: usize, wait_ms: f64) -> Option<
     (longest_ms >= PAUSE_MS && longest_ms >= BEYOND * wait_ms).then_some(longest_ms)
 }
 
+/// The share of its threads' time that a run spends in submission from which on it is held there,
+/// and the least time of one, ns: handing over a request takes a few microseconds (choices).
+const HELD: f64 = 0.8;
+const HANDING_NS: f64 = 20_000.0;
+/// Requests in flight up to which no queue of a block device is full (`nr_requests`: 64 and more).
+const FITS: f64 = 32.0;
+/// What that is worth: the layer is not known.
+const IN_SUBMISSION: f64 = 0.66;
+const MAY_BE_FULL: &str = "with so many in flight, a full queue of the block device (`nr_requests`) \
+                           makes submission wait as well";
+
+/// A run whose threads wait while they submit: an asynchronous request that is none.
+struct Held {
+    threads: f64,
+    depth: f64,
+    submission_ns: f64,
+    count: u64,
+}
+
+/// Whether the threads of a run are in submission nearly all the time (Little's law: rate times
+/// time of submission are the threads that submit at any moment).
+fn held(analysis: &Analysis, run: &Run) -> Option<Held> {
+    let listing = &analysis.recording.listings[run.listing];
+    let of_run = |fact: &&Fact| fact.key == key::RUN_THREADS && fact.device == Some(run.device);
+    let threads = listing.facts.iter().rfind(of_run)?.value.number()?.max(1.0);
+    let depth = run.in_flight()? / threads;
+    let submissions =
+        histograms_of(analysis, run).filter(|sample| sample.known.stage == Stage::Queue);
+    let (count, sum_ns) = submissions.fold((0, 0.0), |(count, sum_ns), sample| {
+        let (n, mean) = (sample.known.histogram.count(), sample.known.histogram.mean_ns());
+        (count + n, sum_ns + mean.map_or(0.0, |mean| mean.0 * n as f64))
+    });
+    let mean_ns = sum_ns / count.max(1) as f64;
+    let busy = run.per_s * mean_ns / 1e9;
+    let is_held = depth >= 2.0 && mean_ns >= HANDING_NS && busy >= HELD * threads;
+    (is_held && run.await_ms.is_some()).then_some(Held {
+        threads,
+        depth,
+        submission_ns: mean_ns,
+        count,
+    })
+}
+
+/// Runs of asynchronous requests on a file whose threads wait in submission: what lies between them
+/// and the disk does not queue, it does one after the other.
+pub fn held_in_submission(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = runs(analysis).into_iter().filter_map(|run| {
+        let listing = &analysis.recording.listings[run.listing];
+        let on_a_device = |fact: &Fact| {
+            fact.key.member_of(key::FIO) == Some("filename")
+                && fact.value.to_string().starts_with("/dev/")
+        };
+        let held = held(analysis, &run).filter(|_| !listing.facts.iter().any(on_a_device))?;
+        let source = analysis.source(run.listing);
+        let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
+        let busy = run.per_s * held.submission_ns / 1e9;
+        finding.sentence = format!(
+            "{} of {} are in submission at any moment, {} for each request: a file system without \
+             asynchronous I/O (or buffered I/O) makes them wait there, so that the disk sees \
+             about one request of each instead of {}",
+            phrase::digits(busy),
+            phrase::count(held.threads, "thread(s) of the run"),
+            phrase::ns(held.submission_ns),
+            phrase::digits(held.depth)
+        );
+        finding.evidence = vec![
+            computed(
+                "threads in submission, rate times its time",
+                busy,
+                Unit::Count,
+                held.count,
+                source,
+            )
+            .above(HELD * held.threads),
+            read_off(
+                "mean time of a submission",
+                held.submission_ns / 1e6,
+                Unit::Ms,
+                held.count,
+                source,
+            )
+            .above(HANDING_NS / 1e6),
+            read_off(
+                "requests in flight asked of each thread",
+                held.depth,
+                Unit::Requests,
+                1,
+                source,
+            ),
+        ];
+        finding.assume(IN_SUBMISSION, "a run that waits where it hands its requests over");
+        let is_many = run.in_flight().is_none_or(|n| n > FITS);
+        finding.doubt_if(is_many, MAY_BE_FULL, confidence::SHAPE_ALONE);
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&[
+            "`iostat -x 1` meanwhile: aqu-sz of the disk is the depth of the run",
+            "the same run on the device itself, reads only, waits in submission as well",
+        ]);
+        finding.next_step = lines(&[
+            "the same run with `--direct=1`, `--ioengine=io_uring`, or more jobs instead of depth",
+            "`perf record -g` of the threads, or `iowhy waits`: where do they wait?",
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
 /// Runs whose own depth makes the latency, with the verdict `of_large` for large requests and the
 /// other for all others.
 pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Finding> {

@@ -254,6 +254,7 @@ keys {
     RUN_PAUSE "run.pause" Microseconds "pause of a run between two requests";
     RUN_SECTORS_LOST "run.sectors.lost" Count "sectors that a run did not read back as written";
     RUN_SILENT "run.silent" Seconds "time without completions although requests were in flight";
+    RUN_THREADS "run.threads" Count "threads or processes that send the requests of a run";
     RUN_THROUGHPUT "run.throughput" BytesPerSecond "throughput of a run";
     SCAN_FAILED "scan.failed" Count "locations on a drive that a program could not read or write";
     SMART_AT "smart.at" Date "time of the SMART reading";

@@ -363,7 +363,7 @@ const CORRUPT: [&str; 18] = [
     "PCI Parity Error",
 ];
 /// Words about a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas).
-const RESET: [&str; 17] = [
+const RESET: [&str; 18] = [
     "RESET operation started",
     "controller is down",
     "reset controller",
@@ -375,6 +375,8 @@ const RESET: [&str; 17] = [
     "HC died",
     "xHCI host not responding",
     "HCHalted HSE",
+    // drivers/scsi/mpt3sas/mpt3sas_base.c
+    ": fault_state(0x",
     // drivers/scsi/3w-9xxx.c
     "timed out, resetting card",
     // drivers/scsi/aacraid/linit.c

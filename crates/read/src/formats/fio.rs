@@ -336,6 +336,9 @@ impl Fio {
     /// States how many requests the group has in flight at most, if heading and group say it.
     fn state_at_once(&mut self, device: DeviceId, sink: &mut dyn Sink) {
         let jobs = self.jobs.take();
+        if let Some(jobs) = jobs {
+            sink.add_fact(device, typed::RUN_THREADS, jobs);
+        }
         // Without a heading the engine is not known: the requested depth counts if requests reached
         // it. An engine that waits for each I/O has a depth of one, whatever was requested.
         let (met, asked) = (self.met.take(), self.asked.take());

@@ -249,6 +249,7 @@ fn device(message: &str) -> Option<&str> {
         numbered("ata")
             || numbered("nvme")
             || numbered("mpt3sas_cm")
+            || numbered("mpt2sas")
             || numbered("mmcblk")
             || numbered("mmc")
             || numbered("mr_sas")

@@ -35,9 +35,11 @@ pub const FORMAT: Format = Format::by_line::<OracleAwr>(
     &[
         "db file ", "log file ", "control file ", "direct path ", "cell ",
         "Disk file operations I/O", "read by other session", "Data file init write",
-        "free buffer waits", "flashback log file write",
+        "free buffer waits", "flashback log file write", " Ela Time",
     ],
-    |line| is_for_people(line) && (row(line).is_some() || is_damaged(line)),
+    |line| {
+        is_for_people(line) && (has_no_mean(line) || row(line, false).is_some() || is_damaged(line))
+    },
 )
 .resumed();
 
@@ -77,13 +79,25 @@ const CUT: usize = 26;
 /// Waits from which on a row's three numbers agree by no chance.
 const FEWEST: u64 = 10;
 
-/// An event, its waits and its mean in ns.
-fn row(line: &str) -> Option<(&'static str, Op, u64, f64)> {
+/// Whether it is the heading of Statspack's events without their means: `Event  Waits  Time (s) Ela
+/// Time`.
+fn has_no_mean(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    words == ["Event", "Waits", "Time", "(s)", "Ela", "Time"]
+}
+
+/// An event, its waits and its mean in ns. Of rows without a mean it is the time over the waits.
+fn row(line: &str, is_timed: bool) -> Option<(&'static str, Op, u64, f64)> {
     let line = line.trim();
     let (name, op, rest) = event(line)?;
     let words: Vec<&str> = rest.split_whitespace().collect();
     let plain = |word: &str| decimal(&word.replace(',', ""));
     let waits = integer(&words.first()?.replace(',', "")).filter(|waits| *waits >= FEWEST)?;
+    if let ([_, seconds, share], true) = (&words[..], is_timed) {
+        let seconds = plain(seconds).filter(|seconds| *seconds > 0.0)?;
+        decimal(share).filter(|share| (0.0..=100.0).contains(share))?;
+        return Some((name, op, waits, seconds * 1e9 / waits as f64));
+    }
     // The waits are followed by the time and the mean, perhaps not directly: `%Time -outs` is
     // between.
     let pairs = words.windows(2).skip(1).take(3);
@@ -142,13 +156,25 @@ fn is_damaged(line: &str) -> bool {
 }
 
 #[derive(Default)]
-struct OracleAwr;
+struct OracleAwr {
+    /// Whether the rows have no mean.
+    is_timed: bool,
+}
 
 impl Reader for OracleAwr {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let Some((name, op, waits, mean_ns)) = row(line) else {
+        if has_no_mean(line) {
+            self.is_timed = true;
+            return Step::Consumed;
+        }
+        let Some((name, op, waits, mean_ns)) = row(line, self.is_timed) else {
             let named = EVENTS.iter().any(|(name, _)| line.trim().starts_with(name));
-            let numbers = line.split_whitespace().filter(|word| decimal(word).is_some()).count();
+            let is_number = |word: &&str| decimal(&word.replace(',', "")).is_some();
+            let numbers = line.split_whitespace().filter(is_number).count();
+            // An event that is no I/O: `SQL*Net message from dblink  7,065,802  11,312  15.85`.
+            if !named && self.is_timed && numbers > 1 {
+                return Step::Consumed;
+            }
             return Step::skipped_if(
                 named && numbers > 2 || is_damaged(line),
                 "waits, time and mean of the row disagree",

@@ -322,6 +322,7 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     // drivers/md/dm-thin.c, drivers/md/dm-snap.c, block/blk-core.c (BLK_STS_NOSPC); 28 is ENOSPC.
     row(K::NoSpace, &[L::Other], &["device-mapper: thin: ", "out-of-data-space"]),
     row(K::NoSpace, &[L::Other], &["device-mapper: thin: ", "no free ", " space available"]),
+    row(K::NoSpace, &[L::Other], &["device-mapper: thin: ", "failed: error = -28"]),
     row(K::NoSpace, &[L::Other], &["device-mapper: snapshots: ", "Unable to allocate exception"]),
     row(K::NoSpace, &[L::Block], &["critical space allocation error, dev "]),
     row(
@@ -364,6 +365,7 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     // Of the link (PL); what the firmware reports of itself (IOP) is not a log event
     // (mpi/mpi_log_sas.h, originators).
     row(K::Controller, &[L::Mpt], &["log_info(", "originator(PL)"]),
+    row(K::Controller, &[L::Mpt], &["fault_state(0x"]),
     row(K::Controller, &[L::Aacraid], &["Host adapter abort request"]),
     row(K::Controller, &[L::Aacraid], &["Host adapter reset request"]),
     row(K::Controller, &[L::Aacraid], &["Issuing IOP reset"]),
@@ -413,9 +415,9 @@ const BLOCK: [&str; 5] = [
 const WITHOUT_COLON: [&str; 5] = ["tag#", "res ", "cmd ", "/pci@", "WARNING: /pci@"];
 /// The SCSI layer's message on a line of its own where a kernel or a page broke the line after the
 /// disk's name.
-const OF_SCSI: [&str; 5] = [
-    "Sense Key : ", "Add. Sense: ", "Additional sense: ", "Result: hostbyte=",
-    "FAILED Result: hostbyte=",
+const OF_SCSI: [&str; 6] = [
+    "SCSI disk error : host ", "Sense Key : ", "Add. Sense: ", "Additional sense: ",
+    "Result: hostbyte=", "FAILED Result: hostbyte=",
 ];
 /// Functions of drivers/ide that report the registers of a drive, and what else it reports.
 const OF_IDE: [&str; 17] = [
@@ -905,7 +907,7 @@ const HARMLESS: [&str; 22] = [
 /// it.
 fn says_a_mark(message: &str) -> bool {
     /// For a hung task, and for what numbers alone show ([`returned`], [`of_a_port`]).
-    const OTHERS: [&str; 4] = [" blocked ", "return code = 0x", "hostbyte=0x", " SErr 0x"];
+    const OTHERS: [&str; 4] = [" blocked ", "return code = ", "hostbyte=0x", " SErr 0x"];
     static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         let longest = |known: &KnownMessage| known.words.iter().copied().max_by_key(|w| w.len());
         AhoCorasick::new(KNOWN.iter().filter_map(longest).chain(OTHERS)).ok()
@@ -987,7 +989,12 @@ fn returned(logger: Logger, body: &str) -> Option<MessageKind> {
         let code = body.strip_prefix(mark).filter(|_| logger == L::Scsi)?;
         u32::from_str_radix(code.split_whitespace().next()?, 16).ok()
     };
-    let whole = number("SCSI error: return code = 0x").map(|code| (code >> 16) & 0xff);
+    let whole = number("SCSI error: return code = 0x").or_else(|| {
+        // Kernels 2.4: `SCSI disk error : host 0 channel 0 id 0 lun 2 return code = 10000`.
+        let (_, code) = body.strip_prefix(OF_2_4)?.split_once(" return code = ")?;
+        u32::from_str_radix(code.trim(), 16).ok()
+    });
+    let whole = whole.map(|code| (code >> 16) & 0xff);
     match whole.or_else(|| number("Result: hostbyte=0x"))? {
         0x01 => Some(MessageKind::Offline),
         0x06 | 0x0e | 0x0f => Some(MessageKind::Link),
@@ -996,6 +1003,9 @@ fn returned(logger: Logger, body: &str) -> Option<MessageKind> {
         _ => None,
     }
 }
+
+/// How kernels 2.4 report a command of a disk that failed (drivers/scsi/sd.c, rw_intr).
+const OF_2_4: &str = "SCSI disk error : host ";
 
 /// A message of each known kind by each of its loggers, made up.
 pub(super) fn examples() -> impl Iterator<Item = String> {
