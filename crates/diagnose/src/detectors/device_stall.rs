@@ -30,13 +30,15 @@
 //! Check free space, TRIM and firmware of flash, SMART and cable of a disk; meanwhile, send hedged
 //! reads.
 
+use std::collections::BTreeSet;
+
 use iowhy_model::{
     Blame, Bound, Clause, CommandKind, DeviceId, Finding, Level, MessageKind, Op, PathEvent, Unit,
     Verdict,
 };
 
-use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
+use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::adapters;
 use crate::evidence::builder::EvidenceBuilder;
@@ -357,11 +359,10 @@ fn what_failed(given_up: &[&LogLine]) -> &'static str {
 
 /// Tasks that hung in the logs of these lines.
 fn hung_behind<'s, 'a>(analysis: &'s Analysis<'a>, given_up: &[&LogLine]) -> Vec<&'s LogLine<'a>> {
-    let host = |line: &LogLine| analysis.host(line.reading.listing);
-    let same = |line: &&LogLine| {
-        line.kind == MessageKind::HungTask && given_up.iter().any(|known| host(known) == host(line))
-    };
-    analysis.facts.log().filter(same).collect()
+    let hosts = given_up.iter().map(|line| analysis.host(line.reading.listing));
+    let hosts: BTreeSet<Host> = hosts.collect();
+    let log = analysis.facts.log_of(move |host| hosts.contains(&host));
+    log.filter(|line| line.kind == MessageKind::HungTask).collect()
 }
 
 /// Whether the device is a virtual volume rather than a drive: then its host is checked first.

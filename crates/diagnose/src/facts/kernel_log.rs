@@ -1,6 +1,7 @@
 //! The kernel's log events as lines with a clock, a sector and, where it can be reported, a disk.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 use iowhy_model::{FactValue, Message, MessageKind, PathEvent, Recording, key};
 
@@ -37,6 +38,41 @@ impl LogLine<'_> {
     /// controller.
     pub fn unit_of_a_target(&self) -> Option<u32> {
         self.message.unit.filter(|unit| *unit > 0 && self.message.adapter != Some(0))
+    }
+}
+
+/// Log events, in the order of their listings.
+pub struct Log<'a> {
+    lines: Vec<LogLine<'a>>,
+    /// Where those of each listing are: a log of many hosts has one for each.
+    listings: Vec<(usize, Range<usize>)>,
+}
+
+impl<'a> Log<'a> {
+    /// Of these lines.
+    pub fn of(lines: Vec<LogLine<'a>>) -> Log<'a> {
+        let mut listings: Vec<(usize, Range<usize>)> = Vec::new();
+        for (place, line) in lines.iter().enumerate() {
+            match listings.last_mut() {
+                Some((listing, known)) if *listing == line.reading.listing => known.end = place + 1,
+                _ => listings.push((line.reading.listing, place..place + 1)),
+            }
+        }
+        Log { lines, listings }
+    }
+
+    /// All lines.
+    pub fn lines(&self) -> &[LogLine<'a>] {
+        &self.lines
+    }
+
+    /// Those of some listings.
+    pub fn within<'s>(
+        &'s self,
+        is_meant: impl Fn(usize) -> bool + 's,
+    ) -> impl Iterator<Item = &'s LogLine<'a>> + 's {
+        let meant = self.listings.iter().filter(move |(listing, _)| is_meant(*listing));
+        meant.flat_map(|(_, known)| self.lines.get(known.clone()).unwrap_or_default())
     }
 }
 
