@@ -185,6 +185,11 @@ pub struct Forecast {
 const NARROW: f64 = 0.2;
 
 impl Forecast {
+    /// Of means alone: neither a range nor a quantile is known.
+    pub fn of_means(now_mean: Nanos, mean: Nanos, assuming: impl Into<String>) -> Forecast {
+        Forecast { now_mean, mean, range: None, p99: None, assuming: assuming.into() }
+    }
+
     /// Whether [`mean`](Self::mean) can be reported as a number: its range, if there is one, is
     /// within a fifth of it. If it is wider, only the range is reported.
     pub fn is_narrow(&self) -> bool {

@@ -65,6 +65,11 @@ impl<'a> Devices<'a> {
         finding.subject.listings.iter().any(|place| self.host(*place) == host)
     }
 
+    /// All listings, each with its place.
+    pub fn listings(&self) -> impl Iterator<Item = (usize, &'a Listing)> + Clone {
+        self.recording.listings.iter().enumerate()
+    }
+
     /// The machine that a listing is of.
     pub fn host(&self, place: usize) -> Host<'a> {
         self.facts.graph.host(place)

@@ -190,21 +190,22 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
         by.file,
         device.unwrap_or_default()
     );
-    let of_group = computed("limit of the control group", by.bound, unit, 1, source);
+    let computed = analysis.computed(probed.listing, by.n);
+    let of_group = computed.over(1).of("limit of the control group", by.bound, unit);
     let stated = Origin { format: String::new(), ..Origin::of(by.file) };
     let on_limit = Bound::Between(by.bound * (1.0 - NEAR), by.bound * (1.0 + NEAR));
     finding.evidence = vec![
         Evidence { how: How::Reported, origin: stated, ..of_group },
-        computed("completed per second", by.done, unit, by.n, source).held(on_limit),
+        computed.of("completed per second", by.done, unit).held(on_limit),
     ];
     if let Some(asked) = by.asked {
-        let asked = computed("requested per second", asked, Unit::PerSecond, by.n, source);
+        let asked = computed.of("requested per second", asked, Unit::PerSecond);
         finding.evidence.push(asked);
     }
     let caller = read_off("latency for the caller, mean", by.caller_ms, Unit::Ms, by.n, source);
     finding.evidence.push(caller);
     if let Some(ms) = by.device_ms {
-        let line = computed("latency of the device itself, mean", ms, Unit::Ms, by.n, source);
+        let line = computed.ms("latency of the device itself, mean", ms);
         let line = Evidence { how: How::Sampled, origin: Origin::of("/sys/block stat"), ..line };
         finding.evidence.push(line.below(by.caller_ms / 2.0));
     }
@@ -300,7 +301,6 @@ fn strongest<'a>(
         .max_by(|a, b| a.held.share.total_cmp(&b.held.share))
         .filter(|_| place.busy < NOT_FULL)?;
     let Pin { limit, granted, held: found } = &pin;
-    let source = analysis.source(place.listing);
     let n = found.active as u64;
     let unit = limit.kind.unit();
     let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
@@ -314,6 +314,7 @@ fn strongest<'a>(
         phrase::percent(found.share),
         phrase::percent(place.busy)
     );
+    let computed = analysis.computed(place.listing, n);
     finding.evidence = vec![
         builder::cited(
             analysis.recording,
@@ -321,10 +322,12 @@ fn strongest<'a>(
             &format!("limit ({})", limit.kind.name()),
             (limit.value, unit),
         ),
-        computed("rate, median", found.median, unit, n, source),
-        computed("seconds at the limit", found.share, Unit::Share, n, source).above(WAITS),
-        computed("highest rate, divided by the limit", found.most, Unit::Ratio, n, source),
-        computed("busy share of the disk", place.busy, Unit::Share, place.n, source)
+        computed.of("rate, median", found.median, unit),
+        computed.share("seconds at the limit", found.share).above(WAITS),
+        computed.ratio("highest rate, divided by the limit", found.most),
+        computed
+            .over(place.n)
+            .share("busy share of the disk", place.busy)
             .below(NOT_FULL)
             .weighs_at_most(1.0),
     ];
@@ -332,7 +335,7 @@ fn strongest<'a>(
     let is_rounded = *granted != limit.value;
     if is_rounded {
         let what = "whole I/Os that the kernel allows per 100 ms, as a rate per second";
-        finding.evidence.push(computed(what, *granted, unit, n, source));
+        finding.evidence.push(computed.of(what, *granted, unit));
     }
     // One of three rates fits sooner by chance than one.
     let pinned = if is_rounded { PINNED - 3.0_f64.ln() } else { PINNED };
@@ -375,7 +378,6 @@ fn by_arrival(
     if n < FEWEST || share < WAITS || full || !known || place.busy > NOT_FULL {
         return None;
     }
-    let source = analysis.source(place.listing);
     let group = limits.first().and_then(|limit| limit.group);
     let group = group.or(payer.map(|name| analysis.recording.text(name)));
     let (mean, after) = (before / n as f64, (whole - before) / n as f64);
@@ -388,33 +390,13 @@ fn by_arrival(
         phrase::ns(after),
         group.map_or("a control group".to_string(), |group| format!("the control group `{group}`"))
     );
+    let computed = analysis.computed(place.listing, n as u64);
     finding.evidence = vec![
-        computed(
-            "mean wait of a bio for its request (B2Q)",
-            mean / 1e6,
-            Unit::Ms,
-            n as u64,
-            source,
-        ),
-        computed(
-            "mean time from request to completion (Q2C)",
-            after / 1e6,
-            Unit::Ms,
-            n as u64,
-            source,
-        ),
-        computed("share of B2Q in the total", share, Unit::Share, n as u64, source)
-            .above(WAITS)
-            .weighs(),
-        computed(
-            "most requests in flight at once",
-            f64::from(most),
-            Unit::Requests,
-            n as u64,
-            source,
-        ),
-        computed("busy share of the disk", place.busy, Unit::Share, place.n, source)
-            .below(NOT_FULL),
+        computed.ms("mean wait of a bio for its request (B2Q)", mean / 1e6),
+        computed.ms("mean time from request to completion (Q2C)", after / 1e6),
+        computed.share("share of B2Q in the total", share).above(WAITS).weighs(),
+        computed.requests("most requests in flight at once", f64::from(most)),
+        computed.over(place.n).share("busy share of the disk", place.busy).below(NOT_FULL),
     ];
     finding.evidence.extend(limits.first().map(|limit| {
         let unit = limit.kind.unit();

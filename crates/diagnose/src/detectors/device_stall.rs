@@ -33,7 +33,7 @@
 use std::collections::BTreeSet;
 
 use iowhy_model::{
-    Blame, Bound, Clause, CommandKind, DeviceId, Finding, Level, MessageKind, Op, PathEvent, Unit,
+    Blame, Bound, Clause, CommandKind, DeviceId, Finding, Level, MessageKind, Op, PathEvent,
     Verdict,
 };
 
@@ -42,7 +42,7 @@ use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::adapters;
 use crate::evidence::builder::EvidenceBuilder;
-use crate::evidence::builder::{computed, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
 use crate::evidence::confidence;
@@ -371,7 +371,6 @@ fn may_be_remote(analysis: &Analysis, device: DeviceId) -> bool {
 }
 
 fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding {
-    let source = analysis.source(trace.listing);
     let n = stalls.episodes.len() as u64;
     let lengths: Vec<f64> = stalls
         .episodes
@@ -388,33 +387,24 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
         phrase::ns(stalls.threshold_ns),
         phrase::ms(longest)
     );
+    let computed = analysis.computed(trace.listing, n);
     finding.evidence = vec![
-        computed("stalls", n as f64, Unit::Count, n, source).above(EPISODES as f64 - 1.0),
-        computed("longest stall", longest, Unit::Ms, n, source),
-        computed("share of busy time stalled", stalls.busy_share, Unit::Share, n, source)
-            .above(BUSY_SHARE)
-            .weighs(),
-        computed("share of the lost time in stalls", stalls.lost_share, Unit::Share, n, source),
-        computed("requests affected by a stall", met as f64, Unit::Count, n, source),
+        computed.count("stalls", n as f64).above(EPISODES as f64 - 1.0),
+        computed.ms("longest stall", longest),
+        computed.share("share of busy time stalled", stalls.busy_share).above(BUSY_SHARE).weighs(),
+        computed.share("share of the lost time in stalls", stalls.lost_share),
+        computed.count("requests affected by a stall", met as f64),
     ];
     let mut clauses = vec![confidence::above("stalls", n as f64, EPISODES as f64 - 0.5)];
     if let Some(slope) = stalls.slope {
         let what = "slope of latency against issue time";
-        finding
-            .evidence
-            .push(computed(what, slope, Unit::Count, n, source).held(Bound::Between(-1.3, -0.7)));
+        finding.evidence.push(computed.count(what, slope).held(Bound::Between(-1.3, -0.7)));
         let ramp = if (-1.3..=-0.7).contains(&slope) { 1.0 } else { -1.0 };
         clauses.push(Clause::fixed(what, ramp));
     }
     if let Some((every_ns, cv)) = stalls.cadence {
-        finding.evidence.push(computed("time between stalls", every_ns / 1e6, Unit::Ms, n, source));
-        finding.evidence.push(computed(
-            "variation of the time between stalls",
-            cv,
-            Unit::Share,
-            n,
-            source,
-        ));
+        finding.evidence.push(computed.ms("time between stalls", every_ns / 1e6));
+        finding.evidence.push(computed.share("variation of the time between stalls", cv));
     }
     confidence::believe(&mut finding, PRIOR, clauses);
     // Stacked devices freeze for other reasons: a full pool, a suspended mapping.

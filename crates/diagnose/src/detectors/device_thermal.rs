@@ -133,12 +133,12 @@ fn finding(case: &Case) -> Option<Finding> {
             phrase::ns(step.fast_ns)
         ))
     );
-    finding.forecast = step.map(|step| Forecast {
-        now_mean: Nanos(step.mean_ns as i64),
-        mean: Nanos(step.fast_ns as i64),
-        range: None,
-        p99: None,
-        assuming: "the drive stays cool; its own time per request, without queueing".to_string(),
+    finding.forecast = step.map(|step| {
+        Forecast::of_means(
+            Nanos(step.mean_ns as i64),
+            Nanos(step.fast_ns as i64),
+            "the drive stays cool; its own time per request, without queueing",
+        )
     });
     finding.refuted_by = lines(&[
         "each slowdown follows the same amount of written data: then a write cache is full",

@@ -351,12 +351,15 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     let queued = is_queue(in_flight, mean_ms, &trace.s0);
     let worth = if queued || reads_wait(trace) { Worth::NOTHING } else { judged };
     let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
+    let computed = analysis.computed(trace.listing, n);
     let evidence = vec![
-        computed(&format!("mean latency of {}", name(&trace.disk)), mean_ms, Unit::Ms, n, source)
+        computed
+            .ms(&format!("mean latency of {}", name(&trace.disk)), mean_ms)
             .below(WITHIN_SLOWEST * trace.s0.slowest_ms()),
         estimated(&healthy, trace.s0.median_ms(), Unit::Ms, n, source),
-        computed("excess wait per second", lost, Unit::Seconds, n, source),
-        computed("requests slower than ten healthy service times", tail, Unit::Share, n, source)
+        computed.seconds("excess wait per second", lost),
+        computed
+            .share("requests slower than ten healthy service times", tail)
             .below(tail_of_chance(n)),
     ];
     let assumption = trace.s0.assumption.clone();
@@ -502,10 +505,10 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let worth = judged(mean_ms, by_votes, sample.s0.slowest_ms(), is_tailed);
     let healthy = format!("healthy service time (assumed class: {})", sample.s0.assumption);
     let what = format!("mean latency of {}", name(&sample.disk));
+    let estimated = analysis.estimated(sample.listing, n);
     let evidence = vec![
-        estimated(&what, mean_ms, Unit::Ms, n, source)
-            .below(WITHIN_SLOWEST * sample.s0.slowest_ms()),
-        estimated(&healthy, sample.s0.median_ms(), Unit::Ms, n, source),
+        estimated.ms(&what, mean_ms).below(WITHIN_SLOWEST * sample.s0.slowest_ms()),
+        estimated.ms(&healthy, sample.s0.median_ms()),
         computed("requests slower than ten healthy service times", tail, Unit::Share, n, source)
             .below(tail_of_chance(n)),
     ];

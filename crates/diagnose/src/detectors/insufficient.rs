@@ -214,13 +214,13 @@ fn is_last(analysis: &Analysis, row: &IntervalSample) -> bool {
 /// A probe neither accuses nor clears the device: the queue was the probe's own, or the CPUs caused
 /// the latencies. That is a finding too, with the measurement that would decide.
 fn after_a_probe(analysis: &Analysis, probed: &ProbeListing) -> Finding {
-    let source = analysis.source(probed.listing);
     let disk = analysis.disk(probed.device);
     let mut finding = new_finding(DETECTOR.verdict, Some(probed.device), vec![probed.listing]);
     let n = probed.ios;
-    finding.evidence = vec![read_off("I/Os measured", n as f64, Unit::Count, n, source)];
+    let printed = analysis.printed(probed.listing, n);
+    finding.evidence = vec![printed.count("I/Os measured", n as f64)];
     if let Some(share) = probed.without_cpu() {
-        let line = read_off("share of time ready but without a CPU", share, Unit::Share, n, source);
+        let line = printed.share("share of time ready but without a CPU", share);
         finding.evidence.push(Evidence { how: How::Reported, ..line });
     }
     let first = if probed.was_short_of_cpu() {
@@ -502,25 +502,15 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[St
         finding.sentence += &format!("; {alone}");
     }
     if let Some(place) = listings.first() {
-        let source = analysis.source(*place);
-        finding.evidence.push(computed(
-            "I/Os or rows of averages",
-            records,
-            Unit::Count,
-            1,
-            source,
-        ));
-        finding.evidence.extend(
-            lost.map(|lost| computed("excess wait per second", lost, Unit::Seconds, 1, source)),
-        );
+        let computed = analysis.computed(*place, 1);
+        finding.evidence.push(computed.count("I/Os or rows of averages", records));
+        finding.evidence.extend(lost.map(|lost| computed.seconds("excess wait per second", lost)));
         if let Some((lines, _)) = unaccused::unread(analysis, host) {
-            finding.evidence.push(computed("lines not read", lines, Unit::Count, 1, source));
+            finding.evidence.push(computed.count("lines not read", lines));
         }
         if let Some(known) = suspicion {
             let what = format!("confidence of {}", known.verdict);
-            finding
-                .evidence
-                .push(computed(&what, known.confidence(), Unit::Share, 1, source).above(STANDS));
+            finding.evidence.push(computed.share(&what, known.confidence()).above(STANDS));
         }
     }
     let suspected = suspicion.map_or(0.0, |known| known.confidence());

@@ -135,7 +135,7 @@ fn hangs(analysis: &Analysis, array: &str) -> bool {
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
-    for (listing, known) in analysis.recording.listings.iter().enumerate() {
+    for (listing, known) in analysis.listings() {
         let host = analysis.host(listing);
         if !reported_problem::is_felt(analysis, |of, _| of == host) {
             continue;

@@ -33,7 +33,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, new_finding, read_off};
+use crate::evidence::builder::{computed, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_latencies;
 use crate::measures::exposure::{self, Exposure, Sample};
@@ -95,7 +95,6 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     if lost < confidence::COMPLAINED_OF {
         return None;
     }
-    let source = analysis.source(trace.listing);
     let (victims, culprits) = (phrase::plural(effect.victim), phrase::plural(effect.culprit));
     let (met, free) = (found.exposed as u64, found.spared as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
@@ -105,35 +104,22 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
     );
+    let computed = analysis.computed(trace.listing, met);
     finding.evidence = vec![
-        computed(
+        computed.ms(
             &format!("device time of {victims} with {culprits} in flight, median"),
             found.exposed_ns / 1e6,
-            Unit::Ms,
-            met,
-            source,
         ),
-        computed(
-            &format!("device time of {victims} alone, median"),
-            found.spared_ns / 1e6,
-            Unit::Ms,
-            free,
-            source,
-        ),
-        computed("latency ratio mixed/alone", found.ratio, Unit::Ratio, met + free, source)
-            .above(TIMES),
-        computed(
-            "the same ratio at equal queue depth",
-            effect.fair,
-            Unit::Ratio,
-            met + free,
-            source,
-        )
-        .above(MATCHED)
-        .weighs(),
-        computed("time lost, per second", lost, Unit::Seconds, met, source)
-            .above(confidence::COMPLAINED_OF)
+        computed
+            .over(free)
+            .ms(&format!("device time of {victims} alone, median"), found.spared_ns / 1e6),
+        computed.over(met + free).ratio("latency ratio mixed/alone", found.ratio).above(TIMES),
+        computed
+            .over(met + free)
+            .ratio("the same ratio at equal queue depth", effect.fair)
+            .above(MATCHED)
             .weighs(),
+        computed.seconds("time lost, per second", lost).above(confidence::COMPLAINED_OF).weighs(),
     ];
     confidence::believe(&mut finding, PRIOR, []);
     finding.explained_share = found.excess_ns / trace.lost_ns().max(found.excess_ns).max(1.0);
@@ -225,21 +211,10 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
     );
+    let printed = analysis.printed(row.listing, met);
     finding.evidence = vec![
-        read_off(
-            &format!("await of {victims} with {culprits}, median"),
-            found.exposed_ns / 1e6,
-            Unit::Ms,
-            met,
-            source,
-        ),
-        read_off(
-            &format!("await of {victims} alone, median"),
-            found.spared_ns / 1e6,
-            Unit::Ms,
-            free,
-            source,
-        ),
+        printed.ms(&format!("await of {victims} with {culprits}, median"), found.exposed_ns / 1e6),
+        printed.over(free).ms(&format!("await of {victims} alone, median"), found.spared_ns / 1e6),
         computed("latency ratio mixed/alone", found.ratio, Unit::Ratio, met + free, source)
             .above(TIMES)
             .weighs(),

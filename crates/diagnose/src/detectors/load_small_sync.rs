@@ -31,7 +31,7 @@ use crate::analysis::groups::Stream;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED, Host};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::mounts;
 use crate::measures::{sequential, service, spread};
@@ -274,15 +274,14 @@ fn stream_evidence(
     alone: f64,
     waiting: f64,
 ) -> Vec<Evidence> {
-    let source = analysis.source(bad.listing);
     let n = bad.n as u64;
     let mut evidence = size_evidence(analysis, bad, "usual size of");
+    let computed = analysis.computed(bad.listing, n);
     evidence.extend([
-        computed("mean request size", bad.mean_bytes, Unit::Bytes, n, source).below(SMALL),
-        computed("sequential requests", bad.contiguous, Unit::Share, n, source).above(CONTIGUOUS),
-        computed("requests in flight", alone, Unit::Requests, n, source).below(IN_FLIGHT),
-        computed("time with a request in flight", waiting, Unit::Share, n, source)
-            .above(BUSY_AT_ALL),
+        computed.of("mean request size", bad.mean_bytes, Unit::Bytes).below(SMALL),
+        computed.share("sequential requests", bad.contiguous).above(CONTIGUOUS),
+        computed.requests("requests in flight", alone).below(IN_FLIGHT),
+        computed.share("time with a request in flight", waiting).above(BUSY_AT_ALL),
     ]);
     evidence
 }
@@ -375,14 +374,8 @@ fn add_option(analysis: &Analysis, finding: &mut Finding) -> f64 {
 
 fn close(analysis: &Analysis, finding: &mut Finding, bytes: f64, listing: usize, n: u64) {
     let gain = gain(bytes);
-    let source = analysis.source(listing);
-    finding.evidence.push(estimated(
-        "maximum throughput gain with requests of 64 KiB",
-        gain,
-        Unit::Ratio,
-        n,
-        source,
-    ));
+    let estimated = analysis.estimated(listing, n);
+    finding.evidence.push(estimated.ratio("maximum throughput gain with requests of 64 KiB", gain));
     finding.explained_share = 1.0 - 1.0 / gain;
     finding.refuted_by = lines(&[
         "the program is a database with its own cache that uses direct I/O on purpose",

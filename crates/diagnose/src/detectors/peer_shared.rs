@@ -39,7 +39,7 @@ use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
-use crate::evidence::builder::{computed, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence;
 use crate::facts::disk_names;
 use crate::measures::{correlation, spread};
@@ -174,12 +174,11 @@ fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
             phrase::ms(ms)
         ))
     );
-    let (source, n) = (analysis.source(listing), 1 + others.len() as u64);
+    let computed = analysis.computed(listing, 1 + others.len() as u64);
     let what = "requests outstanding without a completion";
-    finding.evidence = vec![computed(what, waiting, Unit::Requests, n, source).above(OUTSTANDING)];
-    let longest = longest.map(|ms| {
-        computed("longest mean latency of the others", ms, Unit::Ms, n, source).above(TAKES_MS)
-    });
+    finding.evidence = vec![computed.requests(what, waiting).above(OUTSTANDING)];
+    let longest =
+        longest.map(|ms| computed.ms("longest mean latency of the others", ms).above(TAKES_MS));
     finding.evidence.extend(longest);
     finding.assume(
         STAND_STILL,
@@ -278,17 +277,21 @@ fn finding(
     if r <= TOGETHER {
         return None;
     }
-    let source = analysis.source(listing);
     let names: Vec<String> = slow.iter().map(|member| member.disk.clone()).collect();
     let mut finding = new_finding(DETECTOR.verdict, None, vec![listing]);
     finding.subject.group = Some(names.join(" "));
     finding.subject.devices = slow.iter().map(|member| member.device).collect();
     let disks = slow.len() as u64;
+    let computed = analysis.computed(listing, disks);
     finding.evidence = vec![
-        computed("slow disks", slow.len() as f64, Unit::Count, disks, source).above(1.0),
-        computed("their share of all disks", share, Unit::Share, family.len() as u64, source)
+        computed.count("slow disks", slow.len() as f64).above(1.0),
+        computed
+            .over(family.len() as u64)
+            .share("their share of all disks", share)
             .above(SHARE - 0.01),
-        computed("excess per request, median r over pairs", r, Unit::Count, bins as u64, source)
+        computed
+            .over(bins as u64)
+            .count("excess per request, median r over pairs", r)
             .above(TOGETHER)
             .weighs(),
     ];

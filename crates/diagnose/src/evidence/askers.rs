@@ -79,7 +79,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding> {
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let mut own = listings.filter(|(place, _)| analysis.host(*place) == host);
     let timed = own.any(|(_, listing)| {
         !listing.intervals.is_empty()

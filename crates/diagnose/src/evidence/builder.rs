@@ -46,6 +46,74 @@ pub fn estimated(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source
     Evidence { how: How::Estimated, ..read_off(quantity, value, unit, n, source) }
 }
 
+/// Numbers of one source that rest on the same requests or rows: each becomes evidence.
+#[derive(Clone, Copy)]
+pub struct Numbers<'s> {
+    source: &'s Source,
+    how: Option<How>,
+    n: u64,
+}
+
+impl Analysis<'_> {
+    /// Numbers that a listing printed.
+    pub fn printed(&self, listing: usize, n: u64) -> Numbers<'_> {
+        Numbers { source: self.source(listing), how: None, n }
+    }
+
+    /// Numbers computed from what a listing gave.
+    pub fn computed(&self, listing: usize, n: u64) -> Numbers<'_> {
+        Numbers { how: Some(How::Computed), ..self.printed(listing, n) }
+    }
+
+    /// Numbers that rest on a fit, a model or histogram buckets.
+    pub fn estimated(&self, listing: usize, n: u64) -> Numbers<'_> {
+        Numbers { how: Some(How::Estimated), ..self.printed(listing, n) }
+    }
+}
+
+impl Numbers<'_> {
+    /// The same, of other requests or rows.
+    pub fn over(self, n: u64) -> Self {
+        Numbers { n, ..self }
+    }
+
+    /// One of them.
+    pub fn of(self, quantity: &str, value: f64, unit: Unit) -> Evidence {
+        let evidence = read_off(quantity, value, unit, self.n, self.source);
+        Evidence { how: self.how.unwrap_or(evidence.how), ..evidence }
+    }
+
+    /// A latency, ms.
+    pub fn ms(self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Ms)
+    }
+
+    /// A time, s.
+    pub fn seconds(self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Seconds)
+    }
+
+    /// A share.
+    pub fn share(self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Share)
+    }
+
+    /// A ratio.
+    pub fn ratio(self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Ratio)
+    }
+
+    /// A count.
+    pub fn count(self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Count)
+    }
+
+    /// Requests in flight.
+    pub fn requests(self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Requests)
+    }
+}
+
 /// The same evidence, about this disk of several.
 pub fn of_disk(evidence: Evidence, disk: &str) -> Evidence {
     Evidence { disk: Some(disk.to_string()), ..evidence }

@@ -38,7 +38,7 @@ enum Disks {
 }
 
 fn disks(analysis: &Analysis, host: Host) -> Disks {
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let own = listings.filter(|(place, _)| analysis.host(*place) == host);
     let rows = own.flat_map(|(_, listing)| &listing.intervals);
     let rows: Vec<&Interval> =

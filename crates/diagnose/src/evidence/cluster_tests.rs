@@ -21,7 +21,7 @@ const STUCK: f64 = 0.90;
 
 /// A finding of each test with almost no progress.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let tests = listings.filter(|(_, listing)| listing.source.format == RADOS_BENCH);
     let counted = tests
         .flat_map(|(place, listing)| listing.histograms().map(move |objects| (place, objects)));

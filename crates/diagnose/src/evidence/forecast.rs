@@ -131,6 +131,13 @@ pub fn unqueued(trace: &DeviceTrace) -> Option<Forecast> {
     from_latencies(&now, services, "requests arrive no faster than they are served".to_string())
 }
 
+/// The mean of these times without an excess that all of them together have, ns.
+pub fn without_excess(times_ns: &[f64], excess_ns: f64, assuming: &str) -> Option<Forecast> {
+    let now = spread::mean(times_ns)?;
+    let after = (now - excess_ns / times_ns.len() as f64).max(0.0);
+    Some(Forecast::of_means(Nanos(now as i64), Nanos(after as i64), assuming))
+}
+
 /// One mean before and one after the fix, ns, if only the latter's mean is known.
 pub fn from_means(now_ns: f64, after_ns: f64, assuming: String) -> Option<Forecast> {
     (now_ns > 0.0 && after_ns >= 0.0).then_some(Forecast {

@@ -17,7 +17,7 @@ const HANGING: f64 = 0.88;
 
 /// One finding a mount.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let mut longest: Vec<(&str, f64, &str, FactReading)> = Vec::new();
     for (listing, fact) in listings.flat_map(|(at, known)| known.facts.iter().map(move |f| (at, f)))
     {

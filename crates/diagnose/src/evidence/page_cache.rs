@@ -170,7 +170,7 @@ const BY_MEMORY: f64 = 1e9;
 /// Files that are read from where their writing left them.
 fn just_written(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
-    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.listings() {
         let mut written: BTreeMap<DeviceId, f64> = BTreeMap::new();
         let rows = listing.intervals.iter().filter(|row| row.layer == Layer::Application);
         for row in rows {
@@ -245,9 +245,10 @@ fn by_calls(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Op
         phrase::bytes(run.bytes()),
         phrase::ns(call_ns)
     );
+    let computed = analysis.computed(run.place(), 1);
     finding.evidence = vec![
-        computed("size of a call", run.bytes(), Unit::Bytes, 1, source),
-        computed("time of a call", call_ns / 1e6, Unit::Ms, 1, source).below(A_CALL_NS / 1e6),
+        computed.of("size of a call", run.bytes(), Unit::Bytes),
+        computed.ms("time of a call", call_ns / 1e6).below(A_CALL_NS / 1e6),
         read_off("throughput", run.throughput(), Unit::BytesPerSecond, 1, source),
     ];
     finding.assume(BY_CALLS, "so small and fast that the page cache served each call");

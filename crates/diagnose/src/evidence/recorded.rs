@@ -20,7 +20,7 @@ const LINES: usize = 3;
 
 /// Contents of the listings of an input besides current block I/O.
 pub fn of(analysis: &Analysis, host: Host) -> Vec<Observation> {
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let mut seen = Vec::new();
     for (place, listing) in listings.filter(|(place, _)| analysis.host(*place) == host) {
         seen.extend(untimed(analysis, place, listing));

@@ -167,7 +167,7 @@ pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 
 fn mounts<'s, 'a>(analysis: &'s Analysis<'a>, since_mount: bool) -> Vec<Mount<'s, 'a>> {
     let mut mounts: BTreeMap<(usize, DeviceId), Vec<Cow<Interval>>> = BTreeMap::new();
-    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.listings() {
         let above =
             |row: &&Interval| row.layer == Layer::Application && row.since_boot == since_mount;
         for row in listing.intervals.iter().filter(above) {

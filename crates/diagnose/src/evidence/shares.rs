@@ -75,7 +75,6 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         }
     }
     let found = slowest.into_iter().map(|(device, run, point)| {
-        let source = analysis.source(run.place());
         let mut finding = new_finding(verdict, Some(device), vec![run.place()]);
         finding.sentence = format!(
             "{} is on a server ({point} is a network mount) and reaches {}, less than a 100 Mbit/s \
@@ -85,8 +84,12 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         );
         let per_s = run.throughput();
         let what = "throughput of a file on a server";
-        finding.evidence =
-            vec![read_off(what, per_s, Unit::BytesPerSecond, 1, source).below(SLOW_PER_S)];
+        finding.evidence = vec![
+            analysis
+                .printed(run.place(), 1)
+                .of(what, per_s, Unit::BytesPerSecond)
+                .below(SLOW_PER_S),
+        ];
         finding.assume(OF_A_SERVER, "the file is on a server, and slower than any current network");
         if run.bytes() < LARGE {
             finding.doubt("small requests, each of them a round trip", SHAPE_ALONE);
@@ -100,7 +103,7 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 
 /// Where the file system of a server is mounted that contains a file, as the same input says.
 pub fn mount_of<'a>(analysis: &Analysis<'a>, place: usize, file: &str) -> Option<&'a str> {
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let of_host = listings.filter(|(other, _)| analysis.host(*other) == analysis.host(place));
     let facts: Vec<&Fact> = of_host.flat_map(|(_, listing)| &listing.facts).collect();
     let points = facts.iter().filter(|fact| fact.key == key::MOUNT_POINT);
