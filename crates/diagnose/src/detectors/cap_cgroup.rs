@@ -47,7 +47,6 @@ use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder;
 use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
@@ -316,11 +315,10 @@ fn strongest<'a>(
     );
     let computed = analysis.computed(place.listing, n);
     finding.evidence = vec![
-        builder::cited(
-            analysis.recording,
-            &limit.reading,
+        analysis.stated(&limit.reading).of(
             &format!("limit ({})", limit.kind.name()),
-            (limit.value, unit),
+            limit.value,
+            unit,
         ),
         computed.of("rate, median", found.median, unit),
         computed.share("seconds at the limit", found.share).above(WAITS),
@@ -401,7 +399,7 @@ fn by_arrival(
     finding.evidence.extend(limits.first().map(|limit| {
         let unit = limit.kind.unit();
         let what = format!("limit ({})", limit.kind.name());
-        builder::cited(analysis.recording, &limit.reading, &what, (limit.value, unit))
+        analysis.stated(&limit.reading).of(&what, limit.value, unit)
     }));
     finding.evidence.extend(pressure(analysis, place));
     let set = if limits.is_empty() { 1.0 } else { LIMIT_SET };
@@ -444,7 +442,7 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
         computed("busy share of the disk", place.busy, Unit::Share, place.n, source)
             .below(IDLE)
             .weighs_at_most(1.0),
-        builder::cited(analysis.recording, &limit.reading, &what, (limit.value, unit)),
+        analysis.stated(&limit.reading).of(&what, limit.value, unit),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = 1.0 - place.busy;
@@ -457,7 +455,7 @@ fn pressure(analysis: &Analysis, place: &Place) -> Option<Evidence> {
     let about = analysis.about(place.listing, place.disk);
     let (share, reading) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
     let what = "time in which a task waits for I/O (pressure, some, 10 s)";
-    Some(builder::cited(analysis.recording, &reading, what, (share, Unit::Share)))
+    Some(analysis.stated(&reading).share(what, share))
 }
 
 fn group_of(limit: &Limit) -> String {

@@ -33,7 +33,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{Numbers, cited, computed, lines, new_finding};
+use crate::evidence::builder::{Numbers, computed, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::runs;
 use crate::facts::disk_names;
@@ -132,13 +132,13 @@ fn counted(analysis: &Analysis) -> Vec<Finding> {
             phrase::percent(share.min(1.0)),
         );
         finding.evidence = vec![
-            cited(
-                analysis.recording,
-                &reading,
-                "share of the time watched in which demand exceeded the limit",
-                (share.min(1.0), Unit::Share),
-            )
-            .above(EXCEEDED_SHARE),
+            analysis
+                .stated(&reading)
+                .share(
+                    "share of the time watched in which demand exceeded the limit",
+                    share.min(1.0),
+                )
+                .above(EXCEEDED_SHARE),
             computed("time watched", watched, Unit::Seconds, 1, analysis.source(place)),
         ];
         finding.assume(COUNTED, "counted by the volume itself");
@@ -214,7 +214,7 @@ fn finding(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Findi
         return None;
     }
     let printed = analysis.printed(row.listing, 1);
-    let mut evidence = evidence(analysis, row.listing, pin, printed.over(pin.n));
+    let mut evidence = evidence(analysis, row.listing, pin, &printed.over(pin.n));
     evidence.push(printed.requests("requests in flight (aqu-sz)", queue).above(WAITING));
     let wait = row.await_ms().unwrap_or(0.0);
     if wait > 0.0 {
@@ -259,7 +259,7 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let n = pin.n;
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     let computed = analysis.computed(trace.listing, n);
-    finding.evidence = evidence(analysis, trace.listing, &pin, computed);
+    finding.evidence = evidence(analysis, trace.listing, &pin, &computed);
     finding.evidence.push(computed.requests("requests in flight, mean", queue).above(WAITING));
     let wait = trace.mean_ns() / 1e6;
     finding.explained_share = ((wait - network_s0_ms()) / wait).max(0.0);
@@ -323,7 +323,7 @@ fn network_s0_ms() -> f64 {
 }
 
 /// The rate as it was printed or computed, and what it is compared with.
-fn evidence(analysis: &Analysis, listing: usize, pin: &Pin, rate: Numbers) -> Vec<Evidence> {
+fn evidence(analysis: &Analysis, listing: usize, pin: &Pin, rate: &Numbers) -> Vec<Evidence> {
     let unit = pin.limit.unit();
     let computed = analysis.computed(listing, pin.n);
     let mut evidence = vec![rate.of("throughput", pin.rate, unit)];

@@ -35,7 +35,6 @@ use iowhy_model::{Clause, Event, Finding, Level, Op, Unit, Verdict, key};
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::forecast::without_excess;
@@ -124,9 +123,7 @@ fn by_layout(analysis: &Analysis, about: About) -> Option<Finding> {
         off.len(),
         starts.len()
     );
-    let cited = |reading, what, value| {
-        builder::cited(analysis.recording, reading, what, (value, Unit::Bytes))
-    };
+    let cited = |reading, what, value| analysis.stated(reading).of(what, value, Unit::Bytes);
     let computed = analysis.computed(reading.listing, 1);
     finding.evidence = vec![
         computed
@@ -200,7 +197,7 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         computed.over(off).seconds("time lost, per second", lost).above(confidence::COMPLAINED_OF),
     ];
     finding.evidence.extend(stated.map(|(bytes, reading)| {
-        builder::cited(analysis.recording, &reading, "physical block", (bytes, Unit::Bytes))
+        analysis.stated(&reading).of("physical block", bytes, Unit::Bytes)
     }));
     confidence::believe(&mut finding, PRIOR, []);
     if stated.is_none() {

@@ -34,7 +34,6 @@ use iowhy_model::{Finding, Flags, Level, Medium, Op, Unit, Verdict, key};
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder;
 use crate::evidence::builder::{estimated, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
@@ -211,9 +210,9 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     for (what, known) in
         [("size of the request queue", tags), ("queue depth of the device", stated)]
     {
-        finding.evidence.extend(known.map(|(value, reading)| {
-            builder::cited(analysis.recording, &reading, what, (value, Unit::Requests))
-        }));
+        finding
+            .evidence
+            .extend(known.map(|(value, reading)| analysis.stated(&reading).requests(what, value)));
     }
     let clauses = [
         confidence::above("share of the time in the host's queue", share, WAITS),

@@ -34,8 +34,8 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, Fact, Finding, Forecast, Histogram, Layer, Level, Medium, MessageKind,
-    Op, Unit, Verdict, key,
+    Clause, DeviceId, Fact, Finding, Forecast, Histogram, Layer, Level, Medium, MessageKind, Op,
+    Verdict, key,
 };
 
 use crate::analysis::device_trace::DeviceTrace;
@@ -43,7 +43,7 @@ use crate::analysis::groups::too_quick_to_seek;
 use crate::analysis::samples::HistogramSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
 use crate::evidence::confidence;
@@ -169,9 +169,8 @@ fn parks_its_heads(analysis: &Analysis) -> Vec<Finding> {
             phrase::digits(hours)
         );
         let what = "load cycles (SMART 193) per hour in the drive's lifetime";
-        let bound = Bound::Above(CYCLES_PER_HOUR);
-        let number = (per_hour, Unit::Count);
-        finding.evidence = vec![cited(analysis.recording, &reading, what, number).held(bound)];
+        finding.evidence =
+            vec![analysis.stated(&reading).count(what, per_hour).above(CYCLES_PER_HOUR)];
         let clause = Clause::fixed(what, PARKS);
         confidence::believe(&mut finding, PRIOR, [clause]);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);

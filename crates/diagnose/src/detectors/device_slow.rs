@@ -50,7 +50,7 @@ use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED, requests};
 use crate::baseline::history::HealthyOrigin;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{Numbers, estimated, lines, new_finding};
+use crate::evidence::builder::{Numbers, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::counted::{self, CountedDisk, Slow};
@@ -283,7 +283,7 @@ fn believe_mode(finding: &mut Finding, disk: &str, mode: SlowMode, count: u64) {
     finding.explained_share = mode.of_time;
 }
 
-fn mode_evidence(mode: SlowMode, computed: Numbers) -> Vec<Evidence> {
+fn mode_evidence(mode: SlowMode, computed: &Numbers) -> Vec<Evidence> {
     let time = computed.share("share of time in slow requests, at least", mode.of_time);
     let share = computed.share("requests in the slow mode", mode.of_requests);
     vec![time.above(HOLDS), share]
@@ -296,14 +296,13 @@ fn is_durable(counted: &CountedDisk, mode: SlowMode) -> bool {
 }
 
 fn counted_evidence(analysis: &Analysis, counted: &CountedDisk) -> Vec<Evidence> {
-    let s0 = &counted.s0;
-    let healthy = format!("healthy service time (assumed class: {})", s0.assumption);
-    let estimated = analysis.estimated(counted.listing, counted.count());
+    let n = counted.count();
+    let estimated = analysis.estimated(counted.listing, n);
     let mut evidence =
-        vec![estimated.ms("mean latency", counted.mean_ms), estimated.ms(&healthy, s0.median_ms())];
+        vec![estimated.ms("mean latency", counted.mean_ms), estimated.healthy(&counted.s0)];
     if let Some(Slow::Some(mode)) = counted.slow {
-        evidence
-            .splice(0..0, mode_evidence(mode, analysis.computed(counted.listing, counted.count())));
+        let computed = analysis.computed(counted.listing, n);
+        evidence.splice(0..0, mode_evidence(mode, &computed));
     }
     if let Some(queue) = counted.in_flight() {
         let what = "requests in flight, mean (rate times latency)";
@@ -345,10 +344,8 @@ fn by_modes(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);
     }
-    let source = analysis.source(trace.listing);
-    finding.evidence = mode_evidence(mode, analysis.computed(trace.listing, n));
-    let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
-    finding.evidence.push(estimated(&healthy, trace.s0.median_ms(), Unit::Ms, n, source));
+    finding.evidence = mode_evidence(mode, &analysis.computed(trace.listing, n));
+    finding.evidence.push(analysis.estimated(trace.listing, n).healthy(&trace.s0));
     advise(&mut finding, &trace.disk);
     Some(finding)
 }
@@ -770,10 +767,7 @@ fn row_evidence(
         printed.ms("mean latency (await)", wait),
         computed.ms("busy time per completion", effective).above(SLOWDOWN * row.s0.median_ms()),
         computed.ratio("await, divided by busy time per completion", wait / effective),
-        estimated.ms(
-            &format!("healthy service time (assumed class: {})", row.s0.assumption),
-            row.s0.median_ms(),
-        ),
+        estimated.healthy(&row.s0),
         computed.ratio("ratio to the healthy time", effective / row.s0.median_ms()),
         estimated.over(9).count("baseline variants that agree, of 9", votes as f64),
     ];

@@ -22,15 +22,15 @@
 //! Run the named command for the named time.
 
 use iowhy_model::{
-    Basis, Bound, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inference, Layer, Level,
-    MessageKind, STANDS, Unit, Verdict, key,
+    Basis, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inference, Layer, Level, MessageKind,
+    STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, Host, requests};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::arrays;
-use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::class_of_runs;
 use crate::evidence::clean_bills;
 use crate::evidence::medium_readings::{self, Readings};
@@ -139,10 +139,13 @@ fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
             phrase::rate(speed),
             phrase::rate(arrays::FLOOR_BYTES_PER_S)
         );
-        let bound = Bound::Below(arrays::NEAR_FLOOR * arrays::FLOOR_BYTES_PER_S);
-        let number = (speed, Unit::BytesPerSecond);
         let what = "speed of the background work";
-        finding.evidence = vec![cited(analysis.recording, &reading, what, number).held(bound)];
+        finding.evidence = vec![
+            analysis
+                .stated(&reading)
+                .of(what, speed, Unit::BytesPerSecond)
+                .below(arrays::NEAR_FLOOR * arrays::FLOOR_BYTES_PER_S),
+        ];
         finding.assume(CERTAIN, "it is known what is missing");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["`sysctl dev.raid.speed_limit_max` is set that low"]);
@@ -188,9 +191,7 @@ fn waited_for_io(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding
         phrase::percent(share)
     );
     let what = "time in which tasks waited for I/O";
-    let bound = Bound::Above(PRESSED);
-    finding.evidence =
-        vec![cited(analysis.recording, &reading, what, (share, Unit::Share)).held(bound)];
+    finding.evidence = vec![analysis.stated(&reading).share(what, share).above(PRESSED)];
     finding.assume(CERTAIN, "it is known what is missing");
     finding.refuted_by = lines(&["the capture below shows idle disks"]);
     finding.next_step =

@@ -54,7 +54,6 @@ use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::arrays;
-use crate::evidence::builder;
 use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::committers;
@@ -439,12 +438,7 @@ fn charge_between(
         computed.count("I/Os below per I/O above", each),
         computed.ratio("latency ratio above/below", times).above(TIMES).weighs(),
         computed.over(below_n).share("maximum busy share of the devices below", busy).below(IDLE),
-        builder::cited(
-            analysis.recording,
-            &made_of,
-            "underlying devices",
-            (lowers.len() as f64, Unit::Count),
-        ),
+        analysis.stated(&made_of).count("underlying devices", lowers.len() as f64),
     ];
     let clauses = [Clause::fixed("both were observed at the same time", SIDE_BY_SIDE)];
     confidence::believe(&mut finding, PRIOR, clauses);
@@ -511,9 +505,9 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
         ),
     ] {
         let high = about.machine_number(key).filter(|(share, _)| *share > PRESSURE);
-        finding.evidence.extend(high.map(|(share, reading)| {
-            builder::cited(analysis.recording, &reading, what, (share, Unit::Share))
-        }));
+        finding
+            .evidence
+            .extend(high.map(|(share, reading)| analysis.stated(&reading).share(what, share)));
     }
     let together = if same_time { SIDE_BY_SIDE } else { 0.0 };
     let clauses = [Clause::fixed("both were observed at the same time", together)];

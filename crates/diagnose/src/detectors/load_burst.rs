@@ -136,7 +136,6 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     );
     finding.weigh([confidence::above("mean queue", queue, QUEUE).at_least(0.0)]);
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
-    let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let computed = analysis.computed(row.listing, 1);
     let estimated = analysis.estimated(row.listing, 1);
     let printed = analysis.printed(row.listing, 1);
@@ -145,7 +144,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         printed.share("busy time (%util)", busy).below(HALF),
         printed.ms("mean latency (await)", wait).above(WAITS * s0),
         computed.ms("busy time per completion", effective).below(SPACING * s0),
-        estimated.ms(&healthy, s0),
+        estimated.healthy(&row.s0),
         estimated.over(9).count("baseline variants that agree, of 9", votes as f64),
     ];
     advise(&mut finding);

@@ -27,15 +27,13 @@
 //! ## Next step
 //! Trim once a week instead of at every deletion, and in smaller parts.
 
-use iowhy_model::{
-    Blame, Bound, Clause, Finding, Forecast, Level, MessageKind, Op, Unit, Verdict, key,
-};
+use iowhy_model::{Blame, Bound, Clause, Finding, Forecast, Level, MessageKind, Op, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{EvidenceBuilder, cited, lines, new_finding};
+use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
 use crate::evidence::confidence;
@@ -109,7 +107,7 @@ fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
         }
         let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
         let what = "tasks with a discard in their stack, in the kernel's log";
-        let evidence = cited(analysis.recording, &reading, what, (tasks, Unit::Count));
+        let evidence = analysis.stated(&reading).count(what, tasks);
         finding.evidence = vec![evidence.above(0.0)];
         let named = phrase::count(tasks, "task(s)");
         let wait = if tasks > 1.0 { "wait" } else { "waits" };

@@ -31,14 +31,12 @@
 //! ## Next step
 //! Examine this one disk, then take it out of service if its data is redundant.
 
-use iowhy_model::{
-    Bound, Evidence, Finding, Forecast, Histogram, Level, Nanos, Unit, Verdict, key,
-};
+use iowhy_model::{Evidence, Finding, Forecast, Histogram, Level, Nanos, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{cited, estimated, lines, new_finding};
+use crate::evidence::builder::{estimated, lines, new_finding};
 use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families::{self, Member, PeerMetric};
@@ -126,26 +124,21 @@ fn slow_members(analysis: &Analysis) -> Vec<Finding> {
         let device = reading.fact.device.filter(|_| alone)?;
         let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![reading.listing]);
         let what = "slow I/Os counted by its pool (zio_slow_io_ms, 30 s by default)";
-        let recording = analysis.recording;
         finding.evidence = match judged {
             Some(judged) => vec![
-                cited(
-                    recording,
-                    &judged,
-                    "members degraded by their pool for too many slow I/Os",
-                    (1.0, Unit::Count),
-                )
-                .above(0.0),
+                analysis
+                    .stated(&judged)
+                    .count("members degraded by their pool for too many slow I/Os", 1.0)
+                    .above(0.0),
             ],
             None => Vec::new(),
         };
         if let Some(counted) = counted {
-            let bound = Bound::Above(SLOW_IOS - 1.0);
             finding
                 .evidence
-                .push(cited(recording, &counted, what, (slow, Unit::Count)).held(bound));
+                .push(analysis.stated(&counted).count(what, slow).above(SLOW_IOS - 1.0));
             let what = "slow I/Os of another member, maximum";
-            finding.evidence.push(cited(recording, &counted, what, (most, Unit::Count)));
+            finding.evidence.push(analysis.stated(&counted).count(what, most));
         }
         let words = match judged {
             Some(_) => "its pool degraded it for too many slow I/Os".to_string(),

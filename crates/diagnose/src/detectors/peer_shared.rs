@@ -30,15 +30,12 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{
-    Bound, Clause, DeviceId, Evidence, Finding, Level, MessageKind, Unit, Verdict, key,
-};
+use iowhy_model::{Bound, Clause, DeviceId, Evidence, Finding, Level, MessageKind, Verdict, key};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence;
 use crate::facts::disk_names;
@@ -379,10 +376,9 @@ fn culprit(
     if let Some((steal, reading)) =
         about.machine_number(key::VMSTAT_MEAN.of("st")).filter(|(st, _)| *st > STEAL)
     {
-        let share = (steal, Unit::Share);
         let bound = Bound::Above(STEAL);
         let what = "CPU time stolen by the host";
-        let cited = builder::cited(analysis.recording, &reading, what, share).held(bound);
+        let cited = analysis.stated(&reading).share(what, steal).held(bound);
         return (Some("the host takes CPU time away"), STOLEN, vec![(cited, reading.listing)]);
     }
     let adapter = analysis.facts.unnamed().find(|line| {
@@ -392,8 +388,7 @@ fn culprit(
     if let Some(line) = adapter {
         let what = "adapter errors in the kernel's log";
         let bound = Bound::Above(0.0);
-        let one = (1.0, Unit::Count);
-        let cited = builder::cited(analysis.recording, &line.reading, what, one).held(bound);
+        let cited = analysis.stated(&line.reading).count(what, 1.0).held(bound);
         return (Some("their adapter reports errors"), LOGGED, vec![(cited, line.reading.listing)]);
     }
     (None, 0.0, Vec::new())

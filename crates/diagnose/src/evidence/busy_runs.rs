@@ -4,10 +4,10 @@
 //! encryption or checksums in the calls, or the program. A polling engine uses a whole CPU by
 //! design, which proves nothing.
 
-use iowhy_model::{Bound, Finding, Listing, Unit, Verdict, key};
+use iowhy_model::{Finding, Listing, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::runs::{self, Run};
 use crate::phrase;
 
@@ -47,10 +47,9 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             phrase::rate(reached)
         );
         let what = "time that a thread of the test was on a CPU";
-        let number = (least, Unit::Share);
         let printed = analysis.printed(place, 1);
         finding.evidence = vec![
-            cited(analysis.recording, &reading, what, number).held(Bound::Above(ALL_OF_IT)),
+            analysis.stated(&reading).share(what, least).above(ALL_OF_IT),
             printed.of("throughput reached", reached, Unit::BytesPerSecond),
         ];
         finding.assume(STATED, "reported by the run itself");

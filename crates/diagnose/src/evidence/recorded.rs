@@ -10,7 +10,7 @@ use iowhy_model::{
 };
 
 use crate::analysis::{Analysis, Host, requests};
-use crate::evidence::builder::{cited, computed, read_off};
+use crate::evidence::builder::{computed, read_off};
 use crate::evidence::round_trips;
 use crate::evidence::throughput;
 use crate::phrase;
@@ -200,7 +200,7 @@ fn memory(analysis: &Analysis, host: Host) -> Option<Observation> {
     let about = analysis.facts.about(Some(host), "");
     let (rate, reading) = about.machine_number(key::MEMORY_THROUGHPUT)?;
     let what = "cached reads, without disk access";
-    let mut evidence = cited(analysis.recording, &reading, what, (rate, Unit::BytesPerSecond));
+    let mut evidence = analysis.stated(&reading).of(what, rate, Unit::BytesPerSecond);
     evidence.how = How::Reported;
     let slow = phrase::rate(throughput::SLOW_MEMORY);
     let would_mean = format!("measures the host itself: below {slow} any disk looks slow");
