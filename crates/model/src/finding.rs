@@ -349,6 +349,18 @@ pub struct Observation {
     pub verdict: Option<Verdict>,
 }
 
+impl Observation {
+    /// One that supports no verdict.
+    pub fn of(evidence: Evidence, would_mean: impl Into<String>) -> Observation {
+        Observation { evidence, would_mean: would_mean.into(), verdict: None }
+    }
+
+    /// The same, in support of a verdict.
+    pub fn may_be(self, verdict: Verdict) -> Observation {
+        Observation { verdict: Some(verdict), ..self }
+    }
+}
+
 /// The program that requested I/O, as far as it was seen.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Requester {

@@ -70,6 +70,11 @@ impl<'a> Devices<'a> {
         self.recording.listings.iter().enumerate()
     }
 
+    /// Those of a host.
+    pub fn listings_of(&self, host: Host) -> impl Iterator<Item = (usize, &'a Listing)> {
+        self.listings().filter(move |(place, _)| self.host(*place) == host)
+    }
+
     /// The machine that a listing is of.
     pub fn host(&self, place: usize) -> Host<'a> {
         self.facts.graph.host(place)

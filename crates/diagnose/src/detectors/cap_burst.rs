@@ -35,7 +35,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{lines, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_CAP};
 use crate::measures::bucket::{self, PlateauStep};
 use crate::measures::cap::{self, Limit};
 use crate::measures::spread;
@@ -65,8 +65,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a cap or throttle given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.12;
 /// Bounds of the plateau (docs/METHOD.md, 8 Cap).
 const VARIATION: f64 = 0.012;
 const STICKS_OUT: f64 = 1.02;
@@ -203,7 +201,7 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
         Clause::fixed("throughput pinned after the fall", PINNED),
         Clause::fixed("a baseline rate of a product", sold.map_or(0.0, |_| KNOWN_LIMIT)),
     ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_CAP, clauses);
     finding.explained_share = (1.0 - before_ms / now_ms).clamp(0.0, 1.0);
     finding.forecast = Some(Forecast::of_means(
         Nanos::from_ms(now_ms),

@@ -48,7 +48,7 @@ use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, lines, new_finding, read_off};
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_CAP};
 use crate::evidence::forecast::from_means;
 use crate::evidence::programs;
 use crate::facts::Limit;
@@ -80,8 +80,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a cap or throttle given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.12;
 /// Weight of a rate pinned at the configured limit, in nats: as in `cap.volume`, and the
 /// limit is known to the digit.
 const PINNED: f64 = 5.4;
@@ -338,7 +336,7 @@ fn strongest<'a>(
     // One of three rates fits sooner by chance than one.
     let pinned = if is_rounded { PINNED - 3.0_f64.ln() } else { PINNED };
     let clauses = [Clause::fixed("throughput pinned at the limit", pinned)];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_CAP, clauses);
     // The wait was not measured; the limit causes its share in the seconds in which it applied.
     finding.explained_share = found.share;
     advise(&mut finding, limit.group, Some(limit), place.disk);
@@ -407,7 +405,7 @@ fn by_arrival(
         Clause::fixed("a limit of the group", set),
         confidence::below("busy share of the disk", place.busy, IDLE),
     ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_CAP, clauses);
     finding.explained_share = share;
     let assuming = "the group is not throttled, and the disk responds as it does now".to_string();
     finding.forecast = from_means(mean + after, after, assuming);
@@ -444,7 +442,7 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
             .weighs_at_most(1.0),
         analysis.stated(&limit.reading).of(&what, limit.value, unit),
     ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_CAP, clauses);
     finding.explained_share = 1.0 - place.busy;
     advise(&mut finding, limit.group, Some(limit), place.disk);
     Some(finding)

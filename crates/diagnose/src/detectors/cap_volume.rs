@@ -34,7 +34,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{Numbers, computed, lines, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_CAP};
 use crate::evidence::runs;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
@@ -63,8 +63,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a cap or throttle given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.12;
 /// Weight of a known limit nearby, in nats (docs/METHOD.md, 8 Cap).
 const KNOWN_LIMIT: f64 = 2.0;
 /// Weight of the pinned plateau: false alarms are at most 3 % on saturated devices (docs/METHOD.md,
@@ -98,7 +96,7 @@ const WAITING: f64 = 1.5;
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let rows = analysis.rows_by_listing().into_iter().flat_map(|rows| from_rows(analysis, &rows));
     let traces = analysis.traces.iter().flat_map(|trace| from_trace(analysis, trace));
-    let found = rows.chain(traces).chain(runs::capped(analysis, DETECTOR.verdict, PRIOR));
+    let found = rows.chain(traces).chain(runs::capped(analysis, DETECTOR.verdict, PRIOR_OF_CAP));
     found.chain(counted(analysis)).collect()
 }
 
@@ -374,7 +372,7 @@ fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
             clauses.push(Clause::fixed("demand did not grow", UNMOVED));
         }
     }
-    confidence::believe(finding, PRIOR, clauses);
+    confidence::believe(finding, PRIOR_OF_CAP, clauses);
     finding.refuted_by = lines(&[
         "throughput is higher in any second of the same load",
         "the provisioned limit is a different number",

@@ -36,7 +36,7 @@ use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{lines, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::forecast::without_excess;
 use crate::evidence::reported_problem::{self, STATED, UNKNOWN_SHARE};
 use crate::facts::About;
@@ -61,8 +61,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a wrong configuration given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const SHARE: f64 = 0.1;
 const TIMES: f64 = 1.8;
@@ -199,7 +197,7 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     finding.evidence.extend(stated.map(|(bytes, reading)| {
         analysis.stated(&reading).of("physical block", bytes, Unit::Bytes)
     }));
-    confidence::believe(&mut finding, PRIOR, []);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     if stated.is_none() {
         let sure = if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
         finding.scale("physical block size inferred, not reported", sure);
@@ -279,7 +277,7 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     ];
     let read_first = 3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST);
     let clauses = [Clause::fixed("writes after a read", read_first)];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, clauses);
     finding.explained_share = share / 2.0;
     finding.refuted_by = lines(&["full-stripe writes cause just as many reads"]);
     finding.next_step = lines(&[

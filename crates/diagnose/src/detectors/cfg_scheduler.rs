@@ -35,7 +35,7 @@ use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{estimated, lines, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::forecast::from_means;
 use crate::evidence::stages;
 use crate::measures::held_back::{self, HeldBack, Stages};
@@ -63,9 +63,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a wrong configuration given a reported problem (docs/METHOD.md, 11 Confidence: workload
-/// and configuration).
-const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const WAITS: f64 = 0.5;
 const ROOM: f64 = 0.5;
@@ -223,7 +220,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         },
         confidence::below("time on the device, ns", device_ns, NORMAL * s0_ns),
     ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, clauses);
     let written_back = nobody_waits || share_of_programs < OF_PROGRAMS;
     finding.doubt_if(
         written_back,

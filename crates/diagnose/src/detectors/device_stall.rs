@@ -45,8 +45,7 @@ use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
-use crate::evidence::confidence;
-use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::confidence::{self, PRIOR, SHAPE_ALONE};
 use crate::evidence::forecast::from_latencies;
 use crate::evidence::freezes::{self, BUSY_SHARE, EPISODES};
 use crate::evidence::guests;
@@ -76,8 +75,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the device given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.20;
 /// Weight of one line about a command without a response, nats: with the prior 0.58.
 const TIMED_OUT: f64 = 1.7;
 /// Weight of a second such command, and of libata's full record of one: it froze the port, names

@@ -60,8 +60,7 @@ use crate::evidence::candidates;
 use crate::evidence::cases::Case;
 use crate::evidence::cluster_reports;
 use crate::evidence::cluster_tests;
-use crate::evidence::confidence;
-use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::confidence::{self, PRIOR_OF_PATH, SHAPE_ALONE};
 use crate::evidence::forecast::without_excess;
 use crate::evidence::fuse_mounts;
 use crate::evidence::guests;
@@ -96,9 +95,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a path or a neighbour given a reported problem (docs/METHOD.md, 11 Confidence), and the
-/// weight of a model that shows it, in nats; a name alone weighs less.
-const PRIOR: f64 = 0.08;
+/// Weight of a model that shows it, in nats; a name alone weighs less.
 const VIRTUAL_MODEL: f64 = 3.0;
 const VIRTUAL_NAME: f64 = 1.5;
 /// Odds of a volume by name from which on it is one (`vd`: 0.7).
@@ -406,7 +403,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             .weighs_at_most(1.0),
     ];
     let clauses = [Clause::fixed("known properties of the device", worth)];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_PATH, clauses);
     let why = "nothing identifies the device as remote: a cache in front of a slow disk looks the \
                same";
     finding.doubt_if(worth <= 0.0, why, BY_SHAPE);

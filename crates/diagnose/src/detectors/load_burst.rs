@@ -39,7 +39,7 @@ use crate::analysis::device_trace::{DeviceTrace, WAITS};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{lines, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::forecast::unqueued;
 use crate::evidence::host_load;
 use crate::facts::disk_names;
@@ -69,8 +69,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.55;
 /// Minimum share of the lost time in ramps.
 const HOLDS: f64 = 0.2;
 /// Bounds of the rule (docs/METHOD.md, 6 Ramps and stalls).
@@ -195,7 +193,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         computed.share("share of time with less than half a batch in flight", rest).above(RESTS),
         computed.share("share of the lost time in batches", ramps.lost_share).above(HOLDS).weighs(),
     ];
-    confidence::believe(&mut finding, PRIOR, []);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     finding.explained_share = ramps.lost_share;
     finding.forecast = unqueued(trace);
     advise(&mut finding);

@@ -36,7 +36,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::forecast::from_means;
 use crate::evidence::signals;
 use crate::facts::kernel_log::LogLine;
@@ -68,8 +68,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const TIMES: f64 = 2.0;
 const CHANCE: f64 = 0.01;
@@ -117,7 +115,7 @@ fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
              the same locks waits meanwhile"
         );
         let clause = Clause::fixed(what, IN_STACK);
-        confidence::believe(&mut finding, PRIOR, [clause]);
+        confidence::believe(&mut finding, PRIOR_OF_LOAD, [clause]);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[
             "`iostat -x 1` shows no discards (d/s) while the tasks wait: then the device hangs, or a lock is held",
@@ -155,7 +153,7 @@ fn from_log(analysis: &Analysis) -> Vec<Finding> {
         builder.log_lines(what, &given_up, Some(Bound::Above(0.0)));
         builder.clauses = vec![Clause::fixed(what, GIVEN_UP)];
         let mut finding = builder.finding(DETECTOR.verdict, Some(case.device));
-        builder.believe(&mut finding, PRIOR);
+        builder.believe(&mut finding, PRIOR_OF_LOAD);
         let n = phrase::count(LogLine::messages(&given_up) as f64, "discard(s)");
         finding.sentence = match refused {
             true => format!(
@@ -275,7 +273,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         effect.single.matched.unwrap_or(MATCHED),
         MATCHED,
     )];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, clauses);
     let excess_ns = effect.single.excess_ns;
     finding.explained_share = analysis.share_of_lost(requests.listing, requests.device, excess_ns);
     finding.forecast = forecast(requests, &effect);
@@ -404,7 +402,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             .above(TIMES)
             .weighs(),
     ];
-    confidence::believe(&mut finding, PRIOR, []);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     finding.explained_share = 1.0 - effect.spared_ns / effect.exposed_ns;
     advise(&mut finding, &row.disk);
     Some(finding)

@@ -42,7 +42,7 @@ use crate::baseline::healthy_time;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, lines, new_finding};
 use crate::evidence::committers;
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::programs;
 use crate::measures::durability::{self, FlushCost, Kind, ServedRequest};
 use crate::measures::spans::Spans;
@@ -64,8 +64,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules): share of the busy time, and times a plain write.
 const BUSY_SHARE: f64 = 0.3;
 const TIMES_PLAIN: f64 = 3.0;
@@ -169,7 +167,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         Some(times) if times.nats > share.nats => times,
         _ => share,
     };
-    confidence::believe(&mut finding, PRIOR, [stronger]);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, [stronger]);
     finding.explained_share = if all > 0.0 { mine / all } else { 1.0 };
     finding.forecast = Some(Forecast::of_means(
         Nanos(found.mean_ns as i64),
@@ -254,7 +252,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         estimated("a plain write of its class", plain_ms, Unit::Ms, 1, source),
     ];
     let clauses = [confidence::above("mean flush, ms", ms, TIMES_PLAIN * plain_ms)];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, clauses);
     let mine = per_s * (ms - plain_ms) / 1000.0;
     finding.explained_share = mine / (mine + row.lost());
     advise(&mut finding, &row.disk);

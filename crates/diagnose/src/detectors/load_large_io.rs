@@ -29,7 +29,7 @@ use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{lines, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::runs;
 use crate::measures::service::{ServiceSpan, busy_ns};
 use crate::measures::spread;
@@ -62,8 +62,6 @@ const LARGEST: f64 = 33_554_432.0;
 const FAR_SMALLER: f64 = 8.0;
 /// The small request it is compared with.
 const SMALL: f64 = 4096.0;
-/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.55;
 
 /// Read-ahead keeps the next request in flight beside the one that is read (two windows, mm/
 /// readahead.c); beyond three the queue is the story.
@@ -197,7 +195,7 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
             .share("transfer share of the excess over a 4 KiB request", transfer.min(1.0))
             .above(TRANSFER),
     ];
-    confidence::believe(&mut finding, PRIOR, []);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     finding.explained_share = transfer.min(1.0);
     finding.refuted_by = lines(&["requests of 4 KiB on the same device are just as slow"]);
     finding.next_step = lines(&[

@@ -335,13 +335,11 @@ fn finding(
         "a write cache with power-loss protection removes the wait; one without it risks data on \
          power loss",
     ]);
+    // In larger requests a write takes only its transfer time, without a revolution per command.
     finding.forecast = bytes.map(|bytes| {
-        Forecast::of_means(
-            Nanos::from_ms(mean_ms), // In larger requests a write takes only its transfer time, without a revolution per
-            // command.
-            Nanos::from_ms(f64::from(bytes) / BYTES_PER_MS + 0.2),
-            "writes are queued in advance, so that no sector is missed",
-        )
+        let mean = Nanos::from_ms(f64::from(bytes) / BYTES_PER_MS + 0.2);
+        let assuming = "writes are queued in advance, so that no sector is missed";
+        Forecast::of_means(Nanos::from_ms(mean_ms), mean, assuming)
     });
     Some(finding)
 }

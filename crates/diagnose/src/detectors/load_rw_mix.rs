@@ -34,7 +34,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::forecast::from_latencies;
 use crate::measures::exposure::{self, Exposure, Sample};
 use crate::measures::service::ServiceSpan;
@@ -57,9 +57,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence), and less of it
-/// where averages do not show what was in flight.
-const PRIOR: f64 = 0.55;
+/// The prior where averages do not show what was in flight.
 const PRIOR_OF_ROWS: f64 = 0.35;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const TIMES: f64 = 2.0;
@@ -121,7 +119,7 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
             .weighs(),
         computed.seconds("time lost, per second", lost).above(confidence::COMPLAINED_OF).weighs(),
     ];
-    confidence::believe(&mut finding, PRIOR, []);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     finding.explained_share = found.excess_ns / trace.lost_ns().max(found.excess_ns).max(1.0);
     finding.forecast = alone(trace, &effect);
     advise(&mut finding, &trace.disk, effect.victim);

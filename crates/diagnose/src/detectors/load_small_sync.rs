@@ -32,7 +32,7 @@ use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, lines, new_finding, read_off};
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::mounts;
 use crate::measures::{sequential, service, spread};
 use crate::phrase;
@@ -52,8 +52,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of workload and configuration given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.55;
 /// The clauses of the rule (docs/METHOD.md, 10 Rules).
 const SMALL: f64 = 16384.0;
 const IN_FLIGHT: f64 = 1.5;
@@ -244,7 +242,7 @@ fn from_stream(
         Clause::fixed("averages that agree", if rows.is_empty() { 0.0 } else { 1.0 }),
         Clause::fixed("a mount option", add_option(analysis, &mut finding)),
     ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, clauses);
     close(analysis, &mut finding, bad.mean_bytes, bad.listing, bad.n as u64);
     finding
 }
@@ -346,7 +344,11 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     finding.evidence = rows_evidence(analysis, rows);
     let clause = add_option(analysis, &mut finding);
     match clause > 0.0 {
-        true => confidence::believe(&mut finding, PRIOR, [Clause::fixed("a mount option", clause)]),
+        true => confidence::believe(
+            &mut finding,
+            PRIOR_OF_LOAD,
+            [Clause::fixed("a mount option", clause)],
+        ),
         false => finding.assume(SUSPICION, "averages of small writes"),
     }
     close(analysis, &mut finding, bytes, row.listing, 1);

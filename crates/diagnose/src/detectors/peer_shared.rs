@@ -37,7 +37,7 @@ use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{lines, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_PATH};
 use crate::facts::disk_names;
 use crate::measures::{correlation, spread};
 use crate::phrase;
@@ -62,8 +62,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of path and peers given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.08;
 /// Share of the disks, their number, and how far they move together (docs/METHOD.md, 17 Faults).
 const SHARE: f64 = 0.60;
 const DISKS: usize = 3;
@@ -305,7 +303,7 @@ fn finding(
         evidence
     }));
     clauses.push(Clause::fixed("what they share", nats));
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_PATH, clauses);
     finding.explained_share = shared_of(&slow, family);
     finding.sentence = format!(
         "{} of {} disks{} {} together ({}), {} per request beyond the healthy time: {}, not a \

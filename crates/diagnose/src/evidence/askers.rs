@@ -79,9 +79,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding> {
-    let listings = analysis.listings();
-    let mut own = listings.filter(|(place, _)| analysis.host(*place) == host);
-    let timed = own.any(|(_, listing)| {
+    let timed = analysis.listings_of(host).any(|(_, listing)| {
         !listing.intervals.is_empty()
             || !listing.events.is_empty()
             || !listing.distributions.is_empty()

@@ -38,9 +38,7 @@ enum Disks {
 }
 
 fn disks(analysis: &Analysis, host: Host) -> Disks {
-    let listings = analysis.listings();
-    let own = listings.filter(|(place, _)| analysis.host(*place) == host);
-    let rows = own.flat_map(|(_, listing)| &listing.intervals);
+    let rows = analysis.listings_of(host).flat_map(|(_, listing)| &listing.intervals);
     let rows: Vec<&Interval> =
         rows.filter(|row| row.layer == Layer::Block && !row.since_boot).collect();
     let is_busy = |row: &&Interval| row.busy.is_some_and(|busy| busy >= BUSY);

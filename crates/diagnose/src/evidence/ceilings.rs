@@ -39,5 +39,5 @@ pub fn seen(analysis: &Analysis, host: Host, any: &str) -> Option<Observation> {
          is saturated: `iostat -x 1` names the disk, and its class shows whether that is low",
         phrase::digits(number("b"))
     );
-    Some(Observation { evidence, would_mean, verdict: Some(Verdict::LoadSaturated) })
+    Some(Observation::of(evidence, would_mean).may_be(Verdict::LoadSaturated))
 }

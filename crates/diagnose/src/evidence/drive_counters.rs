@@ -89,5 +89,5 @@ fn clean(analysis: &Analysis, host: Host, disk: &str) -> Option<Observation> {
             false => "no reallocated, pending or uncorrectable sector and no corrupt transfer",
         }
     );
-    Some(Observation { evidence, would_mean, verdict: None })
+    Some(Observation::of(evidence, would_mean))
 }

@@ -116,6 +116,5 @@ pub fn stuck(analysis: &Analysis, host: Host) -> Option<Observation> {
     let would_mean = "requests that were handed over do not complete: a disk, its path or a server \
                       stands still. `iostat -x 1` names the device (a queue and no completions), \
                       `dmesg` shows timeouts, `smartctl -x` each member of an array";
-    let verdict = Some(Verdict::DeviceStall);
-    Some(Observation { evidence, would_mean: would_mean.to_string(), verdict })
+    Some(Observation::of(evidence, would_mean).may_be(Verdict::DeviceStall))
 }
