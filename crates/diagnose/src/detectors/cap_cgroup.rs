@@ -47,7 +47,7 @@ use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::{self, PRIOR_OF_CAP};
 use crate::evidence::forecast::from_means;
 use crate::evidence::programs;
@@ -166,7 +166,6 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
 /// A probe throttled by a limit: it has read the limit, and it knows the device's own latency.
 fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     let by = probed.held_by()?;
-    let source = analysis.source(probed.listing);
     let unit = by.kind.unit();
     let mut finding = new_finding(DETECTOR.verdict, Some(probed.device), vec![probed.listing]);
     let device = by.device_ms.map(|ms| {
@@ -199,7 +198,8 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
         let asked = computed.of("requested per second", asked, Unit::PerSecond);
         finding.evidence.push(asked);
     }
-    let caller = read_off("latency for the caller, mean", by.caller_ms, Unit::Ms, by.n, source);
+    let caller =
+        analysis.printed(probed.listing, by.n).ms("latency for the caller, mean", by.caller_ms);
     finding.evidence.push(caller);
     if let Some(ms) = by.device_ms {
         let line = computed.ms("latency of the device itself, mean", ms);
@@ -420,7 +420,6 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
     if waiting.amount.value < PRESSURE || place.busy > IDLE {
         return None;
     }
-    let source = analysis.source(place.listing);
     let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     finding.sentence = format!(
         "tasks wait for I/O {} of the time, but {} is busy only {} of it; {} limits it",
@@ -437,7 +436,9 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
     ];
     finding.evidence = vec![
         waiting,
-        computed("busy share of the disk", place.busy, Unit::Share, place.n, source)
+        analysis
+            .computed(place.listing, place.n)
+            .share("busy share of the disk", place.busy)
             .below(IDLE)
             .weighs_at_most(1.0),
         analysis.stated(&limit.reading).of(&what, limit.value, unit),

@@ -25,15 +25,13 @@
 //! Check the volume's provisioned limits; use a larger tier or send fewer and larger I/Os; check
 //! the instance's own limit.
 
-use iowhy_model::{
-    Clause, DeviceId, Evidence, Finding, Level, Listing, Medium, Unit, Verdict, key,
-};
+use iowhy_model::{Clause, DeviceId, Evidence, Finding, Level, Listing, Medium, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{Numbers, computed, lines, new_finding};
+use crate::evidence::builder::{Numbers, lines, new_finding};
 use crate::evidence::confidence::{self, PRIOR_OF_CAP};
 use crate::evidence::runs;
 use crate::facts::disk_names;
@@ -137,7 +135,7 @@ fn counted(analysis: &Analysis) -> Vec<Finding> {
                     share.min(1.0),
                 )
                 .above(EXCEEDED_SHARE),
-            computed("time watched", watched, Unit::Seconds, 1, analysis.source(place)),
+            analysis.computed(place, 1).seconds("time watched", watched),
         ];
         finding.assume(COUNTED, "counted by the volume itself");
         finding.explained_share = share.min(1.0);

@@ -29,12 +29,12 @@
 //! ## Next step
 //! Try another scheduler, more requests, a deeper queue; and measure again.
 
-use iowhy_model::{Finding, Flags, Level, Medium, Op, Unit, Verdict, key};
+use iowhy_model::{Finding, Flags, Level, Medium, Op, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{estimated, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::forecast::from_means;
 use crate::evidence::stages;
@@ -162,7 +162,6 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     {
         return None;
     }
-    let source = analysis.source(requests.listing);
     let n = found.n as u64;
     let share = if for_tags { found.before_share } else { found.queue_share };
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
@@ -180,7 +179,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             )
             .above(ROOM),
         computed.requests("most requests on the device at once", f64::from(found.deepest)),
-        estimated("longest healthy service time", s0_ns / 1e6, Unit::Ms, n, source),
+        analysis.estimated(requests.listing, n).ms("longest healthy service time", s0_ns / 1e6),
         computed
             .seconds("time lost in that wait, per second", lost)
             .above(confidence::COMPLAINED_OF),

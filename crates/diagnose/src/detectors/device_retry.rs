@@ -39,7 +39,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{estimated, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::forecast::with_services;
 use crate::measures::ladder::{self, Ladder};
 use crate::measures::{service, spread};
@@ -311,8 +311,9 @@ fn against_the_stated_speed(analysis: &Analysis, case: &Case) -> Option<Evidence
     let free = ladder::fit(&case.services_ms, case.resolution_ms)?;
     let differs = (free.rpm / stated - 1.0).abs() > SAME_SPEED && free.confidence >= MENTION;
     let what = format!("contradiction: the speed that fits best, not the reported {stated:.0} rpm");
-    let source = analysis.source(case.trace.listing);
-    differs.then(|| estimated(&what, free.rpm, Unit::Rpm, free.slow as u64, source))
+    differs.then(|| {
+        analysis.estimated(case.trace.listing, free.slow as u64).of(&what, free.rpm, Unit::Rpm)
+    })
 }
 
 /// Whether all slow requests lost two, four, six revolutions and none an odd number (or likewise by

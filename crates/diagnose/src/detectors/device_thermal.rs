@@ -132,12 +132,9 @@ fn finding(case: &Case) -> Option<Finding> {
             phrase::ns(step.fast_ns)
         ))
     );
+    let cool = "the drive stays cool; its own time per request, without queueing";
     finding.forecast = step.map(|step| {
-        Forecast::of_means(
-            Nanos(step.mean_ns as i64),
-            Nanos(step.fast_ns as i64),
-            "the drive stays cool; its own time per request, without queueing",
-        )
+        Forecast::of_means(Nanos(step.mean_ns as i64), Nanos(step.fast_ns as i64), cool)
     });
     finding.refuted_by = lines(&[
         "each slowdown follows the same amount of written data: then a write cache is full",

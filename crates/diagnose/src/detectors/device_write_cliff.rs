@@ -233,10 +233,7 @@ fn forecast(case: &Case) -> Option<Forecast> {
         .map(|window| window.requests * window.cost_ns.min(case.decline.fast_ns))
         .sum();
     (requests > 0.0).then(|| {
-        Forecast::of_means(
-            Nanos((cost / requests) as i64),
-            Nanos((fast / requests) as i64),
-            assuming,
-        )
+        let (now, after) = ((cost / requests) as i64, (fast / requests) as i64);
+        Forecast::of_means(Nanos(now), Nanos(after), assuming)
     })
 }

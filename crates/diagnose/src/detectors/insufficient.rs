@@ -30,7 +30,7 @@ use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, Host, requests};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::arrays;
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::class_of_runs;
 use crate::evidence::clean_bills;
 use crate::evidence::medium_readings::{self, Readings};
@@ -254,7 +254,6 @@ fn is_traced(analysis: &Analysis, row: &IntervalSample) -> bool {
 
 /// Requests are in flight and none completes: averages then read 0.00 and look healthy.
 fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
-    let source = analysis.source(row.listing);
     let outstanding = row.outstanding().unwrap_or(0.0);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
@@ -264,7 +263,7 @@ fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
         phrase::digits(outstanding)
     );
     let what = "requests outstanding without a completion";
-    finding.evidence = vec![read_off(what, outstanding, Unit::Requests, 1, source)];
+    finding.evidence = vec![analysis.printed(row.listing, 1).requests(what, outstanding)];
     finding.assume(CERTAIN, "it is known what is missing");
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["completions appear in the next interval"]);
@@ -279,7 +278,6 @@ fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
 fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings, host: Host) -> Option<Finding> {
     let mut places = 0..analysis.recording.listings.len();
     let place = places.find(|place| analysis.host(*place) == host)?;
-    let source = analysis.source(place);
     let records = analysis.recording.records();
     let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
     let rows = analysis.recording.listings.iter().flat_map(|listing| &listing.intervals);
@@ -304,7 +302,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings, host: Host) ->
     let known = useless.unwrap_or("no block I/O to judge, only evidence from other layers");
     finding.sentence = format!("the input contains {known}");
     finding.evidence =
-        vec![computed("records of block I/O to judge", 0.0, Unit::Count, records, source)];
+        vec![analysis.computed(place, records).count("records of block I/O to judge", 0.0)];
     finding.assume(CERTAIN, "it is known what is missing");
     finding.refuted_by = lines(&["the capture below shows block I/O"]);
     finding.next_step = asked_of_a_log(analysis, host);

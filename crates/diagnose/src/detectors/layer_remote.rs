@@ -55,7 +55,7 @@ use iowhy_model::{
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding, read_off};
+use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
 use crate::evidence::cluster_reports;
@@ -192,10 +192,11 @@ fn repeated_calls(analysis: &Analysis) -> Vec<Finding> {
             phrase::thousands(again),
             phrase::thousands(calls)
         );
-        let source = analysis.source(reading.listing);
-        let share = computed("calls that were sent again", again / calls, Unit::Share, 2, source);
+        let share = analysis
+            .computed(reading.listing, 2)
+            .share("calls that were sent again", again / calls);
         finding.evidence =
-            vec![share.above(REPEATED), read_off("calls", calls, Unit::Count, 1, source)];
+            vec![share.above(REPEATED), analysis.printed(reading.listing, 1).count("calls", calls)];
         finding.assume(SENT_AGAIN, "counted by the client itself");
         finding.explained_share = 1.0;
         shares::advise(&mut finding);

@@ -40,7 +40,7 @@ use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::baseline::healthy_time;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::committers;
 use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::programs;
@@ -238,7 +238,6 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     if few || !dear || share < BUSY_SHARE || time(row) < confidence::COMPLAINED_OF || all_slow {
         return None;
     }
-    let source = analysis.source(row.listing);
     let n = (per_s * seconds).round() as u64;
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = sentence(phrase::disk(&row.disk), per_s, ms, plain_ms);
@@ -246,10 +245,12 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     finding.evidence = vec![
         printed.of("flushes", per_s, Unit::PerSecond),
         printed.ms("their mean latency (f_await)", ms),
-        computed("share of busy time in flushes", share, Unit::Share, n, source)
+        analysis
+            .computed(row.listing, n)
+            .share("share of busy time in flushes", share)
             .above(BUSY_SHARE)
             .weighs(),
-        estimated("a plain write of its class", plain_ms, Unit::Ms, 1, source),
+        analysis.estimated(row.listing, 1).ms("a plain write of its class", plain_ms),
     ];
     let clauses = [confidence::above("mean flush, ms", ms, TIMES_PLAIN * plain_ms)];
     confidence::believe(&mut finding, PRIOR_OF_LOAD, clauses);

@@ -27,13 +27,13 @@
 //! ## Next step
 //! Set a latency target for reads, limit the writer, or put the two on separate devices.
 
-use iowhy_model::{Finding, Forecast, Level, Op, Unit, Verdict};
+use iowhy_model::{Finding, Forecast, Level, Op, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, new_finding};
+use crate::evidence::builder::new_finding;
 use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::forecast::from_latencies;
 use crate::measures::exposure::{self, Exposure, Sample};
@@ -198,7 +198,6 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         .filter_map(|(victim, culprit)| Some((victim, culprit, of_rows(rows, victim, culprit)?)))
         .max_by(|a, b| a.2.ratio.total_cmp(&b.2.ratio))?;
     let row = rows.first()?;
-    let source = analysis.source(row.listing);
     let (victims, culprits) = (phrase::plural(victim), phrase::plural(culprit));
     let (met, free) = (found.exposed as u64, found.spared as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
@@ -213,7 +212,9 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     finding.evidence = vec![
         printed.ms(&format!("await of {victims} with {culprits}, median"), found.exposed_ns / 1e6),
         printed.over(free).ms(&format!("await of {victims} alone, median"), found.spared_ns / 1e6),
-        computed("latency ratio mixed/alone", found.ratio, Unit::Ratio, met + free, source)
+        analysis
+            .computed(row.listing, met + free)
+            .ratio("latency ratio mixed/alone", found.ratio)
             .above(TIMES)
             .weighs(),
     ];

@@ -31,7 +31,7 @@ use crate::analysis::groups::Stream;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED, Host};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::mounts;
 use crate::measures::{sequential, service, spread};
@@ -285,13 +285,12 @@ fn stream_evidence(
 }
 
 fn size_evidence(analysis: &Analysis, stream: &WriteStream, what: &str) -> Vec<Evidence> {
-    let source = analysis.source(stream.listing);
     stream
         .usual
         .iter()
         .map(|(op, bytes, n)| {
             let what = format!("{what} {}", phrase::plural(*op));
-            read_off(&what, f64::from(*bytes), Unit::Bytes, *n as u64, source)
+            analysis.printed(stream.listing, *n as u64).of(&what, f64::from(*bytes), Unit::Bytes)
         })
         .collect()
 }
@@ -310,17 +309,18 @@ fn rows_evidence(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Evidence>
 }
 
 fn row_evidence(analysis: &Analysis, row: &IntervalSample) -> Vec<Evidence> {
-    let source = analysis.source(row.listing);
     let mut evidence = Vec::new();
     for op in [Op::Read, Op::Write] {
         let bytes =
             row.interval.of(op).filter(|r| r.ios_per_s >= PER_S).and_then(|r| r.mean_bytes());
         let what = format!("size of {} on {}, bytes divided by rate", phrase::plural(op), row.disk);
-        evidence.extend(bytes.map(|bytes| computed(&what, bytes, Unit::Bytes, 1, source)));
+        evidence.extend(
+            bytes.map(|bytes| analysis.computed(row.listing, 1).of(&what, bytes, Unit::Bytes)),
+        );
     }
     if let Some(busy) = row.interval.busy {
         let what = format!("busy share of {}", row.disk);
-        evidence.push(read_off(&what, busy, Unit::Share, 1, source).below(BUSY));
+        evidence.push(analysis.printed(row.listing, 1).share(&what, busy).below(BUSY));
     }
     evidence
 }
@@ -368,7 +368,7 @@ fn add_option(analysis: &Analysis, finding: &mut Finding) -> f64 {
     let Some((reading, options)) = mounts::option(analysis) else { return 0.0 };
     let what = format!("direct or synchronous mount options: {}", options.join(" and "));
     let count = options.len() as f64;
-    let evidence = read_off(&what, count, Unit::Count, 1, analysis.source(reading.listing));
+    let evidence = analysis.printed(reading.listing, 1).count(&what, count);
     finding.evidence.push(evidence.above(0.0));
     finding.subject.listings.push(reading.listing);
     OPTION

@@ -36,7 +36,7 @@ use iowhy_model::{Evidence, Finding, Forecast, Histogram, Level, Nanos, Unit, Ve
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{estimated, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families::{self, Member, PeerMetric};
@@ -382,7 +382,7 @@ fn beside_a_good_peer(
             let what =
                 format!("I/Os of {} slower than {}", sample.disk, phrase::ns(limit_ns as f64));
             let share = share_from(histogram, limit_ns);
-            estimated(&what, share, Unit::Share, histogram.count(), analysis.source(sample.listing))
+            analysis.estimated(sample.listing, histogram.count()).share(&what, share)
         })
         .collect();
     let places = [mine.listing, peer.listing].into_iter().filter(|p| *p != listing).collect();

@@ -31,7 +31,7 @@ use iowhy_model::{Clause, Finding, Level, Unit, Verdict};
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence;
 use crate::measures::elasticity::{self, Load};
 use crate::phrase;
@@ -116,7 +116,6 @@ fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         phrase::iops(high.per_s())
     );
     for (name, row) in [("first", low), ("second", high)] {
-        let source = analysis.source(row.listing);
         let values = [
             ("completions", Some(row.per_s()), Unit::PerSecond),
             ("requests in flight (aqu-sz)", row.interval.queue_len, Unit::Requests),
@@ -125,7 +124,9 @@ fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         ];
         for (what, value, unit) in values {
             let what = format!("{what}, {name} load");
-            finding.evidence.extend(value.map(|value| read_off(&what, value, unit, 1, source)));
+            finding
+                .evidence
+                .extend(value.map(|value| analysis.printed(row.listing, 1).of(&what, value, unit)));
         }
     }
     let computed = analysis.computed(high.listing, all.len() as u64);

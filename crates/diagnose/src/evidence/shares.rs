@@ -3,7 +3,7 @@
 use iowhy_model::{DeviceId, Fact, Finding, Layer, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::runs;
 use crate::facts::mount_options;
@@ -44,7 +44,6 @@ fn long_calls(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Fin
     });
     let long: Vec<_> = waits.filter(|(ms, _)| *ms > LONG_MS).collect();
     let (ms, event) = long.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let source = analysis.source(place);
     let mut finding = new_finding(verdict, Some(event.device), vec![place]);
     finding.sentence = format!(
         "programs wait for a server: {} on {kind} took longer than a second, at most {} (a {})",
@@ -53,8 +52,8 @@ fn long_calls(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Fin
         event.op.name()
     );
     finding.evidence = vec![
-        read_off("longest call on files of a server", *ms, Unit::Ms, 1, source).above(LONG_MS),
-        computed("calls longer than a second", long.len() as f64, Unit::Count, 1, source),
+        analysis.printed(place, 1).ms("longest call on files of a server", *ms).above(LONG_MS),
+        analysis.computed(place, 1).count("calls longer than a second", long.len() as f64),
     ];
     finding.assume(OF_A_SERVER, "the files are on a server");
     finding.explained_share = 1.0;
