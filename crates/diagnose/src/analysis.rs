@@ -156,6 +156,13 @@ impl<'a> Analysis<'a> {
         places.iter().filter_map(|place| self.intervals.get(*place)).collect()
     }
 
+    /// The share of all the time that requests of a device lost in a listing, for an excess of
+    /// them, ns.
+    pub fn share_of_lost(&self, listing: usize, device: DeviceId, excess_ns: f64) -> f64 {
+        let lost = self.trace(listing, device).map_or(0.0, |trace| trace.lost_ns());
+        excess_ns / lost.max(excess_ns).max(1.0)
+    }
+
     /// What the trace of the same disk in the same input blames, if it could be replayed: averages
     /// prove nothing that single I/Os contradict.
     pub fn traced_side(&self, row: &IntervalSample) -> Option<Side> {

@@ -12,7 +12,7 @@ use iowhy_model::{
 };
 
 use crate::facts::graph::{Graph, Host};
-use crate::facts::kernel_log::LogLine;
+use crate::facts::kernel_log::{Log, LogLine};
 use crate::facts::reading::FactReading;
 
 pub mod disk_models;
@@ -35,11 +35,11 @@ pub struct Facts<'a> {
     machine: ByKey<'a>,
     /// Limits of control groups, whatever their kind.
     limits: BTreeMap<String, Vec<FactReading<'a>>>,
-    log: Vec<LogLine<'a>>,
+    log: Log<'a>,
     /// Log events from long before this machine was watched.
-    old_log: Vec<LogLine<'a>>,
+    old_log: Log<'a>,
     /// Messages that are of no known kind, by their words: the first of each.
-    unknown: Vec<LogLine<'a>>,
+    unknown: Log<'a>,
     /// Who is who, and what hangs on what.
     pub graph: Graph<'a>,
     /// The hosts of each disk, if several are told apart.
@@ -68,6 +68,7 @@ impl<'a> Facts<'a> {
         let log = kernel_log::lines(recording, &graph);
         let (log, old_log) = kernel_log::of_now(recording, &graph, log);
         let (unknown, _) = kernel_log::of_now(recording, &graph, kernel_log::by_words(recording));
+        let [log, old_log, unknown] = [log, old_log, unknown].map(Log::of);
         let limits = by_disk.iter().filter_map(|(disk, all)| {
             let some: Vec<FactReading> =
                 all.iter().filter(|reading| limit_kind(reading).is_some()).copied().collect();
@@ -75,7 +76,7 @@ impl<'a> Facts<'a> {
         });
         let limits = limits.collect();
         let stated = by_disk.iter().flat_map(|(disk, all)| all.iter().map(move |of| (disk, of)));
-        let logged = log.iter().chain(&old_log);
+        let logged = log.lines().iter().chain(old_log.lines());
         let logged = logged.filter_map(|line| Some((line.disk.as_ref()?, &line.reading)));
         let is_one = graph.has_one_host();
         let mut hosts: BTreeMap<String, BTreeMap<&str, Host>> = BTreeMap::new();
@@ -136,12 +137,20 @@ impl<'a> Facts<'a> {
 
     /// All log events.
     pub fn log(&self) -> impl Iterator<Item = &LogLine<'a>> {
-        self.log.iter()
+        self.log.lines().iter()
+    }
+
+    /// The log events of some hosts.
+    pub fn log_of<'s>(
+        &'s self,
+        is_meant: impl Fn(Host<'a>) -> bool + 's,
+    ) -> impl Iterator<Item = &'s LogLine<'a>> {
+        self.log.within(move |listing| is_meant(self.graph.host(listing)))
     }
 
     /// Log events about a port or controller with an unknown disk.
     pub fn unnamed(&self) -> impl Iterator<Item = &LogLine<'a>> {
-        self.log.iter().filter(|line| line.disk.is_none() && line.reading.fact.device.is_some())
+        self.log().filter(|line| line.disk.is_none() && line.reading.fact.device.is_some())
     }
 
     /// Lines by the port or controller they name and its host, in the order in which each is first
@@ -167,7 +176,7 @@ impl<'a> Facts<'a> {
 
     /// All log events of an input, whatever they name.
     pub fn log_events<'s>(&'s self, host: Host<'s>) -> impl Iterator<Item = &'s LogLine<'a>> {
-        self.log.iter().filter(move |line| self.reaches(&line.reading, Some(host)))
+        self.log.within(move |listing| self.graph.reaches(listing, Some(host)))
     }
 
     /// Messages of an input that are of no known kind and report trouble by their words.
@@ -175,12 +184,12 @@ impl<'a> Facts<'a> {
         &'s self,
         host: Host<'s>,
     ) -> impl Iterator<Item = &'s LogLine<'a>> {
-        self.unknown.iter().filter(move |line| self.reaches(&line.reading, Some(host)))
+        self.unknown.within(move |listing| self.graph.reaches(listing, Some(host)))
     }
 
     /// Log events of an input from long before it was watched.
     pub fn old_log_events<'s>(&'s self, host: Host<'s>) -> impl Iterator<Item = &'s LogLine<'a>> {
-        self.old_log.iter().filter(move |line| self.reaches(&line.reading, Some(host)))
+        self.old_log.within(move |listing| self.graph.reaches(listing, Some(host)))
     }
 
     /// Hung tasks, which name no disk, if they can only mean this one.
@@ -189,10 +198,10 @@ impl<'a> Facts<'a> {
         disk: &'s str,
         host: Option<Host<'s>>,
     ) -> impl Iterator<Item = &'s LogLine<'a>> {
-        self.log.iter().filter(move |line| {
+        let here = self.log.within(move |listing| self.graph.reaches(listing, host));
+        here.filter(move |line| {
             line.kind == MessageKind::HungTask
                 && line.disk.as_deref().is_none_or(|meant| meant == disk)
-                && self.reaches(&line.reading, host)
         })
     }
 
@@ -360,10 +369,9 @@ impl<'s, 'a> About<'s, 'a> {
     }
 
     /// The lines about the disk.
-    fn own(self, lines: &'s [LogLine<'a>]) -> impl Iterator<Item = &'s LogLine<'a>> {
-        lines.iter().filter(move |line| {
-            line.disk.as_deref() == Some(self.disk) && self.facts.reaches(&line.reading, self.host)
-        })
+    fn own(self, log: &'s Log<'a>) -> impl Iterator<Item = &'s LogLine<'a>> {
+        let here = log.within(move |listing| self.facts.graph.reaches(listing, self.host));
+        here.filter(move |line| line.disk.as_deref() == Some(self.disk))
     }
 
     /// Those of one kind.

@@ -185,6 +185,11 @@ pub struct Forecast {
 const NARROW: f64 = 0.2;
 
 impl Forecast {
+    /// Of means alone: neither a range nor a quantile is known.
+    pub fn of_means(now_mean: Nanos, mean: Nanos, assuming: impl Into<String>) -> Forecast {
+        Forecast { now_mean, mean, range: None, p99: None, assuming: assuming.into() }
+    }
+
     /// Whether [`mean`](Self::mean) can be reported as a number: its range, if there is one, is
     /// within a fifth of it. If it is wider, only the range is reported.
     pub fn is_narrow(&self) -> bool {
@@ -342,6 +347,18 @@ pub struct Observation {
     pub would_mean: String,
     /// The verdict that it would support.
     pub verdict: Option<Verdict>,
+}
+
+impl Observation {
+    /// One that supports no verdict.
+    pub fn of(evidence: Evidence, would_mean: impl Into<String>) -> Observation {
+        Observation { evidence, would_mean: would_mean.into(), verdict: None }
+    }
+
+    /// The same, in support of a verdict.
+    pub fn may_be(self, verdict: Verdict) -> Observation {
+        Observation { verdict: Some(verdict), ..self }
+    }
 }
 
 /// The program that requested I/O, as far as it was seen.

@@ -33,6 +33,11 @@ impl HostName {
         HostName::of(text).map(|host| HostName { in_log: true, ..host })
     }
 
+    /// Whether it is written so.
+    pub fn is_called(&self, text: &str) -> bool {
+        self.name.eq_ignore_ascii_case(text)
+    }
+
     /// The name in lower case.
     pub fn name(&self) -> &str {
         &self.name

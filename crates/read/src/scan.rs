@@ -22,7 +22,7 @@ use crate::text::encoding::{DecodedInput, fill};
 use crate::text::guest;
 use crate::text::letters::{first_letters, script_of_digits};
 use crate::text::lines::{LINE_LIMIT, Line, Lines, NOTE_TEXT};
-use crate::text::machines::{Speaker, speaker};
+use crate::text::machines::{Speaker, host_of_log, speaker};
 use crate::text::repair::{self, Shapes};
 use crate::text::unread::Rows;
 use crate::text::wrapping::{Wrapping, opens_page};
@@ -213,8 +213,15 @@ impl Scanner<'_> {
 
     /// Changes to the machine that a line is of: a listing is of one.
     fn hear(&mut self, line: Line, sink: &mut dyn Sink) {
-        let Some(speaker) = speaker(&self.lines.text(line)) else { return };
-        let own = self.open.as_ref().and_then(|_| sink.source().machine.clone());
+        let text = self.lines.text(line);
+        let own = self.open.as_ref().and_then(|_| sink.source().machine.as_ref());
+        // Most lines of a log are of the host of the line before.
+        let is_own = |host: &str| own.is_some_and(|own| own.in_log && own.is_called(host));
+        if host_of_log(&text).is_some_and(is_own) {
+            return;
+        }
+        let Some(speaker) = speaker(&text) else { return };
+        let own = own.cloned();
         match speaker {
             Speaker::Session(host) => {
                 let is_other = |own: &HostName| host.as_ref().is_none_or(|host| !host.is(own));

@@ -65,6 +65,16 @@ impl<'a> Devices<'a> {
         finding.subject.listings.iter().any(|place| self.host(*place) == host)
     }
 
+    /// All listings, each with its place.
+    pub fn listings(&self) -> impl Iterator<Item = (usize, &'a Listing)> + Clone {
+        self.recording.listings.iter().enumerate()
+    }
+
+    /// Those of a host.
+    pub fn listings_of(&self, host: Host) -> impl Iterator<Item = (usize, &'a Listing)> {
+        self.listings().filter(move |(place, _)| self.host(*place) == host)
+    }
+
     /// The machine that a listing is of.
     pub fn host(&self, place: usize) -> Host<'a> {
         self.facts.graph.host(place)

@@ -9,6 +9,7 @@ use iowhy_model::{DeviceId, Distribution, Histogram, Interval, Medium, Op, Sourc
 use crate::analysis::audit;
 use crate::analysis::healthy_times::HealthyTimes;
 use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request};
+use crate::measures::cap::Limit;
 use crate::measures::ladder::SPEEDS_RPM;
 
 /// A row of averages.
@@ -101,6 +102,14 @@ impl IntervalSample<'_> {
     /// Completions per second.
     pub fn per_s(&self) -> f64 {
         self.interval.ios_per_s()
+    }
+
+    /// Requests or bytes per second, as a limit counts them.
+    pub fn rate(&self, limit: Limit) -> f64 {
+        match limit {
+            Limit::Iops => self.per_s(),
+            Limit::BytesPerSecond => self.interval.bytes_per_s(),
+        }
     }
 
     /// Completions in the interval; in one second if its length is unknown.

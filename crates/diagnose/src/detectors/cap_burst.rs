@@ -28,14 +28,14 @@
 //! ## Next step
 //! Check the volume's credit balance; use a type with a fixed rate, or reduce the load.
 
-use iowhy_model::{Clause, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Unit, Verdict};
+use iowhy_model::{Clause, DeviceId, Finding, Forecast, Level, Nanos, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, lines, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::confidence::{self, PRIOR_OF_CAP};
 use crate::measures::bucket::{self, PlateauStep};
 use crate::measures::cap::{self, Limit};
 use crate::measures::spread;
@@ -65,8 +65,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a cap or throttle given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.12;
 /// Bounds of the plateau (docs/METHOD.md, 8 Cap).
 const VARIATION: f64 = 0.012;
 const STICKS_OUT: f64 = 1.02;
@@ -116,23 +114,16 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         let known: Vec<f64> = rows.iter().filter_map(|row| of(row)).collect();
         if known.len() == rows.len() { known } else { Vec::new() }
     };
-    let courses = [Limit::Iops, Limit::BytesPerSecond].map(|limit| Course {
+    let courses = Limit::ALL.map(|limit| Course {
         device: first.device,
         listing: first.listing,
         disk: first.disk.clone(),
         limit,
-        rates: column(&|row| Some(rate_of(row, limit))),
+        rates: column(&|row| Some(row.rate(limit))),
         in_flight: column(&|row| row.interval.queue_len),
         waits_ms: column(&|row| row.await_ms()),
     });
     courses.iter().find_map(|course| finding(analysis, course))
-}
-
-fn rate_of(row: &IntervalSample, limit: Limit) -> f64 {
-    match limit {
-        Limit::Iops => row.per_s(),
-        Limit::BytesPerSecond => row.interval.bytes_per_s(),
-    }
 }
 
 fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
@@ -174,74 +165,52 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
         return None;
     }
     let (before_ms, now_ms) = waits(course, &step)?;
-    let source = analysis.source(course.listing);
     let n = step.after as u64;
-    let unit = match course.limit {
-        Limit::Iops => Unit::PerSecond,
-        Limit::BytesPerSecond => Unit::BytesPerSecond,
-    };
+    let unit = course.limit.unit();
     let mut finding = new_finding(DETECTOR.verdict, Some(course.device), vec![course.listing]);
     finding.sentence = format!(
         "{} has used up its burst credits: throughput fell from {} to {} while the demand stayed \
          the same",
         phrase::disk(&course.disk),
-        rate(course.limit, step.high),
-        rate(course.limit, step.low)
+        course.limit.words(step.high),
+        course.limit.words(step.low)
     );
+    let computed = analysis.computed(course.listing, n);
     finding.evidence = vec![
-        computed("throughput before the fall, median", step.high, unit, step.before as u64, source),
-        computed("throughput after the fall, median", step.low, unit, n, source),
-        computed(
-            "throughput before the fall, divided by throughput after it",
-            step.high / step.low,
-            Unit::Ratio,
-            n,
-            source,
-        )
-        .above(STEP),
-        computed("variation after the fall", step.cv, Unit::Share, n, source)
-            .below(variation)
-            .weighs(),
-        computed(
-            "requests in flight before the fall, median",
-            queue_before,
-            Unit::Requests,
-            step.before as u64,
-            source,
-        ),
-        computed("requests in flight after the fall, median", queue, Unit::Requests, n, source)
+        computed.over(step.before as u64).of("throughput before the fall, median", step.high, unit),
+        computed.of("throughput after the fall, median", step.low, unit),
+        computed
+            .ratio(
+                "throughput before the fall, divided by throughput after it",
+                step.high / step.low,
+            )
+            .above(STEP),
+        computed.share("variation after the fall", step.cv).below(variation).weighs(),
+        computed
+            .over(step.before as u64)
+            .requests("requests in flight before the fall, median", queue_before),
+        computed
+            .requests("requests in flight after the fall, median", queue)
             .above((STILL_ASKED * queue_before).max(WAITING)),
-        computed(
-            "mean latency before the fall, median",
-            before_ms,
-            Unit::Ms,
-            step.before as u64,
-            source,
-        ),
-        computed("mean latency after the fall, median", now_ms, Unit::Ms, n, source),
+        computed.over(step.before as u64).ms("mean latency before the fall, median", before_ms),
+        computed.ms("mean latency after the fall, median", now_ms),
     ];
     let sold = sold(course.limit, &step);
-    finding.evidence.extend(
-        sold.map(|(what, value)| computed(what, value, unit, n, source))
-            .into_iter()
-            .collect::<Vec<Evidence>>(),
-    );
+    finding.evidence.extend(sold.map(|(what, value)| computed.of(what, value, unit)));
     let clauses = [
         Clause::fixed("throughput pinned after the fall", PINNED),
         Clause::fixed("a baseline rate of a product", sold.map_or(0.0, |_| KNOWN_LIMIT)),
     ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_CAP, clauses);
     finding.explained_share = (1.0 - before_ms / now_ms).clamp(0.0, 1.0);
-    finding.forecast = Some(Forecast {
-        now_mean: Nanos::from_ms(now_ms),
-        mean: Nanos::from_ms(before_ms),
-        range: None,
-        p99: None,
-        assuming: format!(
+    finding.forecast = Some(Forecast::of_means(
+        Nanos::from_ms(now_ms),
+        Nanos::from_ms(before_ms),
+        format!(
             "the volume delivers {} again with the same number of requests in flight",
-            rate(course.limit, step.high)
+            course.limit.words(step.high)
         ),
-    });
+    ));
     advise(&mut finding, course.limit, &step);
     Some(finding)
 }
@@ -262,13 +231,6 @@ fn sold(limit: Limit, step: &PlateauStep) -> Option<(&'static str, f64)> {
         return Some(("a known burst rate near the first", value));
     }
     tier(step.low).map(|value| ("a known baseline near the second", value))
-}
-
-fn rate(limit: Limit, value: f64) -> String {
-    match limit {
-        Limit::Iops => phrase::iops(value),
-        Limit::BytesPerSecond => phrase::rate(value),
-    }
 }
 
 fn advise(finding: &mut Finding, limit: Limit, step: &PlateauStep) {

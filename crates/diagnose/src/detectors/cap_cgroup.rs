@@ -47,9 +47,8 @@ use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder;
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
-use crate::evidence::confidence;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::confidence::{self, PRIOR_OF_CAP};
 use crate::evidence::forecast::from_means;
 use crate::evidence::programs;
 use crate::facts::Limit;
@@ -81,8 +80,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a cap or throttle given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.12;
 /// Weight of a rate pinned at the configured limit, in nats: as in `cap.volume`, and the
 /// limit is known to the digit.
 const PINNED: f64 = 5.4;
@@ -169,7 +166,6 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
 /// A probe throttled by a limit: it has read the limit, and it knows the device's own latency.
 fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     let by = probed.held_by()?;
-    let source = analysis.source(probed.listing);
     let unit = by.kind.unit();
     let mut finding = new_finding(DETECTOR.verdict, Some(probed.device), vec![probed.listing]);
     let device = by.device_ms.map(|ms| {
@@ -190,21 +186,23 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
         by.file,
         device.unwrap_or_default()
     );
-    let of_group = computed("limit of the control group", by.bound, unit, 1, source);
+    let computed = analysis.computed(probed.listing, by.n);
+    let of_group = computed.over(1).of("limit of the control group", by.bound, unit);
     let stated = Origin { format: String::new(), ..Origin::of(by.file) };
     let on_limit = Bound::Between(by.bound * (1.0 - NEAR), by.bound * (1.0 + NEAR));
     finding.evidence = vec![
         Evidence { how: How::Reported, origin: stated, ..of_group },
-        computed("completed per second", by.done, unit, by.n, source).held(on_limit),
+        computed.of("completed per second", by.done, unit).held(on_limit),
     ];
     if let Some(asked) = by.asked {
-        let asked = computed("requested per second", asked, Unit::PerSecond, by.n, source);
+        let asked = computed.of("requested per second", asked, Unit::PerSecond);
         finding.evidence.push(asked);
     }
-    let caller = read_off("latency for the caller, mean", by.caller_ms, Unit::Ms, by.n, source);
+    let caller =
+        analysis.printed(probed.listing, by.n).ms("latency for the caller, mean", by.caller_ms);
     finding.evidence.push(caller);
     if let Some(ms) = by.device_ms {
-        let line = computed("latency of the device itself, mean", ms, Unit::Ms, by.n, source);
+        let line = computed.ms("latency of the device itself, mean", ms);
         let line = Evidence { how: How::Sampled, origin: Origin::of("/sys/block stat"), ..line };
         finding.evidence.push(line.below(by.caller_ms / 2.0));
     }
@@ -300,7 +298,6 @@ fn strongest<'a>(
         .max_by(|a, b| a.held.share.total_cmp(&b.held.share))
         .filter(|_| place.busy < NOT_FULL)?;
     let Pin { limit, granted, held: found } = &pin;
-    let source = analysis.source(place.listing);
     let n = found.active as u64;
     let unit = limit.kind.unit();
     let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
@@ -314,17 +311,19 @@ fn strongest<'a>(
         phrase::percent(found.share),
         phrase::percent(place.busy)
     );
+    let computed = analysis.computed(place.listing, n);
     finding.evidence = vec![
-        builder::cited(
-            analysis.recording,
-            &limit.reading,
+        analysis.stated(&limit.reading).of(
             &format!("limit ({})", limit.kind.name()),
-            (limit.value, unit),
+            limit.value,
+            unit,
         ),
-        computed("rate, median", found.median, unit, n, source),
-        computed("seconds at the limit", found.share, Unit::Share, n, source).above(WAITS),
-        computed("highest rate, divided by the limit", found.most, Unit::Ratio, n, source),
-        computed("busy share of the disk", place.busy, Unit::Share, place.n, source)
+        computed.of("rate, median", found.median, unit),
+        computed.share("seconds at the limit", found.share).above(WAITS),
+        computed.ratio("highest rate, divided by the limit", found.most),
+        computed
+            .over(place.n)
+            .share("busy share of the disk", place.busy)
             .below(NOT_FULL)
             .weighs_at_most(1.0),
     ];
@@ -332,12 +331,12 @@ fn strongest<'a>(
     let is_rounded = *granted != limit.value;
     if is_rounded {
         let what = "whole I/Os that the kernel allows per 100 ms, as a rate per second";
-        finding.evidence.push(computed(what, *granted, unit, n, source));
+        finding.evidence.push(computed.of(what, *granted, unit));
     }
     // One of three rates fits sooner by chance than one.
     let pinned = if is_rounded { PINNED - 3.0_f64.ln() } else { PINNED };
     let clauses = [Clause::fixed("throughput pinned at the limit", pinned)];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_CAP, clauses);
     // The wait was not measured; the limit causes its share in the seconds in which it applied.
     finding.explained_share = found.share;
     advise(&mut finding, limit.group, Some(limit), place.disk);
@@ -375,7 +374,6 @@ fn by_arrival(
     if n < FEWEST || share < WAITS || full || !known || place.busy > NOT_FULL {
         return None;
     }
-    let source = analysis.source(place.listing);
     let group = limits.first().and_then(|limit| limit.group);
     let group = group.or(payer.map(|name| analysis.recording.text(name)));
     let (mean, after) = (before / n as f64, (whole - before) / n as f64);
@@ -388,38 +386,18 @@ fn by_arrival(
         phrase::ns(after),
         group.map_or("a control group".to_string(), |group| format!("the control group `{group}`"))
     );
+    let computed = analysis.computed(place.listing, n as u64);
     finding.evidence = vec![
-        computed(
-            "mean wait of a bio for its request (B2Q)",
-            mean / 1e6,
-            Unit::Ms,
-            n as u64,
-            source,
-        ),
-        computed(
-            "mean time from request to completion (Q2C)",
-            after / 1e6,
-            Unit::Ms,
-            n as u64,
-            source,
-        ),
-        computed("share of B2Q in the total", share, Unit::Share, n as u64, source)
-            .above(WAITS)
-            .weighs(),
-        computed(
-            "most requests in flight at once",
-            f64::from(most),
-            Unit::Requests,
-            n as u64,
-            source,
-        ),
-        computed("busy share of the disk", place.busy, Unit::Share, place.n, source)
-            .below(NOT_FULL),
+        computed.ms("mean wait of a bio for its request (B2Q)", mean / 1e6),
+        computed.ms("mean time from request to completion (Q2C)", after / 1e6),
+        computed.share("share of B2Q in the total", share).above(WAITS).weighs(),
+        computed.requests("most requests in flight at once", f64::from(most)),
+        computed.over(place.n).share("busy share of the disk", place.busy).below(NOT_FULL),
     ];
     finding.evidence.extend(limits.first().map(|limit| {
         let unit = limit.kind.unit();
         let what = format!("limit ({})", limit.kind.name());
-        builder::cited(analysis.recording, &limit.reading, &what, (limit.value, unit))
+        analysis.stated(&limit.reading).of(&what, limit.value, unit)
     }));
     finding.evidence.extend(pressure(analysis, place));
     let set = if limits.is_empty() { 1.0 } else { LIMIT_SET };
@@ -427,7 +405,7 @@ fn by_arrival(
         Clause::fixed("a limit of the group", set),
         confidence::below("busy share of the disk", place.busy, IDLE),
     ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_CAP, clauses);
     finding.explained_share = share;
     let assuming = "the group is not throttled, and the disk responds as it does now".to_string();
     finding.forecast = from_means(mean + after, after, assuming);
@@ -442,7 +420,6 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
     if waiting.amount.value < PRESSURE || place.busy > IDLE {
         return None;
     }
-    let source = analysis.source(place.listing);
     let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     finding.sentence = format!(
         "tasks wait for I/O {} of the time, but {} is busy only {} of it; {} limits it",
@@ -459,12 +436,14 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
     ];
     finding.evidence = vec![
         waiting,
-        computed("busy share of the disk", place.busy, Unit::Share, place.n, source)
+        analysis
+            .computed(place.listing, place.n)
+            .share("busy share of the disk", place.busy)
             .below(IDLE)
             .weighs_at_most(1.0),
-        builder::cited(analysis.recording, &limit.reading, &what, (limit.value, unit)),
+        analysis.stated(&limit.reading).of(&what, limit.value, unit),
     ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_CAP, clauses);
     finding.explained_share = 1.0 - place.busy;
     advise(&mut finding, limit.group, Some(limit), place.disk);
     Some(finding)
@@ -475,7 +454,7 @@ fn pressure(analysis: &Analysis, place: &Place) -> Option<Evidence> {
     let about = analysis.about(place.listing, place.disk);
     let (share, reading) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
     let what = "time in which a task waits for I/O (pressure, some, 10 s)";
-    Some(builder::cited(analysis.recording, &reading, what, (share, Unit::Share)))
+    Some(analysis.stated(&reading).share(what, share))
 }
 
 fn group_of(limit: &Limit) -> String {

@@ -25,16 +25,14 @@
 //! Check the volume's provisioned limits; use a larger tier or send fewer and larger I/Os; check
 //! the instance's own limit.
 
-use iowhy_model::{
-    Bound, Clause, DeviceId, Evidence, Finding, Level, Listing, Medium, Unit, Verdict, key,
-};
+use iowhy_model::{Clause, DeviceId, Evidence, Finding, Level, Listing, Medium, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
-use crate::evidence::confidence;
+use crate::evidence::builder::{Numbers, lines, new_finding};
+use crate::evidence::confidence::{self, PRIOR_OF_CAP};
 use crate::evidence::runs;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
@@ -63,8 +61,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a cap or throttle given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.12;
 /// Weight of a known limit nearby, in nats (docs/METHOD.md, 8 Cap).
 const KNOWN_LIMIT: f64 = 2.0;
 /// Weight of the pinned plateau: false alarms are at most 3 % on saturated devices (docs/METHOD.md,
@@ -98,13 +94,13 @@ const WAITING: f64 = 1.5;
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let rows = analysis.rows_by_listing().into_iter().flat_map(|rows| from_rows(analysis, &rows));
     let traces = analysis.traces.iter().flat_map(|trace| from_trace(analysis, trace));
-    let found = rows.chain(traces).chain(runs::capped(analysis, DETECTOR.verdict, PRIOR));
+    let found = rows.chain(traces).chain(runs::capped(analysis, DETECTOR.verdict, PRIOR_OF_CAP));
     found.chain(counted(analysis)).collect()
 }
 
 /// A volume's own counter: the time in which demand exceeded its limit, of the time watched.
 fn counted(analysis: &Analysis) -> Vec<Finding> {
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let exceeded = |(place, listing): (usize, &Listing)| {
         let since = listing.facts.iter().any(|fact| fact.key == key::COUNTERS_SINCE);
         let length = listing.intervals.iter().filter_map(|row| row.length).map(|ns| ns.seconds());
@@ -132,14 +128,14 @@ fn counted(analysis: &Analysis) -> Vec<Finding> {
             phrase::percent(share.min(1.0)),
         );
         finding.evidence = vec![
-            cited(
-                analysis.recording,
-                &reading,
-                "share of the time watched in which demand exceeded the limit",
-                (share.min(1.0), Unit::Share),
-            )
-            .above(EXCEEDED_SHARE),
-            computed("time watched", watched, Unit::Seconds, 1, analysis.source(place)),
+            analysis
+                .stated(&reading)
+                .share(
+                    "share of the time watched in which demand exceeded the limit",
+                    share.min(1.0),
+                )
+                .above(EXCEEDED_SHARE),
+            analysis.computed(place, 1).seconds("time watched", watched),
         ];
         finding.assume(COUNTED, "counted by the volume itself");
         finding.explained_share = share.min(1.0);
@@ -169,8 +165,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Finding> {
     }
     let in_flight: Vec<f64> = rows.iter().filter_map(|row| row.interval.queue_len).collect();
     let in_flight = if in_flight.len() == rows.len() { in_flight } else { Vec::new() };
-    for limit in [Limit::Iops, Limit::BytesPerSecond] {
-        let rate = |row: &IntervalSample| rate_of(row, limit);
+    for limit in Limit::ALL {
+        let rate = |row: &IntervalSample| row.rate(limit);
         let rates: Vec<f64> = rows.iter().map(|row| rate(row)).collect();
         let plateau = cap::plateau(&rates, &in_flight);
         let held = |plateau: &Plateau| holds(analysis, first.device, plateau, limit);
@@ -205,14 +201,7 @@ fn highest_of_disk(analysis: &Analysis, of: &IntervalSample, limit: Limit) -> f6
     let same = analysis.intervals.iter().filter(|row| {
         row.disk == of.disk && analysis.host(row.listing) == analysis.host(of.listing)
     });
-    same.map(|row| rate_of(row, limit)).fold(0.0, f64::max)
-}
-
-fn rate_of(row: &IntervalSample, limit: Limit) -> f64 {
-    match limit {
-        Limit::Iops => row.per_s(),
-        Limit::BytesPerSecond => row.interval.bytes_per_s(),
-    }
+    same.map(|row| row.rate(limit)).fold(0.0, f64::max)
 }
 
 fn finding(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Finding> {
@@ -220,15 +209,12 @@ fn finding(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Findi
     if queue <= WAITING {
         return None;
     }
-    let source = analysis.source(row.listing);
-    let mut evidence =
-        evidence(pin, |quantity, value, unit| read_off(quantity, value, unit, pin.n, source));
-    evidence.push(
-        read_off("requests in flight (aqu-sz)", queue, Unit::Requests, 1, source).above(WAITING),
-    );
+    let printed = analysis.printed(row.listing, 1);
+    let mut evidence = evidence(analysis, row.listing, pin, &printed.over(pin.n));
+    evidence.push(printed.requests("requests in flight (aqu-sz)", queue).above(WAITING));
     let wait = row.await_ms().unwrap_or(0.0);
     if wait > 0.0 {
-        evidence.push(read_off("mean latency (await)", wait, Unit::Ms, 1, source));
+        evidence.push(printed.ms("mean latency (await)", wait));
     }
     let network = network_s0_ms();
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
@@ -265,17 +251,12 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     if queue <= WAITING {
         return None;
     }
-    let pin = [Limit::Iops, Limit::BytesPerSecond]
-        .into_iter()
-        .find_map(|limit| pinned(analysis, trace, limit, &waits))?;
-    let source = analysis.source(trace.listing);
+    let pin = Limit::ALL.into_iter().find_map(|limit| pinned(analysis, trace, limit, &waits))?;
     let n = pin.n;
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
-    finding.evidence =
-        evidence(&pin, |quantity, value, unit| computed(quantity, value, unit, n, source));
-    finding.evidence.push(
-        computed("requests in flight, mean", queue, Unit::Requests, n, source).above(WAITING),
-    );
+    let computed = analysis.computed(trace.listing, n);
+    finding.evidence = evidence(analysis, trace.listing, &pin, &computed);
+    finding.evidence.push(computed.requests("requests in flight, mean", queue).above(WAITING));
     let wait = trace.mean_ns() / 1e6;
     finding.explained_share = ((wait - network_s0_ms()) / wait).max(0.0);
     finish(&mut finding, &trace.disk, &pin);
@@ -337,54 +318,36 @@ fn network_s0_ms() -> f64 {
         .median_ms()
 }
 
-fn evidence(pin: &Pin, number: impl Fn(&str, f64, Unit) -> Evidence) -> Vec<Evidence> {
-    let unit = match pin.limit {
-        Limit::Iops => Unit::PerSecond,
-        Limit::BytesPerSecond => Unit::BytesPerSecond,
-    };
-    let mut evidence = vec![number("throughput", pin.rate, unit)];
+/// The rate as it was printed or computed, and what it is compared with.
+fn evidence(analysis: &Analysis, listing: usize, pin: &Pin, rate: &Numbers) -> Vec<Evidence> {
+    let unit = pin.limit.unit();
+    let computed = analysis.computed(listing, pin.n);
+    let mut evidence = vec![rate.of("throughput", pin.rate, unit)];
     if let Some((tier, off)) = &pin.tier {
         let what = format!("nearest known limit ({})", tier.known_from);
-        evidence
-            .push(Evidence { how: iowhy_model::How::Computed, ..number(&what, tier.value, unit) });
-        evidence.push(Evidence {
-            how: iowhy_model::How::Computed,
-            ..number("distance from the limit", off.abs(), Unit::Share).below(0.015)
-        });
+        evidence.push(computed.of(&what, tier.value, unit));
+        evidence.push(computed.share("distance from the limit", off.abs()).below(0.015));
     }
     if let Some(plateau) = &pin.plateau {
-        let values = [
-            ("samples on the plateau", plateau.samples as f64, Unit::Count, None),
-            ("variation of these samples", plateau.cv, Unit::Share, Some(Bound::Below(VARIATION))),
-            (
-                "largest sample, divided by the median",
-                plateau.max_over_median,
-                Unit::Ratio,
-                Some(Bound::Below(1.02)),
-            ),
-        ];
-        for (what, value, unit, bound) in values {
-            let line = Evidence { how: iowhy_model::How::Computed, ..number(what, value, unit) };
-            evidence.push(Evidence { bound, ..line });
-        }
+        evidence.extend([
+            computed.count("samples on the plateau", plateau.samples as f64),
+            computed.share("variation of these samples", plateau.cv).below(VARIATION),
+            computed
+                .ratio("largest sample, divided by the median", plateau.max_over_median)
+                .below(1.02),
+        ]);
     }
     evidence
 }
 
 fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
     let name = phrase::disk(disk);
-    let rate = match pin.limit {
-        Limit::Iops => phrase::iops(pin.rate),
-        Limit::BytesPerSecond => phrase::rate(pin.rate),
-    };
+    let rate = pin.limit.words(pin.rate);
     let near = match &pin.tier {
         Some((tier, off)) => format!(
             ", {} from the limit of {} ({})",
             phrase::percent(off.abs()),
-            match tier.limit {
-                Limit::Iops => phrase::iops(tier.value),
-                Limit::BytesPerSecond => phrase::rate(tier.value),
-            },
+            tier.limit.words(tier.value),
             tier.known_from
         ),
         None => String::new(),
@@ -407,7 +370,7 @@ fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
             clauses.push(Clause::fixed("demand did not grow", UNMOVED));
         }
     }
-    confidence::believe(finding, PRIOR, clauses);
+    confidence::believe(finding, PRIOR_OF_CAP, clauses);
     finding.refuted_by = lines(&[
         "throughput is higher in any second of the same load",
         "the provisioned limit is a different number",

@@ -30,21 +30,20 @@
 //! ## Next step
 //! Start partitions at multiples of 1 MiB, match file system and stripe, enlarge the stripe cache.
 
-use iowhy_model::{Clause, Event, Finding, Forecast, Level, Nanos, Op, Unit, Verdict, key};
+use iowhy_model::{Clause, Event, Finding, Level, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder;
-use crate::evidence::builder::{computed, lines, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
+use crate::evidence::forecast::without_excess;
 use crate::evidence::reported_problem::{self, STATED, UNKNOWN_SHARE};
 use crate::facts::About;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 use crate::measures::alignment::{self, Access};
 use crate::measures::exposure::{self, Sample};
-use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -62,8 +61,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a wrong configuration given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const SHARE: f64 = 0.1;
 const TIMES: f64 = 1.8;
@@ -124,18 +121,16 @@ fn by_layout(analysis: &Analysis, about: About) -> Option<Finding> {
         off.len(),
         starts.len()
     );
-    let cited = |reading, what, value| {
-        builder::cited(analysis.recording, reading, what, (value, Unit::Bytes))
-    };
+    let cited = |reading, what, value| analysis.stated(reading).of(what, value, Unit::Bytes);
+    let computed = analysis.computed(reading.listing, 1);
     finding.evidence = vec![
-        computed(
-            "offset of a partition from a physical block boundary",
-            past(*start) as f64,
-            Unit::Bytes,
-            1,
-            analysis.source(reading.listing),
-        )
-        .above(0.0),
+        computed
+            .of(
+                "offset of a partition from a physical block boundary",
+                past(*start) as f64,
+                Unit::Bytes,
+            )
+            .above(0.0),
         cited(reading, "start of the partition", *start as f64),
         cited(&block_reading, "physical block", block),
     ];
@@ -179,7 +174,6 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     if !enough || !holds || lost < confidence::COMPLAINED_OF {
         return None;
     }
-    let source = analysis.source(requests.listing);
     let (off, on) = (found.exposed as u64, found.spared as u64);
     let size = phrase::bytes(block);
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
@@ -192,43 +186,27 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
     );
+    let computed = analysis.computed(requests.listing, off + on);
     finding.evidence = vec![
-        computed("writes not aligned to a physical block", share, Unit::Share, off + on, source)
-            .above(SHARE)
-            .weighs(),
-        computed(
-            "time of an unaligned write, median",
-            found.exposed_ns / 1e6,
-            Unit::Ms,
-            off,
-            source,
-        ),
-        computed("time of an aligned write, median", found.spared_ns / 1e6, Unit::Ms, on, source),
-        computed("time ratio unaligned/aligned, same sizes", fair, Unit::Ratio, off + on, source)
-            .above(TIMES)
-            .weighs(),
-        computed("time lost, per second", lost, Unit::Seconds, off, source)
-            .above(confidence::COMPLAINED_OF),
+        computed.share("writes not aligned to a physical block", share).above(SHARE).weighs(),
+        computed.over(off).ms("time of an unaligned write, median", found.exposed_ns / 1e6),
+        computed.over(on).ms("time of an aligned write, median", found.spared_ns / 1e6),
+        computed.ratio("time ratio unaligned/aligned, same sizes", fair).above(TIMES).weighs(),
+        computed.over(off).seconds("time lost, per second", lost).above(confidence::COMPLAINED_OF),
     ];
     finding.evidence.extend(stated.map(|(bytes, reading)| {
-        builder::cited(analysis.recording, &reading, "physical block", (bytes, Unit::Bytes))
+        analysis.stated(&reading).of("physical block", bytes, Unit::Bytes)
     }));
-    confidence::believe(&mut finding, PRIOR, []);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     if stated.is_none() {
         let sure = if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
         finding.scale("physical block size inferred, not reported", sure);
     }
-    let trace = analysis.trace(requests.listing, requests.device);
-    let all = trace.map_or(0.0, |trace| trace.lost_ns());
-    finding.explained_share = found.excess_ns / all.max(found.excess_ns).max(1.0);
+    finding.explained_share =
+        analysis.share_of_lost(requests.listing, requests.device, found.excess_ns);
     let times: Vec<f64> = samples.iter().map(|sample| sample.ns).collect();
-    finding.forecast = spread::mean(&times).map(|now| Forecast {
-        now_mean: Nanos(now as i64),
-        mean: Nanos((now - found.excess_ns / times.len().max(1) as f64).max(0.0) as i64),
-        range: None,
-        p99: None,
-        assuming: "all writes are aligned and take as long as aligned ones do now".to_string(),
-    });
+    let assuming = "all writes are aligned and take as long as aligned ones do now";
+    finding.forecast = without_excess(&times, found.excess_ns, assuming);
     finding.refuted_by = lines(&[
         "the device's physical block is smaller than assumed here",
         "`fio --rw=randwrite --bs=4k --blockalign=4k --direct=1` on a spare file is just as slow",
@@ -279,7 +257,6 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     if writes < 3 * EACH || share < READ_FIRST || lost < confidence::COMPLAINED_OF {
         return None;
     }
-    let source = analysis.source(requests.listing);
     let n = writes as u64;
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = format!(
@@ -290,16 +267,17 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         phrase::percent(share),
         phrase::ms(lost * 1e3)
     );
+    let computed = analysis.computed(requests.listing, n);
     finding.evidence = vec![
-        computed("small writes after a read of the same blocks", share, Unit::Share, n, source)
-            .above(READ_FIRST),
-        computed("time lost to these reads, per second", lost, Unit::Seconds, n, source)
+        computed.share("small writes after a read of the same blocks", share).above(READ_FIRST),
+        computed
+            .seconds("time lost to these reads, per second", lost)
             .above(confidence::COMPLAINED_OF)
             .weighs(),
     ];
     let read_first = 3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST);
     let clauses = [Clause::fixed("writes after a read", read_first)];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, clauses);
     finding.explained_share = share / 2.0;
     finding.refuted_by = lines(&["full-stripe writes cause just as many reads"]);
     finding.next_step = lines(&[

@@ -29,14 +29,13 @@
 //! ## Next step
 //! Try another scheduler, more requests, a deeper queue; and measure again.
 
-use iowhy_model::{Finding, Flags, Level, Medium, Op, Unit, Verdict, key};
+use iowhy_model::{Finding, Flags, Level, Medium, Op, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder;
-use crate::evidence::builder::{computed, estimated, lines, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::forecast::from_means;
 use crate::evidence::stages;
 use crate::measures::held_back::{self, HeldBack, Stages};
@@ -64,9 +63,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a wrong configuration given a reported problem (docs/METHOD.md, 11 Confidence: workload
-/// and configuration).
-const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const WAITS: f64 = 0.5;
 const ROOM: f64 = 0.5;
@@ -166,34 +162,26 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     {
         return None;
     }
-    let source = analysis.source(requests.listing);
     let n = found.n as u64;
     let share = if for_tags { found.before_share } else { found.queue_share };
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = sentence(phrase::disk(&requests.disk), &found, for_tags, wait_ns);
+    let computed = analysis.computed(requests.listing, n);
     finding.evidence = vec![
-        computed("mean wait in the host's queue (Q2D)", found.queue_ns / 1e6, Unit::Ms, n, source),
-        computed("mean time on the device (D2C)", found.device_ns / 1e6, Unit::Ms, n, source),
-        computed("median time on the device", device_ns / 1e6, Unit::Ms, n, source)
-            .below(NORMAL * s0_ns / 1e6),
-        computed("share of Q2D in Q2C", found.queue_share, Unit::Share, n, source).above(WAITS),
-        computed(
-            &format!("share of that wait with fewer than {room} requests on the device"),
-            found.room_share,
-            Unit::Share,
-            n,
-            source,
-        )
-        .above(ROOM),
-        computed(
-            "most requests on the device at once",
-            f64::from(found.deepest),
-            Unit::Requests,
-            n,
-            source,
-        ),
-        estimated("longest healthy service time", s0_ns / 1e6, Unit::Ms, n, source),
-        computed("time lost in that wait, per second", lost, Unit::Seconds, n, source)
+        computed.ms("mean wait in the host's queue (Q2D)", found.queue_ns / 1e6),
+        computed.ms("mean time on the device (D2C)", found.device_ns / 1e6),
+        computed.ms("median time on the device", device_ns / 1e6).below(NORMAL * s0_ns / 1e6),
+        computed.share("share of Q2D in Q2C", found.queue_share).above(WAITS),
+        computed
+            .share(
+                &format!("share of that wait with fewer than {room} requests on the device"),
+                found.room_share,
+            )
+            .above(ROOM),
+        computed.requests("most requests on the device at once", f64::from(found.deepest)),
+        analysis.estimated(requests.listing, n).ms("longest healthy service time", s0_ns / 1e6),
+        computed
+            .seconds("time lost in that wait, per second", lost)
             .above(confidence::COMPLAINED_OF),
     ];
     if for_tags {
@@ -201,38 +189,26 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         finding.evidence.splice(
             3..5,
             [
-                computed(
-                    "mean wait for a free request (B2Q)",
-                    found.before_ns / 1e6,
-                    Unit::Ms,
-                    arrivals,
-                    source,
-                ),
-                computed("share of B2Q in B2C", found.before_share, Unit::Share, arrivals, source)
+                computed
+                    .over(arrivals)
+                    .ms("mean wait for a free request (B2Q)", found.before_ns / 1e6),
+                computed
+                    .over(arrivals)
+                    .share("share of B2Q in B2C", found.before_share)
                     .above(WAITS),
-                computed(
-                    "most requests started at once",
-                    f64::from(found.outstanding),
-                    Unit::Requests,
-                    n,
-                    source,
-                ),
-                computed(
-                    "waits that end with this many in flight",
-                    found.last_free,
-                    Unit::Share,
-                    arrivals,
-                    source,
-                ),
+                computed.requests("most requests started at once", f64::from(found.outstanding)),
+                computed
+                    .over(arrivals)
+                    .share("waits that end with this many in flight", found.last_free),
             ],
         );
     }
     for (what, known) in
         [("size of the request queue", tags), ("queue depth of the device", stated)]
     {
-        finding.evidence.extend(known.map(|(value, reading)| {
-            builder::cited(analysis.recording, &reading, what, (value, Unit::Requests))
-        }));
+        finding
+            .evidence
+            .extend(known.map(|(value, reading)| analysis.stated(&reading).requests(what, value)));
     }
     let clauses = [
         confidence::above("share of the time in the host's queue", share, WAITS),
@@ -243,7 +219,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         },
         confidence::below("time on the device, ns", device_ns, NORMAL * s0_ns),
     ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, clauses);
     let written_back = nobody_waits || share_of_programs < OF_PROGRAMS;
     finding.doubt_if(
         written_back,

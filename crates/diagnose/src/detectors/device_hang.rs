@@ -27,13 +27,13 @@
 //! ## Next step
 //! Check the kernel's log at that moment; watch longer to catch a second one.
 
-use iowhy_model::{Bound, Finding, Level, MessageKind, Unit, Verdict};
+use iowhy_model::{Bound, Finding, Level, MessageKind, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, IntervalSample, Silence};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding, read_off};
+use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
 use crate::evidence::controllers;
@@ -131,7 +131,6 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     {
         return None;
     }
-    let source = analysis.source(trace.listing);
     let first = trace.spans.iter().map(|span| span.issued_ns).min()?;
     let at_s = longest.start_ns.saturating_sub(first) as f64 / 1e9;
     let (n, span_s) = (trace.spans.len() as u64, trace.span_ns() / 1e9);
@@ -147,21 +146,17 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     );
     finding.assume(SEEN, "observed directly");
     finding.explained_share = stalls.lost_share;
+    let computed = analysis.computed(trace.listing, n);
     finding.evidence = vec![
-        computed(
-            "longest time without a completion",
-            longest.length_ns() / 1e6,
-            Unit::Ms,
-            n,
-            source,
-        )
-        .above((SHORTEST_NS / 1e6).max(stalls.threshold_ns / 1e6)),
-        computed("next longest time without a completion", others / 1e6, Unit::Ms, n, source),
-        computed("time before it began", at_s, Unit::Seconds, n, source),
-        computed("requests affected", longest.requests as f64, Unit::Count, n, source),
-        computed("occurrences in the time watched", long.len() as f64, Unit::Count, n, source),
-        computed("time watched", span_s, Unit::Seconds, n, source),
-        computed("share of the lost time", stalls.lost_share, Unit::Share, n, source),
+        computed
+            .ms("longest time without a completion", longest.length_ns() / 1e6)
+            .above((SHORTEST_NS / 1e6).max(stalls.threshold_ns / 1e6)),
+        computed.ms("next longest time without a completion", others / 1e6),
+        computed.seconds("time before it began", at_s),
+        computed.count("requests affected", longest.requests as f64),
+        computed.count("occurrences in the time watched", long.len() as f64),
+        computed.seconds("time watched", span_s),
+        computed.share("share of the lost time", stalls.lost_share),
     ];
     advise(&mut finding, &trace.disk);
     let before = trace.spans.iter().map(|span| span.completed_ns);
@@ -197,7 +192,6 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     if waits_longer_all_along(rows, length) {
         return None;
     }
-    let source = analysis.source(row.listing);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
         "{} hung {}: in {} nothing completed for {} or longer, {} after the first, with {} in \
@@ -212,12 +206,13 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     finding.assume(SEEN, "observed directly");
     finding.explained_share = 1.0;
     let n = rows.len() as u64;
+    let printed = analysis.printed(row.listing, 1);
+    let computed = analysis.computed(row.listing, n);
     finding.evidence = vec![
-        read_off("requests in flight without a completion", queue, Unit::Requests, 1, source)
-            .above(0.0),
-        computed("time without a completion, at least", length, Unit::Seconds, n, source),
-        computed("time before it began", after_s, Unit::Seconds, n, source),
-        computed("occurrences in the time watched", silences.len() as f64, Unit::Count, n, source),
+        printed.requests("requests in flight without a completion", queue).above(0.0),
+        computed.seconds("time without a completion, at least", length),
+        computed.seconds("time before it began", after_s),
+        computed.count("occurrences in the time watched", silences.len() as f64),
     ];
     advise(&mut finding, &row.disk);
     Some(finding)

@@ -34,8 +34,8 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, Fact, Finding, Forecast, Histogram, Layer, Level, Medium, MessageKind,
-    Op, Unit, Verdict, key,
+    Clause, DeviceId, Fact, Finding, Forecast, Histogram, Layer, Level, Medium, MessageKind, Op,
+    Verdict, key,
 };
 
 use crate::analysis::device_trace::DeviceTrace;
@@ -43,11 +43,10 @@ use crate::analysis::groups::too_quick_to_seek;
 use crate::analysis::samples::HistogramSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{cited, computed, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
-use crate::evidence::confidence;
-use crate::evidence::confidence::PRIOR;
+use crate::evidence::confidence::{self, PRIOR};
 use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families;
 use crate::evidence::signals::{self, Signal};
@@ -169,9 +168,8 @@ fn parks_its_heads(analysis: &Analysis) -> Vec<Finding> {
             phrase::digits(hours)
         );
         let what = "load cycles (SMART 193) per hour in the drive's lifetime";
-        let bound = Bound::Above(CYCLES_PER_HOUR);
-        let number = (per_hour, Unit::Count);
-        finding.evidence = vec![cited(analysis.recording, &reading, what, number).held(bound)];
+        finding.evidence =
+            vec![analysis.stated(&reading).count(what, per_hour).above(CYCLES_PER_HOUR)];
         let clause = Clause::fixed(what, PARKS);
         confidence::believe(&mut finding, PRIOR, [clause]);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
@@ -300,29 +298,24 @@ fn of_two_runs(analysis: &Analysis, slept: &PausedRun, awake: &PausedRun) -> Fin
         phrase::ms(awake.pause_s * 1e3),
         phrase::ns(awake.median_ns)
     );
-    let (n, others) = (slept.count(), awake.count());
-    let (long, short) =
-        (analysis.source(slept.sample.listing), analysis.source(awake.sample.listing));
+    let n = slept.count();
     let ratio = slept.median_ns / awake.median_ns;
+    let computed = analysis.computed(slept.sample.listing, n);
+    let of_fast = analysis.computed(awake.sample.listing, awake.count());
     finding.evidence = vec![
-        computed("pause between requests, slow run", slept.pause_s, Unit::Seconds, n, long),
-        computed("pause between requests, fast run", awake.pause_s, Unit::Seconds, others, short),
-        computed("requests of the slow run", n as f64, Unit::Count, n, long)
-            .above(idle_wake::WOKEN as f64 - 1.0),
-        computed("median latency of the slow run", slept.median_ns / 1e6, Unit::Ms, n, long),
-        computed("median latency of the fast run", awake.median_ns / 1e6, Unit::Ms, others, short),
-        computed("latency ratio slow run/fast run", ratio, Unit::Ratio, n, long)
-            .above(idle_wake::RATIO)
-            .weighs(),
-        computed(
-            "half the interquartile range of the slow run, divided by its median",
-            slept.spread,
-            Unit::Share,
-            n,
-            long,
-        )
-        .below(idle_wake::SPREAD)
-        .weighs_at_most(1.5),
+        computed.seconds("pause between requests, slow run", slept.pause_s),
+        of_fast.seconds("pause between requests, fast run", awake.pause_s),
+        computed.count("requests of the slow run", n as f64).above(idle_wake::WOKEN as f64 - 1.0),
+        computed.ms("median latency of the slow run", slept.median_ns / 1e6),
+        of_fast.ms("median latency of the fast run", awake.median_ns / 1e6),
+        computed.ratio("latency ratio slow run/fast run", ratio).above(idle_wake::RATIO).weighs(),
+        computed
+            .share(
+                "half the interquartile range of the slow run, divided by its median",
+                slept.spread,
+            )
+            .below(idle_wake::SPREAD)
+            .weighs_at_most(1.5),
     ];
     let clauses =
         [confidence::above("requests after a long pause", n as f64, idle_wake::WOKEN as f64)];
@@ -364,7 +357,6 @@ fn no_seek(trace: &DeviceTrace) -> bool {
 }
 
 fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
-    let source = analysis.source(trace.listing);
     let (n, all) = (wake.woken as u64, trace.spans.len() as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
@@ -374,33 +366,28 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
         phrase::ns(wake.woken_ns),
         phrase::ns(wake.awake_ns)
     );
+    let computed = analysis.computed(trace.listing, n);
     finding.evidence = vec![
-        computed("shortest pause before a slow request", wake.shortest_s, Unit::Seconds, n, source),
-        computed("requests after such a pause", n as f64, Unit::Count, n, source)
+        computed.seconds("shortest pause before a slow request", wake.shortest_s),
+        computed
+            .count("requests after such a pause", n as f64)
             .above(idle_wake::WOKEN as f64 - 1.0),
-        computed("median latency after a pause", wake.woken_ns / 1e6, Unit::Ms, n, source),
-        computed(
-            "median latency of all other requests",
-            wake.awake_ns / 1e6,
-            Unit::Ms,
-            all - n,
-            source,
-        ),
-        computed("latency ratio first request/others", wake.ratio, Unit::Ratio, all, source)
+        computed.ms("median latency after a pause", wake.woken_ns / 1e6),
+        computed.over(all - n).ms("median latency of all other requests", wake.awake_ns / 1e6),
+        computed
+            .over(all)
+            .ratio("latency ratio first request/others", wake.ratio)
             .above(idle_wake::RATIO)
             .weighs(),
-        computed("median absolute deviation", wake.spread, Unit::Share, n, source)
+        computed
+            .share("median absolute deviation", wake.spread)
             .below(idle_wake::SPREAD)
             .weighs_at_most(1.5),
-        computed(
-            "share of slow requests that follow a pause",
-            wake.of_slow,
-            Unit::Share,
-            all,
-            source,
-        )
-        .above(OF_SLOW)
-        .weighs(),
+        computed
+            .over(all)
+            .share("share of slow requests that follow a pause", wake.of_slow)
+            .above(OF_SLOW)
+            .weighs(),
     ];
     let clauses =
         [confidence::above("requests after a pause", wake.woken as f64, idle_wake::WOKEN as f64)];

@@ -35,10 +35,9 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::{Group, too_quick_to_seek};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, lines, new_finding};
-use crate::evidence::confidence;
-use crate::evidence::confidence::PRIOR;
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::confidence::{self, PRIOR};
 use crate::evidence::forecast::{from_latencies, with_services};
 use crate::evidence::shortage;
 use crate::measures::replay::Vote;
@@ -187,7 +186,6 @@ fn finding(
     services_ms: &[f64],
     found: Steps,
 ) -> Finding {
-    let source = analysis.source(trace.listing);
     let (n, slow) = (services_ms.len() as u64, found.slow as u64);
     let clock = known_clock(found.period_ms);
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
@@ -200,35 +198,22 @@ fn finding(
         phrase::ms(found.period_ms),
         clock.as_ref().map_or(String::new(), |clock| format!(" ({clock})"))
     );
+    let computed = analysis.computed(trace.listing, n);
+    let estimated = analysis.estimated(trace.listing, slow);
     finding.evidence = vec![
-        estimated("step", found.period_ms, Unit::Ms, slow, source),
-        estimated("service time without a step", found.base_ms, Unit::Ms, n, source),
-        computed("requests delayed", slow as f64, Unit::Count, n, source).above(SLOW as f64 - 1.0),
-        estimated(
-            "step pattern without its best step",
-            found.without_best,
-            Unit::Nats,
-            slow,
-            source,
-        )
-        .above(STEP_PATTERN)
-        .weighs(),
-        computed(
-            "share of delayed requests on a multiple of the step",
-            found.on_step,
-            Unit::Share,
-            slow,
-            source,
-        )
-        .above(ON_STEP)
-        .weighs(),
-        computed(
-            "share of lost time in whole steps",
-            found.explained_share,
-            Unit::Share,
-            n,
-            source,
-        ),
+        estimated.ms("step", found.period_ms),
+        estimated.over(n).ms("service time without a step", found.base_ms),
+        computed.count("requests delayed", slow as f64).above(SLOW as f64 - 1.0),
+        estimated
+            .of("step pattern without its best step", found.without_best, Unit::Nats)
+            .above(STEP_PATTERN)
+            .weighs(),
+        computed
+            .over(slow)
+            .share("share of delayed requests on a multiple of the step", found.on_step)
+            .above(ON_STEP)
+            .weighs(),
+        computed.share("share of lost time in whole steps", found.explained_share),
     ];
     let mut clauses = vec![confidence::above("late requests", slow as f64, SLOW as f64)];
     clauses.extend(clock.map(|_| Clause::fixed("step of a known clock", KNOWN_CLOCK)));

@@ -39,7 +39,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::forecast::with_services;
 use crate::measures::ladder::{self, Ladder};
 use crate::measures::{service, spread};
@@ -269,7 +269,6 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
 }
 
 fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> {
-    let source = analysis.source(case.trace.listing);
     let (n, slow) = (case.services_ms.len() as u64, ladder.slow as u64);
     let on_steps = format!(
         "{} of {slow} slow requests on steps of {}, a revolution",
@@ -277,54 +276,32 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
         phrase::ms(ladder.revolution_ms)
     );
     let share_on_steps = ladder.on_steps as f64 / slow.max(1) as f64;
+    let estimated = analysis.estimated(case.trace.listing, slow);
+    let computed = analysis.computed(case.trace.listing, slow);
     vec![
-        computed(&on_steps, share_on_steps, Unit::Share, slow, source),
-        estimated("spindle speed", ladder.rpm, Unit::Rpm, slow, source),
-        computed(
-            "extra revolutions, median",
-            ladder.median_revolutions,
-            Unit::Revolutions,
-            slow,
-            source,
-        ),
-        estimated("one revolution", ladder.revolution_ms, Unit::Ms, slow, source),
-        estimated("spindle speed, lower 95 % bound", ladder.rpm_low, Unit::Rpm, slow, source),
-        estimated("spindle speed, upper 95 % bound", ladder.rpm_high, Unit::Rpm, slow, source),
-        computed(
+        computed.share(&on_steps, share_on_steps),
+        estimated.of("spindle speed", ladder.rpm, Unit::Rpm),
+        computed.of("extra revolutions, median", ladder.median_revolutions, Unit::Revolutions),
+        estimated.ms("one revolution", ladder.revolution_ms),
+        estimated.of("spindle speed, lower 95 % bound", ladder.rpm_low, Unit::Rpm),
+        estimated.of("spindle speed, upper 95 % bound", ladder.rpm_high, Unit::Rpm),
+        computed.of(
             "extra revolutions, minimum",
             f64::from(ladder.min_revolutions),
             Unit::Revolutions,
-            slow,
-            source,
         ),
-        computed(
+        computed.of(
             "extra revolutions, maximum",
             f64::from(ladder.max_revolutions),
             Unit::Revolutions,
-            slow,
-            source,
         ),
-        estimated("service time without retries", ladder.base_ms, Unit::Ms, n, source),
-        computed("requests that were retried", ladder.retried_share, Unit::Share, n, source),
-        computed(
-            "share of lost time in whole revolutions",
-            ladder.explained_share,
-            Unit::Share,
-            n,
-            source,
-        ),
-        computed("fit to whole revolutions (V-test, u)", ladder.u, Unit::Sigma, slow, source)
-            .above(3.1),
-        computed("fit without the fullest step (u')", ladder.u_prime, Unit::Sigma, slow, source)
-            .above(1.3),
-        estimated(
-            "likelihood ratio step pattern/no step pattern",
-            ladder.llr,
-            Unit::Nats,
-            slow,
-            source,
-        ),
-        estimated("probability without a step pattern", ladder.chance, Unit::Count, slow, source),
+        estimated.over(n).ms("service time without retries", ladder.base_ms),
+        computed.over(n).share("requests that were retried", ladder.retried_share),
+        computed.over(n).share("share of lost time in whole revolutions", ladder.explained_share),
+        computed.of("fit to whole revolutions (V-test, u)", ladder.u, Unit::Sigma).above(3.1),
+        computed.of("fit without the fullest step (u')", ladder.u_prime, Unit::Sigma).above(1.3),
+        estimated.of("likelihood ratio step pattern/no step pattern", ladder.llr, Unit::Nats),
+        estimated.count("probability without a step pattern", ladder.chance),
     ]
 }
 
@@ -334,8 +311,9 @@ fn against_the_stated_speed(analysis: &Analysis, case: &Case) -> Option<Evidence
     let free = ladder::fit(&case.services_ms, case.resolution_ms)?;
     let differs = (free.rpm / stated - 1.0).abs() > SAME_SPEED && free.confidence >= MENTION;
     let what = format!("contradiction: the speed that fits best, not the reported {stated:.0} rpm");
-    let source = analysis.source(case.trace.listing);
-    differs.then(|| estimated(&what, free.rpm, Unit::Rpm, free.slow as u64, source))
+    differs.then(|| {
+        analysis.estimated(case.trace.listing, free.slow as u64).of(&what, free.rpm, Unit::Rpm)
+    })
 }
 
 /// Whether all slow requests lost two, four, six revolutions and none an odd number (or likewise by

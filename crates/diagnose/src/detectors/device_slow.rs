@@ -42,7 +42,7 @@
 use std::collections::HashMap;
 
 use iowhy_model::{
-    Clause, DeviceId, Edges, Event, Evidence, Finding, Histogram, Level, Op, Source, Unit, Verdict,
+    Clause, DeviceId, Edges, Event, Evidence, Finding, Histogram, Level, Op, Unit, Verdict,
 };
 
 use crate::analysis::device_trace::DeviceTrace;
@@ -50,9 +50,8 @@ use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED, requests};
 use crate::baseline::history::HealthyOrigin;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
-use crate::evidence::confidence;
-use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::builder::{Numbers, lines, new_finding};
+use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::counted::{self, CountedDisk, Slow};
 use crate::evidence::forecast::{forecast, vote_evidence};
 use crate::evidence::peer_families;
@@ -283,10 +282,9 @@ fn believe_mode(finding: &mut Finding, disk: &str, mode: SlowMode, count: u64) {
     finding.explained_share = mode.of_time;
 }
 
-fn mode_evidence(mode: SlowMode, n: u64, source: &Source) -> Vec<Evidence> {
-    let time =
-        computed("share of time in slow requests, at least", mode.of_time, Unit::Share, n, source);
-    let share = computed("requests in the slow mode", mode.of_requests, Unit::Share, n, source);
+fn mode_evidence(mode: SlowMode, computed: &Numbers) -> Vec<Evidence> {
+    let time = computed.share("share of time in slow requests, at least", mode.of_time);
+    let share = computed.share("requests in the slow mode", mode.of_requests);
     vec![time.above(HOLDS), share]
 }
 
@@ -297,19 +295,17 @@ fn is_durable(counted: &CountedDisk, mode: SlowMode) -> bool {
 }
 
 fn counted_evidence(analysis: &Analysis, counted: &CountedDisk) -> Vec<Evidence> {
-    let (source, n) = (analysis.source(counted.listing), counted.count());
-    let s0 = &counted.s0;
-    let healthy = format!("healthy service time (assumed class: {})", s0.assumption);
-    let mut evidence = vec![
-        estimated("mean latency", counted.mean_ms, Unit::Ms, n, source),
-        estimated(&healthy, s0.median_ms(), Unit::Ms, n, source),
-    ];
+    let n = counted.count();
+    let estimated = analysis.estimated(counted.listing, n);
+    let mut evidence =
+        vec![estimated.ms("mean latency", counted.mean_ms), estimated.healthy(&counted.s0)];
     if let Some(Slow::Some(mode)) = counted.slow {
-        evidence.splice(0..0, mode_evidence(mode, n, source));
+        let computed = analysis.computed(counted.listing, n);
+        evidence.splice(0..0, mode_evidence(mode, &computed));
     }
     if let Some(queue) = counted.in_flight() {
         let what = "requests in flight, mean (rate times latency)";
-        evidence.push(estimated(what, queue, Unit::Requests, n, source));
+        evidence.push(estimated.requests(what, queue));
     }
     evidence
 }
@@ -347,10 +343,8 @@ fn by_modes(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);
     }
-    let source = analysis.source(trace.listing);
-    finding.evidence = mode_evidence(mode, n, source);
-    let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
-    finding.evidence.push(estimated(&healthy, trace.s0.median_ms(), Unit::Ms, n, source));
+    finding.evidence = mode_evidence(mode, &analysis.computed(trace.listing, n));
+    finding.evidence.push(analysis.estimated(trace.listing, n).healthy(&trace.s0));
     advise(&mut finding, &trace.disk);
     Some(finding)
 }
@@ -765,42 +759,25 @@ fn row_evidence(
     wait: f64,
     votes: usize,
 ) -> Vec<Evidence> {
-    let source = analysis.source(row.listing);
+    let estimated = analysis.estimated(row.listing, 1);
+    let computed = analysis.computed(row.listing, 1);
+    let printed = analysis.printed(row.listing, 1);
     let mut evidence = vec![
-        read_off("mean latency (await)", wait, Unit::Ms, 1, source),
-        computed("busy time per completion", effective, Unit::Ms, 1, source)
-            .above(SLOWDOWN * row.s0.median_ms()),
-        computed(
-            "await, divided by busy time per completion",
-            wait / effective,
-            Unit::Ratio,
-            1,
-            source,
-        ),
-        estimated(
-            &format!("healthy service time (assumed class: {})", row.s0.assumption),
-            row.s0.median_ms(),
-            Unit::Ms,
-            1,
-            source,
-        ),
-        computed(
-            "ratio to the healthy time",
-            effective / row.s0.median_ms(),
-            Unit::Ratio,
-            1,
-            source,
-        ),
-        estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
+        printed.ms("mean latency (await)", wait),
+        computed.ms("busy time per completion", effective).above(SLOWDOWN * row.s0.median_ms()),
+        computed.ratio("await, divided by busy time per completion", wait / effective),
+        estimated.healthy(&row.s0),
+        computed.ratio("ratio to the healthy time", effective / row.s0.median_ms()),
+        estimated.over(9).count("baseline variants that agree, of 9", votes as f64),
     ];
-    let printed = [
+    let columns = [
         ("svctm as printed", row.interval.svctm_ns.map(|ns| ns / 1e6), Unit::Ms),
         ("requests queued or served (aqu-sz)", row.interval.queue_len, Unit::Requests),
         ("busy share (%util)", row.interval.busy, Unit::Share),
         ("completions", Some(row.per_s()), Unit::PerSecond),
     ];
-    for (quantity, value, unit) in printed {
-        evidence.extend(value.map(|value| read_off(quantity, value, unit, 1, source)));
+    for (quantity, value, unit) in columns {
+        evidence.extend(value.map(|value| printed.of(quantity, value, unit)));
     }
     evidence
 }
@@ -813,14 +790,14 @@ fn spread_of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Evidence
         .filter_map(|row| Some(row.await_ms()? / row.effective_ms()?))
         .collect();
     let (Some(row), true) = (rows.first(), ratios.len() > 1) else { return Vec::new() };
-    let (source, n) = (analysis.source(row.listing), ratios.len() as u64);
     let (least, most) = (
         ratios.iter().copied().fold(f64::MAX, f64::min),
         ratios.iter().copied().fold(0.0, f64::max),
     );
+    let computed = analysis.computed(row.listing, ratios.len() as u64);
     vec![
-        computed("minimum over all rows", least, Unit::Ratio, n, source),
-        computed("maximum over all rows", most, Unit::Ratio, n, source),
+        computed.ratio("minimum over all rows", least),
+        computed.ratio("maximum over all rows", most),
     ]
 }
 

@@ -30,21 +30,22 @@
 //! Check free space, TRIM and firmware of flash, SMART and cable of a disk; meanwhile, send hedged
 //! reads.
 
+use std::collections::BTreeSet;
+
 use iowhy_model::{
-    Blame, Bound, Clause, CommandKind, DeviceId, Finding, Level, MessageKind, Op, PathEvent, Unit,
+    Blame, Bound, Clause, CommandKind, DeviceId, Finding, Level, MessageKind, Op, PathEvent,
     Verdict,
 };
 
-use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
+use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::adapters;
 use crate::evidence::builder::EvidenceBuilder;
-use crate::evidence::builder::{computed, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
-use crate::evidence::confidence;
-use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::confidence::{self, PRIOR, SHAPE_ALONE};
 use crate::evidence::forecast::from_latencies;
 use crate::evidence::freezes::{self, BUSY_SHARE, EPISODES};
 use crate::evidence::guests;
@@ -74,8 +75,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the device given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.20;
 /// Weight of one line about a command without a response, nats: with the prior 0.58.
 const TIMED_OUT: f64 = 1.7;
 /// Weight of a second such command, and of libata's full record of one: it froze the port, names
@@ -357,11 +356,10 @@ fn what_failed(given_up: &[&LogLine]) -> &'static str {
 
 /// Tasks that hung in the logs of these lines.
 fn hung_behind<'s, 'a>(analysis: &'s Analysis<'a>, given_up: &[&LogLine]) -> Vec<&'s LogLine<'a>> {
-    let host = |line: &LogLine| analysis.host(line.reading.listing);
-    let same = |line: &&LogLine| {
-        line.kind == MessageKind::HungTask && given_up.iter().any(|known| host(known) == host(line))
-    };
-    analysis.facts.log().filter(same).collect()
+    let hosts = given_up.iter().map(|line| analysis.host(line.reading.listing));
+    let hosts: BTreeSet<Host> = hosts.collect();
+    let log = analysis.facts.log_of(move |host| hosts.contains(&host));
+    log.filter(|line| line.kind == MessageKind::HungTask).collect()
 }
 
 /// Whether the device is a virtual volume rather than a drive: then its host is checked first.
@@ -370,7 +368,6 @@ fn may_be_remote(analysis: &Analysis, device: DeviceId) -> bool {
 }
 
 fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding {
-    let source = analysis.source(trace.listing);
     let n = stalls.episodes.len() as u64;
     let lengths: Vec<f64> = stalls
         .episodes
@@ -387,33 +384,24 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
         phrase::ns(stalls.threshold_ns),
         phrase::ms(longest)
     );
+    let computed = analysis.computed(trace.listing, n);
     finding.evidence = vec![
-        computed("stalls", n as f64, Unit::Count, n, source).above(EPISODES as f64 - 1.0),
-        computed("longest stall", longest, Unit::Ms, n, source),
-        computed("share of busy time stalled", stalls.busy_share, Unit::Share, n, source)
-            .above(BUSY_SHARE)
-            .weighs(),
-        computed("share of the lost time in stalls", stalls.lost_share, Unit::Share, n, source),
-        computed("requests affected by a stall", met as f64, Unit::Count, n, source),
+        computed.count("stalls", n as f64).above(EPISODES as f64 - 1.0),
+        computed.ms("longest stall", longest),
+        computed.share("share of busy time stalled", stalls.busy_share).above(BUSY_SHARE).weighs(),
+        computed.share("share of the lost time in stalls", stalls.lost_share),
+        computed.count("requests affected by a stall", met as f64),
     ];
     let mut clauses = vec![confidence::above("stalls", n as f64, EPISODES as f64 - 0.5)];
     if let Some(slope) = stalls.slope {
         let what = "slope of latency against issue time";
-        finding
-            .evidence
-            .push(computed(what, slope, Unit::Count, n, source).held(Bound::Between(-1.3, -0.7)));
+        finding.evidence.push(computed.count(what, slope).held(Bound::Between(-1.3, -0.7)));
         let ramp = if (-1.3..=-0.7).contains(&slope) { 1.0 } else { -1.0 };
         clauses.push(Clause::fixed(what, ramp));
     }
     if let Some((every_ns, cv)) = stalls.cadence {
-        finding.evidence.push(computed("time between stalls", every_ns / 1e6, Unit::Ms, n, source));
-        finding.evidence.push(computed(
-            "variation of the time between stalls",
-            cv,
-            Unit::Share,
-            n,
-            source,
-        ));
+        finding.evidence.push(computed.ms("time between stalls", every_ns / 1e6));
+        finding.evidence.push(computed.share("variation of the time between stalls", cv));
     }
     confidence::believe(&mut finding, PRIOR, clauses);
     // Stacked devices freeze for other reasons: a full pool, a suspended mapping.

@@ -35,6 +35,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{EvidenceBuilder, lines};
 use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::cases::Case;
+use crate::evidence::confidence::PRIOR_OF_CAP;
 use crate::evidence::signals::{Signal, bit, program, rise};
 use crate::facts::reading::FactReading;
 use crate::measures::regimes;
@@ -62,8 +63,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a throttle given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.12;
 /// What the drive reports about its temperature: counters of the NVMe health log that only
 /// overheating increases (NVM Express base specification), its warning, and its temperature.
 const HEAT: [Signal; 6] = [
@@ -121,7 +120,7 @@ fn finding(case: &Case) -> Option<Finding> {
         Clause::fixed("a step in the service time", step.as_ref().map_or(-2.0, |_| STEPPED)),
     ];
     let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
-    builder.believe(&mut finding, PRIOR);
+    builder.believe(&mut finding, PRIOR_OF_CAP);
     finding.explained_share = step.as_ref().map_or(0.0, |step| step.lost_share);
     finding.sentence = format!(
         "{} throttles because of its temperature: {}{}",
@@ -133,12 +132,9 @@ fn finding(case: &Case) -> Option<Finding> {
             phrase::ns(step.fast_ns)
         ))
     );
-    finding.forecast = step.map(|step| Forecast {
-        now_mean: Nanos(step.mean_ns as i64),
-        mean: Nanos(step.fast_ns as i64),
-        range: None,
-        p99: None,
-        assuming: "the drive stays cool; its own time per request, without queueing".to_string(),
+    let cool = "the drive stays cool; its own time per request, without queueing";
+    finding.forecast = step.map(|step| {
+        Forecast::of_means(Nanos(step.mean_ns as i64), Nanos(step.fast_ns as i64), cool)
     });
     finding.refuted_by = lines(&[
         "each slowdown follows the same amount of written data: then a write cache is full",

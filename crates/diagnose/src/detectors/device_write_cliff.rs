@@ -31,9 +31,8 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, lines, new_finding};
-use crate::evidence::confidence;
-use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::confidence::{self, PRIOR, SHAPE_ALONE};
 use crate::evidence::forecast::from_latencies;
 use crate::measures::decline::{self, Decline, SLOW, Window};
 use crate::measures::service::ServiceSpan;
@@ -139,7 +138,6 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     if found.ratio > SLOWEST || found.bytes() < SMALLEST_BYTES || is_hot(analysis, case) {
         return None;
     }
-    let source = analysis.source(case.listing);
     let n = case.windows.len() as u64;
     let falls = found.until_fall.len();
     let mut finding = new_finding(DETECTOR.verdict, Some(case.device), vec![case.listing]);
@@ -151,27 +149,23 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
         phrase::ns(found.slow_ns),
         if falls > 1 { format!(" (seen {falls} times)") } else { String::new() }
     );
+    let computed = analysis.computed(case.listing, n);
     finding.evidence = vec![
-        computed("time of a write in the fast state", found.fast_ns / 1e6, Unit::Ms, n, source),
-        computed("time of a write in the slow state", found.slow_ns / 1e6, Unit::Ms, n, source),
-        computed("time ratio slow/fast state", found.ratio, Unit::Ratio, n, source)
-            .above(SLOW)
-            .weighs(),
-        computed("transitions from fast to slow", falls as f64, Unit::Count, n, source)
-            .above(FALLS as f64 - 1.0),
-        computed(
+        computed.ms("time of a write in the fast state", found.fast_ns / 1e6),
+        computed.ms("time of a write in the slow state", found.slow_ns / 1e6),
+        computed.ratio("time ratio slow/fast state", found.ratio).above(SLOW).weighs(),
+        computed.count("transitions from fast to slow", falls as f64).above(FALLS as f64 - 1.0),
+        computed.over(case.requests).of(
             "bytes written before a slowdown, median",
             found.bytes(),
             Unit::Bytes,
-            case.requests,
-            source,
         ),
-        computed("share of the lost time in slow states", found.lost_share, Unit::Share, n, source),
+        computed.share("share of the lost time in slow states", found.lost_share),
     ];
     let mut clauses = vec![confidence::above("falls", falls as f64, FALLS as f64 - 0.5)];
     let recurs = found.cv();
     if let Some(cv) = recurs {
-        let variation = computed("variation of these bytes", cv, Unit::Share, falls as u64, source);
+        let variation = computed.over(falls as u64).share("variation of these bytes", cv);
         finding.evidence.push(variation.below(RECURS));
         clauses.push(confidence::below("variation of the bytes before a slowdown", cv, RECURS));
     }
@@ -238,11 +232,8 @@ fn forecast(case: &Case) -> Option<Forecast> {
         .iter()
         .map(|window| window.requests * window.cost_ns.min(case.decline.fast_ns))
         .sum();
-    (requests > 0.0).then(|| Forecast {
-        now_mean: Nanos((cost / requests) as i64),
-        mean: Nanos((fast / requests) as i64),
-        range: None,
-        p99: None,
-        assuming,
+    (requests > 0.0).then(|| {
+        let (now, after) = ((cost / requests) as i64, (fast / requests) as i64);
+        Forecast::of_means(Nanos(now), Nanos(after), assuming)
     })
 }

@@ -44,16 +44,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iowhy_model::{
-    DeviceId, Evidence, Finding, Layer, Level, Op, Severity, Stage, Unit, Verdict, key,
-};
+use iowhy_model::{DeviceId, Evidence, Finding, Layer, Level, Op, Severity, Stage, Verdict, key};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED, Host};
 use crate::baseline::healthy_time::HealthyServiceTime;
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
-use crate::evidence::builder::{computed, estimated, lines, new_finding, of_disk};
+use crate::evidence::builder::{lines, new_finding, of_disk};
 use crate::evidence::clean_bills;
 use crate::evidence::fullness;
 use crate::evidence::medium_readings::{self, Readings};
@@ -334,7 +332,6 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     if trace.spans.len() < EVENTS_NEEDED {
         return None;
     }
-    let source = analysis.source(trace.listing);
     let n = trace.spans.len() as u64;
     let mean_ms = trace.mean_ns() / 1e6;
     let lost = trace.lost_ns() / trace.span_ns();
@@ -350,13 +347,15 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     let in_flight = trace.plateau.map_or(0.0, |known| known.in_flight);
     let queued = is_queue(in_flight, mean_ms, &trace.s0);
     let worth = if queued || reads_wait(trace) { Worth::NOTHING } else { judged };
-    let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
+    let computed = analysis.computed(trace.listing, n);
     let evidence = vec![
-        computed(&format!("mean latency of {}", name(&trace.disk)), mean_ms, Unit::Ms, n, source)
+        computed
+            .ms(&format!("mean latency of {}", name(&trace.disk)), mean_ms)
             .below(WITHIN_SLOWEST * trace.s0.slowest_ms()),
-        estimated(&healthy, trace.s0.median_ms(), Unit::Ms, n, source),
-        computed("excess wait per second", lost, Unit::Seconds, n, source),
-        computed("requests slower than ten healthy service times", tail, Unit::Share, n, source)
+        analysis.estimated(trace.listing, n).healthy(&trace.s0),
+        computed.seconds("excess wait per second", lost),
+        computed
+            .share("requests slower than ten healthy service times", tail)
             .below(tail_of_chance(n)),
     ];
     let assumption = trace.s0.assumption.clone();
@@ -391,7 +390,6 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let place = (waits.len() as f64 * ALL_BUT).ceil() as usize;
     let (_, row) = waits.get(place.checked_sub(1)?)?;
     let (wait, n) = (row.await_ms()?, waits.len() as u64);
-    let source = analysis.source(row.listing);
     let (_, by_votes) = row.s0.votes(|s0| wait < WITHIN * s0);
     let gone = !samples::after_silence(rows).is_empty();
     let judged = judged(wait, by_votes, row.s0.slowest_ms(), gone);
@@ -416,14 +414,16 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     });
     let denied = waits_revolutions || queued || stands || 2 * full.max(one_way) >= waits.len();
     let worth = if denied { Worth::NOTHING } else { worth };
-    let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let what = match n {
         1 => format!("mean latency of {}", name(&row.disk)),
         _ => format!("95th percentile of the mean latency of rows, of {}", name(&row.disk)),
     };
     let evidence = vec![
-        computed(&what, wait, Unit::Ms, n, source).below(WITHIN_SLOWEST * row.s0.slowest_ms()),
-        estimated(&healthy, row.s0.median_ms(), Unit::Ms, n, source),
+        analysis
+            .computed(row.listing, n)
+            .ms(&what, wait)
+            .below(WITHIN_SLOWEST * row.s0.slowest_ms()),
+        analysis.estimated(row.listing, n).healthy(&row.s0),
     ];
     let assumption = row.s0.assumption.clone();
     let readings = medium_readings::of_row(analysis, row);
@@ -484,7 +484,6 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let memory_ns = if sample.known.op == Some(Op::Write) { COPIED_NS } else { MEMORY_NS };
     let (mean_ns, _) =
         histogram.mean_ns().filter(|(ns, _)| tells && (*ns > memory_ns || by_device))?;
-    let source = analysis.source(sample.listing);
     let far = (TAIL * sample.s0.slowest_ms() * 1e6) as u64;
     let tail = histogram.count_from(far.saturating_add(1)) as f64 / n as f64;
     let mean_ms = mean_ns / 1e6;
@@ -500,13 +499,14 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
         .is_some_and(|part| part.mean_ns > near_ns && part.of_time > TAIL_HOLDS);
     let is_tailed = heavy || waits_revolutions || tail > tail_of_chance(n) || holds || slow;
     let worth = judged(mean_ms, by_votes, sample.s0.slowest_ms(), is_tailed);
-    let healthy = format!("healthy service time (assumed class: {})", sample.s0.assumption);
     let what = format!("mean latency of {}", name(&sample.disk));
+    let estimated = analysis.estimated(sample.listing, n);
     let evidence = vec![
-        estimated(&what, mean_ms, Unit::Ms, n, source)
-            .below(WITHIN_SLOWEST * sample.s0.slowest_ms()),
-        estimated(&healthy, sample.s0.median_ms(), Unit::Ms, n, source),
-        computed("requests slower than ten healthy service times", tail, Unit::Share, n, source)
+        estimated.ms(&what, mean_ms).below(WITHIN_SLOWEST * sample.s0.slowest_ms()),
+        estimated.healthy(&sample.s0),
+        analysis
+            .computed(sample.listing, n)
+            .share("requests slower than ten healthy service times", tail)
             .below(tail_of_chance(n)),
     ];
     let assumption = sample.s0.assumption.clone();

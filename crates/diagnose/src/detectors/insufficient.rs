@@ -22,15 +22,15 @@
 //! Run the named command for the named time.
 
 use iowhy_model::{
-    Basis, Bound, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inference, Layer, Level,
-    MessageKind, STANDS, Unit, Verdict, key,
+    Basis, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inference, Layer, Level, MessageKind,
+    STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, Host, requests};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::arrays;
-use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::class_of_runs;
 use crate::evidence::clean_bills;
 use crate::evidence::medium_readings::{self, Readings};
@@ -139,10 +139,13 @@ fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
             phrase::rate(speed),
             phrase::rate(arrays::FLOOR_BYTES_PER_S)
         );
-        let bound = Bound::Below(arrays::NEAR_FLOOR * arrays::FLOOR_BYTES_PER_S);
-        let number = (speed, Unit::BytesPerSecond);
         let what = "speed of the background work";
-        finding.evidence = vec![cited(analysis.recording, &reading, what, number).held(bound)];
+        finding.evidence = vec![
+            analysis
+                .stated(&reading)
+                .of(what, speed, Unit::BytesPerSecond)
+                .below(arrays::NEAR_FLOOR * arrays::FLOOR_BYTES_PER_S),
+        ];
         finding.assume(CERTAIN, "it is known what is missing");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["`sysctl dev.raid.speed_limit_max` is set that low"]);
@@ -188,9 +191,7 @@ fn waited_for_io(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding
         phrase::percent(share)
     );
     let what = "time in which tasks waited for I/O";
-    let bound = Bound::Above(PRESSED);
-    finding.evidence =
-        vec![cited(analysis.recording, &reading, what, (share, Unit::Share)).held(bound)];
+    finding.evidence = vec![analysis.stated(&reading).share(what, share).above(PRESSED)];
     finding.assume(CERTAIN, "it is known what is missing");
     finding.refuted_by = lines(&["the capture below shows idle disks"]);
     finding.next_step =
@@ -214,13 +215,13 @@ fn is_last(analysis: &Analysis, row: &IntervalSample) -> bool {
 /// A probe neither accuses nor clears the device: the queue was the probe's own, or the CPUs caused
 /// the latencies. That is a finding too, with the measurement that would decide.
 fn after_a_probe(analysis: &Analysis, probed: &ProbeListing) -> Finding {
-    let source = analysis.source(probed.listing);
     let disk = analysis.disk(probed.device);
     let mut finding = new_finding(DETECTOR.verdict, Some(probed.device), vec![probed.listing]);
     let n = probed.ios;
-    finding.evidence = vec![read_off("I/Os measured", n as f64, Unit::Count, n, source)];
+    let printed = analysis.printed(probed.listing, n);
+    finding.evidence = vec![printed.count("I/Os measured", n as f64)];
     if let Some(share) = probed.without_cpu() {
-        let line = read_off("share of time ready but without a CPU", share, Unit::Share, n, source);
+        let line = printed.share("share of time ready but without a CPU", share);
         finding.evidence.push(Evidence { how: How::Reported, ..line });
     }
     let first = if probed.was_short_of_cpu() {
@@ -253,7 +254,6 @@ fn is_traced(analysis: &Analysis, row: &IntervalSample) -> bool {
 
 /// Requests are in flight and none completes: averages then read 0.00 and look healthy.
 fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
-    let source = analysis.source(row.listing);
     let outstanding = row.outstanding().unwrap_or(0.0);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
@@ -263,7 +263,7 @@ fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
         phrase::digits(outstanding)
     );
     let what = "requests outstanding without a completion";
-    finding.evidence = vec![read_off(what, outstanding, Unit::Requests, 1, source)];
+    finding.evidence = vec![analysis.printed(row.listing, 1).requests(what, outstanding)];
     finding.assume(CERTAIN, "it is known what is missing");
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["completions appear in the next interval"]);
@@ -278,7 +278,6 @@ fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
 fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings, host: Host) -> Option<Finding> {
     let mut places = 0..analysis.recording.listings.len();
     let place = places.find(|place| analysis.host(*place) == host)?;
-    let source = analysis.source(place);
     let records = analysis.recording.records();
     let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
     let rows = analysis.recording.listings.iter().flat_map(|listing| &listing.intervals);
@@ -303,7 +302,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings, host: Host) ->
     let known = useless.unwrap_or("no block I/O to judge, only evidence from other layers");
     finding.sentence = format!("the input contains {known}");
     finding.evidence =
-        vec![computed("records of block I/O to judge", 0.0, Unit::Count, records, source)];
+        vec![analysis.computed(place, records).count("records of block I/O to judge", 0.0)];
     finding.assume(CERTAIN, "it is known what is missing");
     finding.refuted_by = lines(&["the capture below shows block I/O"]);
     finding.next_step = asked_of_a_log(analysis, host);
@@ -502,25 +501,15 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[St
         finding.sentence += &format!("; {alone}");
     }
     if let Some(place) = listings.first() {
-        let source = analysis.source(*place);
-        finding.evidence.push(computed(
-            "I/Os or rows of averages",
-            records,
-            Unit::Count,
-            1,
-            source,
-        ));
-        finding.evidence.extend(
-            lost.map(|lost| computed("excess wait per second", lost, Unit::Seconds, 1, source)),
-        );
+        let computed = analysis.computed(*place, 1);
+        finding.evidence.push(computed.count("I/Os or rows of averages", records));
+        finding.evidence.extend(lost.map(|lost| computed.seconds("excess wait per second", lost)));
         if let Some((lines, _)) = unaccused::unread(analysis, host) {
-            finding.evidence.push(computed("lines not read", lines, Unit::Count, 1, source));
+            finding.evidence.push(computed.count("lines not read", lines));
         }
         if let Some(known) = suspicion {
             let what = format!("confidence of {}", known.verdict);
-            finding
-                .evidence
-                .push(computed(&what, known.confidence(), Unit::Share, 1, source).above(STANDS));
+            finding.evidence.push(computed.share(&what, known.confidence()).above(STANDS));
         }
     }
     let suspected = suspicion.map_or(0.0, |known| known.confidence());

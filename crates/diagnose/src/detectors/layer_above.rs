@@ -54,8 +54,7 @@ use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::arrays;
-use crate::evidence::builder;
-use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding};
+use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::committers;
 use crate::evidence::confidence;
@@ -425,7 +424,6 @@ fn charge_between(
     if above.count < FEWEST || below.count < FEWEST || times < TIMES || busy > IDLE {
         return None;
     }
-    let source = analysis.source(place);
     let n = above.count as u64;
     let mut finding = new_finding(DETECTOR.verdict, Some(upper), vec![place]);
     finding.sentence = format!(
@@ -436,19 +434,14 @@ fn charge_between(
         phrase::ns(needed_ns)
     );
     let below_n = below.count as u64;
+    let computed = analysis.computed(place, n);
     finding.evidence = vec![
-        computed("mean latency above", above.mean_ns() / 1e6, Unit::Ms, n, source),
-        computed("mean latency below", below.mean_ns() / 1e6, Unit::Ms, below_n, source),
-        computed("I/Os below per I/O above", each, Unit::Count, n, source),
-        computed("latency ratio above/below", times, Unit::Ratio, n, source).above(TIMES).weighs(),
-        computed("maximum busy share of the devices below", busy, Unit::Share, below_n, source)
-            .below(IDLE),
-        builder::cited(
-            analysis.recording,
-            &made_of,
-            "underlying devices",
-            (lowers.len() as f64, Unit::Count),
-        ),
+        computed.ms("mean latency above", above.mean_ns() / 1e6),
+        computed.over(below_n).ms("mean latency below", below.mean_ns() / 1e6),
+        computed.count("I/Os below per I/O above", each),
+        computed.ratio("latency ratio above/below", times).above(TIMES).weighs(),
+        computed.over(below_n).share("maximum busy share of the devices below", busy).below(IDLE),
+        analysis.stated(&made_of).count("underlying devices", lowers.len() as f64),
     ];
     let clauses = [Clause::fixed("both were observed at the same time", SIDE_BY_SIDE)];
     confidence::believe(&mut finding, PRIOR, clauses);
@@ -463,13 +456,7 @@ fn charge_between(
 
 /// The wait above falls to the time needed below; its distribution is unknown.
 fn without_waiting(above: &LayerTime, needed_ns: f64, assuming: &str) -> Forecast {
-    Forecast {
-        now_mean: Nanos(above.mean_ns() as i64),
-        mean: Nanos(needed_ns as i64),
-        range: None,
-        p99: None,
-        assuming: assuming.to_string(),
-    }
+    Forecast::of_means(Nanos(above.mean_ns() as i64), Nanos(needed_ns as i64), assuming)
 }
 
 fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Finding> {
@@ -501,19 +488,13 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
         phrase::ns(above.mean_ns()),
         phrase::ns(needed_ns)
     );
+    let computed = analysis.computed(place, n);
+    let below = analysis.computed(*at, block.count as u64);
     finding.evidence = vec![
-        computed("mean latency above the block layer", above.mean_ns() / 1e6, Unit::Ms, n, source),
-        computed(
-            "mean latency of the block layer",
-            block.mean_ns() / 1e6,
-            Unit::Ms,
-            block.count as u64,
-            under,
-        ),
-        computed("block I/Os per call", per_call, Unit::Count, n, under),
-        computed("latency ratio above/block layer", times, Unit::Ratio, n, source)
-            .above(TIMES)
-            .weighs(),
+        computed.ms("mean latency above the block layer", above.mean_ns() / 1e6),
+        below.ms("mean latency of the block layer", block.mean_ns() / 1e6),
+        below.over(n).count("block I/Os per call", per_call),
+        computed.ratio("latency ratio above/block layer", times).above(TIMES).weighs(),
     ];
     let about = analysis.about(*at, "");
     for (key, what) in [
@@ -527,9 +508,9 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
         ),
     ] {
         let high = about.machine_number(key).filter(|(share, _)| *share > PRESSURE);
-        finding.evidence.extend(high.map(|(share, reading)| {
-            builder::cited(analysis.recording, &reading, what, (share, Unit::Share))
-        }));
+        finding
+            .evidence
+            .extend(high.map(|(share, reading)| analysis.stated(&reading).share(what, share)));
     }
     let together = if same_time { SIDE_BY_SIDE } else { 0.0 };
     let clauses = [Clause::fixed("both were observed at the same time", together)];
@@ -678,7 +659,6 @@ fn averages_of_listing(
         {
             return None;
         }
-        let (source, n) = (analysis.source(place), upper.rows as u64);
         let mut finding = new_finding(DETECTOR.verdict, Some(*device), vec![place]);
         finding.sentence = format!(
             "the delay is in {}, above the disks: it takes {} per I/O, while no disk in the \
@@ -687,21 +667,15 @@ fn averages_of_listing(
             phrase::ns(mean_ns),
             phrase::ns(slowest_ns)
         );
+        let computed = analysis.computed(place, upper.rows as u64);
         finding.evidence = vec![
-            computed("mean latency above", mean_ns / 1e6, Unit::Ms, n, source),
-            computed(
-                "maximum mean latency of a disk in any row",
-                slowest_ns / 1e6,
-                Unit::Ms,
-                n,
-                source,
-            ),
-            computed("latency ratio above/slowest disk", times, Unit::Ratio, n, source)
+            computed.ms("mean latency above", mean_ns / 1e6),
+            computed.ms("maximum mean latency of a disk in any row", slowest_ns / 1e6),
+            computed
+                .ratio("latency ratio above/slowest disk", times)
                 .above(TIMES_OF_AVERAGES)
                 .weighs(),
-            computed("requests in flight on a disk, maximum", busiest, Unit::Count, n, source)
-                .below(IDLE)
-                .weighs(),
+            computed.count("requests in flight on a disk, maximum", busiest).below(IDLE).weighs(),
         ];
         confidence::believe(&mut finding, PRIOR, []);
         finding.doubt_if(

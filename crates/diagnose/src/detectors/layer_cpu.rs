@@ -28,11 +28,11 @@
 //! ## Next step
 //! Find the processes that use the CPUs; reduce noisy neighbours on the host.
 
-use iowhy_model::{Bound, FactKey, Finding, Level, Unit, Verdict, key};
+use iowhy_model::{FactKey, Finding, Level, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::busy_runs;
 use crate::evidence::busy_threads;
 use crate::evidence::confidence::SHAPE_ALONE;
@@ -181,12 +181,12 @@ fn used_up(analysis: &Analysis, host: Host) -> Option<Finding> {
     );
     let what = format!("CPU time that is idle or waits for I/O, mean of {n}");
     finding.evidence = vec![
-        cited(analysis.recording, &reading, &what, (left, Unit::Share)).held(Bound::Below(LEFT)),
-        cited(analysis.recording, &reading, "CPU time in the kernel (sy)", (kernel, Unit::Share)),
+        analysis.stated(&reading).share(&what, left).below(LEFT),
+        analysis.stated(&reading).share("CPU time in the kernel (sy)", kernel),
     ];
     if let Some((share, who, of)) = about.busiest_process(key::PROCESS_CPU) {
         let what = format!("CPU time of {who}, share of one CPU");
-        finding.evidence.push(cited(analysis.recording, &of, &what, (share, Unit::Share)));
+        finding.evidence.push(analysis.stated(&of).share(&what, share));
         finding.sentence += &format!("; {who} takes {} of one", phrase::percent(share));
     }
     finding.assume(USED_UP, "no CPU time is left, and none of it waits for I/O");

@@ -35,7 +35,7 @@ use iowhy_model::{Bound, FactKey, Finding, Level, Unit, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::reported_problem;
 use crate::evidence::shortage::{self, Symptom};
 use crate::facts::reading::FactReading;
@@ -208,7 +208,7 @@ fn thrashing(analysis: &Analysis, host: Host) -> Option<Finding> {
     let blocked = number(key::TASKS_BLOCKED).filter(|(tasks, _)| *tasks >= BLOCKED);
     let (waits, of_time) = waits.map(|it| (it, true)).or(blocked.map(|it| (it, false)))?;
     let line = |(value, reading): &(f64, FactReading), what: &str, unit: Unit, bound: Bound| {
-        cited(analysis.recording, reading, what, (*value, unit)).held(bound)
+        analysis.stated(reading).of(what, *value, unit).held(bound)
     };
     let share =
         |known: &(f64, FactReading), what: &str, bound| line(known, what, Unit::Share, bound);
@@ -318,7 +318,7 @@ fn read_again(analysis: &Analysis, host: Host) -> Option<Finding> {
         phrase::thousands(faults.0.round())
     );
     let line = |(value, reading): (f64, FactReading), what: &str, above: f64| {
-        cited(analysis.recording, &reading, what, (value, Unit::Count)).held(Bound::Above(above))
+        analysis.stated(&reading).count(what, value).above(above)
     };
     finding.evidence = vec![
         line(pages, &format!("pages {what}, per second"), least),

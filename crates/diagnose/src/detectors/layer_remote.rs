@@ -49,20 +49,19 @@
 //! Read the whole volume once before use, provision it thick, check the network.
 
 use iowhy_model::{
-    Bound, Clause, FactKey, Finding, Forecast, Level, Medium, MessageKind, Nanos, Op, Unit,
-    Verdict, key,
+    Bound, Clause, FactKey, Finding, Level, Medium, MessageKind, Op, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding, read_off};
+use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
 use crate::evidence::cluster_reports;
 use crate::evidence::cluster_tests;
-use crate::evidence::confidence;
-use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::confidence::{self, PRIOR_OF_PATH, SHAPE_ALONE};
+use crate::evidence::forecast::without_excess;
 use crate::evidence::fuse_mounts;
 use crate::evidence::guests;
 use crate::evidence::remote_log::{self, OF_A_TARGET};
@@ -72,7 +71,6 @@ use crate::facts::disk_models;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 use crate::measures::first_touch::{self, Read};
-use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -97,9 +95,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of a path or a neighbour given a reported problem (docs/METHOD.md, 11 Confidence), and the
-/// weight of a model that shows it, in nats; a name alone weighs less.
-const PRIOR: f64 = 0.08;
+/// Weight of a model that shows it, in nats; a name alone weighs less.
 const VIRTUAL_MODEL: f64 = 3.0;
 const VIRTUAL_NAME: f64 = 1.5;
 /// Odds of a volume by name from which on it is one (`vd`: 0.7).
@@ -196,10 +192,11 @@ fn repeated_calls(analysis: &Analysis) -> Vec<Finding> {
             phrase::thousands(again),
             phrase::thousands(calls)
         );
-        let source = analysis.source(reading.listing);
-        let share = computed("calls that were sent again", again / calls, Unit::Share, 2, source);
+        let share = analysis
+            .computed(reading.listing, 2)
+            .share("calls that were sent again", again / calls);
         finding.evidence =
-            vec![share.above(REPEATED), read_off("calls", calls, Unit::Count, 1, source)];
+            vec![share.above(REPEATED), analysis.printed(reading.listing, 1).count("calls", calls)];
         finding.assume(SENT_AGAIN, "counted by the client itself");
         finding.explained_share = 1.0;
         shares::advise(&mut finding);
@@ -240,18 +237,12 @@ fn slow_alone(analysis: &Analysis) -> Vec<Finding> {
             phrase::ms(mean_ms),
             phrase::digits(most)
         );
-        let (source, rows) = (analysis.source(first.listing), active.len() as u64);
+        let rows = active.len() as u64;
+        let (computed, printed) =
+            (analysis.computed(first.listing, rows), analysis.printed(first.listing, rows));
         finding.evidence = vec![
-            computed(
-                "mean latency (await) over the rows with I/O",
-                mean_ms,
-                Unit::Ms,
-                rows,
-                source,
-            )
-            .above(SLOW_MS),
-            read_off("in flight at most (aqu-sz)", most, Unit::Requests, rows, source)
-                .below(FEW_IN_FLIGHT),
+            computed.ms("mean latency (await) over the rows with I/O", mean_ms).above(SLOW_MS),
+            printed.requests("in flight at most (aqu-sz)", most).below(FEW_IN_FLIGHT),
         ];
         finding.assume(SLOW_ALONE, "a device of another machine, slow with few in flight");
         finding.doubt_if(active.len() < ROWS, "one or two rows with I/O", SHAPE_ALONE);
@@ -274,7 +265,6 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
         let row = rows.last().filter(|row| analysis.network_odds(row.device) >= VOLUME)?;
         let outstanding = row.outstanding()?;
         let silent = rows.iter().rev().take_while(|row| row.outstanding().is_some()).count();
-        let source = analysis.source(row.listing);
         let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
         finding.sentence = format!(
             "{} is a virtual disk that does not respond: {} requests are in flight and none \
@@ -283,17 +273,12 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
             phrase::disk(&row.disk),
             phrase::digits(outstanding)
         );
+        let computed = analysis.computed(row.listing, silent as u64);
+        let printed = analysis.printed(row.listing, 1);
         finding.evidence = vec![
-            read_off("requests in flight (aqu-sz)", outstanding, Unit::Requests, 1, source)
-                .above(1.0),
-            read_off("completions", row.per_s(), Unit::PerSecond, 1, source),
-            computed(
-                "rows without a completion",
-                silent as f64,
-                Unit::Count,
-                silent as u64,
-                source,
-            ),
+            printed.requests("requests in flight (aqu-sz)", outstanding).above(1.0),
+            printed.of("completions", row.per_s(), Unit::PerSecond),
+            computed.count("rows without a completion", silent as f64),
         ];
         finding.assume(STUCK, "requests outstanding and none completed");
         finding.explained_share = 1.0;
@@ -391,7 +376,6 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     if !enough || !holds || lost < confidence::COMPLAINED_OF {
         return None;
     }
-    let source = analysis.source(requests.listing);
     let (first, again) = (found.exposed as u64, found.spared as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = format!(
@@ -405,52 +389,35 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             _ => format!("is remote storage, by {by}"),
         }
     );
+    let computed = analysis.computed(requests.listing, first);
     finding.evidence = vec![
-        computed("first read of a block, median", found.exposed_ns / 1e6, Unit::Ms, first, source),
-        computed(
-            "later reads of the same block, median",
-            found.spared_ns / 1e6,
-            Unit::Ms,
-            again,
-            source,
-        ),
-        computed(
-            "time ratio first/later reads, same sizes",
-            fair,
-            Unit::Ratio,
-            first + again,
-            source,
-        )
-        .above(TIMES)
-        .weighs(),
-        computed("time lost in first reads, per second", lost, Unit::Seconds, first, source)
+        computed.ms("first read of a block, median", found.exposed_ns / 1e6),
+        computed.over(again).ms("later reads of the same block, median", found.spared_ns / 1e6),
+        computed
+            .over(first + again)
+            .ratio("time ratio first/later reads, same sizes", fair)
+            .above(TIMES)
+            .weighs(),
+        computed
+            .seconds("time lost in first reads, per second", lost)
             .above(confidence::COMPLAINED_OF)
             .weighs_at_most(1.0),
     ];
     let clauses = [Clause::fixed("known properties of the device", worth)];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_PATH, clauses);
     let why = "nothing identifies the device as remote: a cache in front of a slow disk looks the \
                same";
     finding.doubt_if(worth <= 0.0, why, BY_SHAPE);
-    let trace = analysis.trace(requests.listing, requests.device);
-    let all = trace.map_or(0.0, |trace| trace.lost_ns());
     let times: Vec<f64> = reads.iter().map(|read| read.ns).collect();
-    let mean = spread::mean(&times);
     // Requests after a first read would not wait either, if all reads were as fast as later ones.
     let spared = |ns: f64| (ns - found.spared_ns).max(0.0);
-    let behind = trace
-        .map_or(0.0, |trace| trace.spans.iter().map(|span| spared(span.latency_ns())).sum::<f64>());
-    let own = found.excess_ns / all.max(found.excess_ns).max(1.0);
-    let behind = behind / all.max(behind).max(1.0);
-    finding.explained_share = own.max(behind);
-    finding.forecast = mean.map(|now| Forecast {
-        now_mean: Nanos(now as i64),
-        mean: Nanos((now - found.excess_ns / times.len().max(1) as f64).max(0.0) as i64),
-        range: None,
-        p99: None,
-        assuming: "every block was accessed before, and reads take as long as later reads do now"
-            .to_string(),
-    });
+    let traced = analysis.trace(requests.listing, requests.device);
+    let spans = traced.into_iter().flat_map(|trace| &trace.spans);
+    let behind: f64 = spans.map(|span| spared(span.latency_ns())).sum();
+    let most = found.excess_ns.max(behind);
+    finding.explained_share = analysis.share_of_lost(requests.listing, requests.device, most);
+    let assuming = "every block was accessed before, and reads take as long as later reads do now";
+    finding.forecast = without_excess(&times, found.excess_ns, assuming);
     let disk = phrase::disk(&requests.disk);
     finding.refuted_by = lines(&[
         "the same blocks are slow again after an hour: then it is not first access",

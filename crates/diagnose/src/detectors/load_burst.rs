@@ -32,14 +32,14 @@
 //! ## Next step
 //! Lower dirty limits, spread fsyncs over time, lower the write-back target, use `ionice`.
 
-use iowhy_model::{Bound, Finding, Level, Op, Unit, Verdict};
+use iowhy_model::{Bound, Finding, Level, Op, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::{DeviceTrace, WAITS};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
-use crate::evidence::confidence;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::forecast::unqueued;
 use crate::evidence::host_load;
 use crate::facts::disk_names;
@@ -69,8 +69,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.55;
 /// Minimum share of the lost time in ramps.
 const HOLDS: f64 = 0.2;
 /// Bounds of the rule (docs/METHOD.md, 6 Ramps and stalls).
@@ -120,7 +118,6 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     if votes == 0 {
         return None;
     }
-    let source = analysis.source(row.listing);
     let s0 = row.s0.median_ms();
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
@@ -137,15 +134,16 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     );
     finding.weigh([confidence::above("mean queue", queue, QUEUE).at_least(0.0)]);
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
-    let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
+    let computed = analysis.computed(row.listing, 1);
+    let estimated = analysis.estimated(row.listing, 1);
+    let printed = analysis.printed(row.listing, 1);
     finding.evidence = vec![
-        read_off("requests queued or served (aqu-sz)", queue, Unit::Requests, 1, source)
-            .above(QUEUE),
-        read_off("busy time (%util)", busy, Unit::Share, 1, source).below(HALF),
-        read_off("mean latency (await)", wait, Unit::Ms, 1, source).above(WAITS * s0),
-        computed("busy time per completion", effective, Unit::Ms, 1, source).below(SPACING * s0),
-        estimated(&healthy, s0, Unit::Ms, 1, source),
-        estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
+        printed.requests("requests queued or served (aqu-sz)", queue).above(QUEUE),
+        printed.share("busy time (%util)", busy).below(HALF),
+        printed.ms("mean latency (await)", wait).above(WAITS * s0),
+        computed.ms("busy time per completion", effective).below(SPACING * s0),
+        estimated.healthy(&row.s0),
+        estimated.over(9).count("baseline variants that agree, of 9", votes as f64),
     ];
     advise(&mut finding);
     Some(finding)
@@ -169,7 +167,6 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     if rest <= RESTS {
         return None;
     }
-    let source = analysis.source(trace.listing);
     let n = ramps.requests as u64;
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
@@ -180,36 +177,23 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         phrase::digits(batch),
         phrase::ms(spacing_ms)
     );
+    let computed = analysis.computed(trace.listing, n);
     finding.evidence = vec![
-        computed("batches", ramps.count as f64, Unit::Count, n, source),
-        computed("share of requests in batches", n as f64, Unit::Count, n, source),
-        computed("slope of latency against completion time", ramps.slope, Unit::Count, n, source)
+        computed.count("batches", ramps.count as f64),
+        computed.count("share of requests in batches", n as f64),
+        computed
+            .count("slope of latency against completion time", ramps.slope)
             .held(Bound::Between(SLOPE.0, SLOPE.1)),
-        computed("time between completions", spacing_ms, Unit::Ms, n, source),
-        computed(
-            "variation of the time between completions",
-            ramps.spacing_cv,
-            Unit::Share,
-            n,
-            source,
-        )
-        .below(VARIATION)
-        .weighs(),
-        computed("overall rate, divided by the rate in batches", pace, Unit::Share, n, source)
-            .below(NO_ROOM),
-        computed(
-            "share of time with less than half a batch in flight",
-            rest,
-            Unit::Share,
-            n,
-            source,
-        )
-        .above(RESTS),
-        computed("share of the lost time in batches", ramps.lost_share, Unit::Share, n, source)
-            .above(HOLDS)
+        computed.ms("time between completions", spacing_ms),
+        computed
+            .share("variation of the time between completions", ramps.spacing_cv)
+            .below(VARIATION)
             .weighs(),
+        computed.share("overall rate, divided by the rate in batches", pace).below(NO_ROOM),
+        computed.share("share of time with less than half a batch in flight", rest).above(RESTS),
+        computed.share("share of the lost time in batches", ramps.lost_share).above(HOLDS).weighs(),
     ];
-    confidence::believe(&mut finding, PRIOR, []);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     finding.explained_share = ramps.lost_share;
     finding.forecast = unqueued(trace);
     advise(&mut finding);

@@ -27,18 +27,16 @@
 //! ## Next step
 //! Trim once a week instead of at every deletion, and in smaller parts.
 
-use iowhy_model::{
-    Blame, Bound, Clause, Finding, Forecast, Level, MessageKind, Op, Unit, Verdict, key,
-};
+use iowhy_model::{Blame, Bound, Clause, Finding, Forecast, Level, MessageKind, Op, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{EvidenceBuilder, cited, computed, lines, new_finding, read_off};
+use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::forecast::from_means;
 use crate::evidence::signals;
 use crate::facts::kernel_log::LogLine;
@@ -70,8 +68,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const TIMES: f64 = 2.0;
 const CHANCE: f64 = 0.01;
@@ -109,7 +105,7 @@ fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
         }
         let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
         let what = "tasks with a discard in their stack, in the kernel's log";
-        let evidence = cited(analysis.recording, &reading, what, (tasks, Unit::Count));
+        let evidence = analysis.stated(&reading).count(what, tasks);
         finding.evidence = vec![evidence.above(0.0)];
         let named = phrase::count(tasks, "task(s)");
         let wait = if tasks > 1.0 { "wait" } else { "waits" };
@@ -119,7 +115,7 @@ fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
              the same locks waits meanwhile"
         );
         let clause = Clause::fixed(what, IN_STACK);
-        confidence::believe(&mut finding, PRIOR, [clause]);
+        confidence::believe(&mut finding, PRIOR_OF_LOAD, [clause]);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[
             "`iostat -x 1` shows no discards (d/s) while the tasks wait: then the device hangs, or a lock is held",
@@ -157,7 +153,7 @@ fn from_log(analysis: &Analysis) -> Vec<Finding> {
         builder.log_lines(what, &given_up, Some(Bound::Above(0.0)));
         builder.clauses = vec![Clause::fixed(what, GIVEN_UP)];
         let mut finding = builder.finding(DETECTOR.verdict, Some(case.device));
-        builder.believe(&mut finding, PRIOR);
+        builder.believe(&mut finding, PRIOR_OF_LOAD);
         let n = phrase::count(LogLine::messages(&given_up) as f64, "discard(s)");
         finding.sentence = match refused {
             true => format!(
@@ -228,7 +224,6 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     if lost < confidence::COMPLAINED_OF {
         return None;
     }
-    let source = analysis.source(requests.listing);
     let decisive = effect.decisive();
     let (disk, others) = (phrase::disk(&requests.disk), phrase::plural(effect.op));
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
@@ -246,52 +241,41 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     } else {
         "requests"
     };
+    let computed = analysis.computed(requests.listing, met);
     finding.evidence = vec![
-        computed("discards", n as f64, Unit::Count, n, source),
-        computed("share of busy time with a discard in flight", share, Unit::Share, n, source)
+        computed.over(n).count("discards", n as f64),
+        computed
+            .over(n)
+            .share("share of busy time with a discard in flight", share)
             .above(BUSY_SHARE),
-        computed(
+        computed.ms(
             &format!("median latency of {others} during a discard"),
             effect.single.exposed_ns / 1e6,
-            Unit::Ms,
-            met,
-            source,
         ),
-        computed(
+        computed.over(free).ms(
             &format!("median latency of {others} without a discard"),
             effect.single.spared_ns / 1e6,
-            Unit::Ms,
-            free,
-            source,
         ),
-        computed(
-            &format!("latency ratio with/without discards, by {place}"),
-            decisive.ratio,
-            Unit::Ratio,
-            (decisive.exposed + decisive.spared) as u64,
-            source,
-        )
-        .above(TIMES)
-        .weighs(),
-        computed("time lost, per second", lost, Unit::Seconds, met, source)
-            .above(confidence::COMPLAINED_OF)
+        computed
+            .over((decisive.exposed + decisive.spared) as u64)
+            .ratio(&format!("latency ratio with/without discards, by {place}"), decisive.ratio)
+            .above(TIMES)
             .weighs(),
+        computed.seconds("time lost, per second", lost).above(confidence::COMPLAINED_OF).weighs(),
     ];
     if let Some(matched) = effect.single.matched {
-        finding.evidence.push(
-            computed("the same ratio at equal queue depth", matched, Unit::Ratio, met, source)
-                .above(MATCHED),
-        );
+        finding
+            .evidence
+            .push(computed.ratio("the same ratio at equal queue depth", matched).above(MATCHED));
     }
     let clauses = [confidence::above(
         "the same ratio, matched",
         effect.single.matched.unwrap_or(MATCHED),
         MATCHED,
     )];
-    confidence::believe(&mut finding, PRIOR, clauses);
-    let trace = analysis.trace(requests.listing, requests.device);
-    let own: f64 = trace.map_or(0.0, |trace| trace.lost_ns());
-    finding.explained_share = effect.single.excess_ns / own.max(effect.single.excess_ns).max(1.0);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, clauses);
+    let excess_ns = effect.single.excess_ns;
+    finding.explained_share = analysis.share_of_lost(requests.listing, requests.device, excess_ns);
     finding.forecast = forecast(requests, &effect);
     advise(&mut finding, &requests.disk);
     Some(finding)
@@ -391,7 +375,6 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         })
         .max_by(|a, b| a.1.excess_ns.total_cmp(&b.1.excess_ns))?;
     let row = usable.iter().max_by(|a, b| time(a).total_cmp(&time(b)))?;
-    let source = analysis.source(row.listing);
     let others = phrase::plural(op);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
@@ -402,35 +385,24 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         phrase::ns(effect.spared_ns)
     );
     let (met, free) = (effect.exposed as u64, effect.spared as u64);
+    let printed = analysis.printed(row.listing, met);
+    let computed = analysis.computed(row.listing, 1);
     finding.evidence = vec![
-        computed("share of busy time in discards, at most", share(row), Unit::Share, 1, source)
+        computed
+            .share("share of busy time in discards, at most", share(row))
             .above(BUSY_SHARE)
             .weighs(),
-        read_off(
-            &format!("await of {others} with them, median"),
-            effect.exposed_ns / 1e6,
-            Unit::Ms,
-            met,
-            source,
-        ),
-        read_off(
-            &format!("await of {others} without, median"),
-            effect.spared_ns / 1e6,
-            Unit::Ms,
-            free,
-            source,
-        ),
-        computed(
-            "latency ratio with/without discards",
-            effect.ratio,
-            Unit::Ratio,
-            met + free,
-            source,
-        )
-        .above(TIMES)
-        .weighs(),
+        printed.ms(&format!("await of {others} with them, median"), effect.exposed_ns / 1e6),
+        printed
+            .over(free)
+            .ms(&format!("await of {others} without, median"), effect.spared_ns / 1e6),
+        computed
+            .over(met + free)
+            .ratio("latency ratio with/without discards", effect.ratio)
+            .above(TIMES)
+            .weighs(),
     ];
-    confidence::believe(&mut finding, PRIOR, []);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     finding.explained_share = 1.0 - effect.spared_ns / effect.exposed_ns;
     advise(&mut finding, &row.disk);
     Some(finding)

@@ -40,9 +40,9 @@ use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::baseline::healthy_time;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::committers;
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::programs;
 use crate::measures::durability::{self, FlushCost, Kind, ServedRequest};
 use crate::measures::spans::Spans;
@@ -64,8 +64,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.55;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules): share of the busy time, and times a plain write.
 const BUSY_SHARE: f64 = 0.3;
 const TIMES_PLAIN: f64 = 3.0;
@@ -131,48 +129,35 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let empty: f64 = served.iter().filter(|one| one.kind == Kind::Flush).map(excess).sum();
     let trace = analysis.trace(requests.listing, requests.device);
     let all = empty + trace.map_or(0.0, |trace| trace.lost_ns());
-    let source = analysis.source(requests.listing);
     let n = found.n as u64;
     let per_s = found.n as f64 / (requests.span_ns() / 1e9);
     let disk = phrase::disk(&requests.disk);
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = sentence(disk, per_s, found.median_ns / 1e6, plain_ns / 1e6);
+    let computed = analysis.computed(requests.listing, n);
     finding.evidence = vec![
-        computed("flushes and durable writes", found.n as f64, Unit::Count, n, source),
-        computed("flushes and durable writes per second", per_s, Unit::PerSecond, n, source),
-        computed("their median latency", found.median_ns / 1e6, Unit::Ms, n, source),
-        computed("their mean latency", found.mean_ns / 1e6, Unit::Ms, n, source),
+        computed.count("flushes and durable writes", found.n as f64),
+        computed.of("flushes and durable writes per second", per_s, Unit::PerSecond),
+        computed.ms("their median latency", found.median_ns / 1e6),
+        computed.ms("their mean latency", found.mean_ns / 1e6),
         if_held(
-            computed(
-                "share of busy time with a flush in flight",
-                found.busy_share,
-                Unit::Share,
-                n,
-                source,
-            ),
+            computed.share("share of busy time with a flush in flight", found.busy_share),
             Bound::Above(BUSY_SHARE),
         ),
-        computed("time lost, per second", lost, Unit::Seconds, n, source)
-            .above(confidence::COMPLAINED_OF)
-            .weighs(),
+        computed.seconds("time lost, per second", lost).above(confidence::COMPLAINED_OF).weighs(),
     ];
     if let (Some(plain), Some(ratio)) = (found.plain_ns, found.ratio) {
         let count = found.plain as u64;
         finding.evidence.extend([
-            computed("median latency of plain writes", plain / 1e6, Unit::Ms, count, source),
+            computed.over(count).ms("median latency of plain writes", plain / 1e6),
             if_held(
-                computed("latency ratio to a plain write", ratio, Unit::Ratio, n, source),
+                computed.ratio("latency ratio to a plain write", ratio),
                 Bound::Above(TIMES_PLAIN),
             ),
         ]);
     }
-    finding.evidence.push(estimated(
-        "a plain write of its class",
-        s0_ns / 1e6,
-        Unit::Ms,
-        1,
-        source,
-    ));
+    let estimated = analysis.estimated(requests.listing, 1);
+    finding.evidence.push(estimated.ms("a plain write of its class", s0_ns / 1e6));
     // The two clauses of the rule are about the same thing: the stronger one counts.
     let share = confidence::above("busy share of flushes", found.busy_share, BUSY_SHARE);
     let times = found
@@ -182,18 +167,14 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         Some(times) if times.nats > share.nats => times,
         _ => share,
     };
-    confidence::believe(&mut finding, PRIOR, [stronger]);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, [stronger]);
     finding.explained_share = if all > 0.0 { mine / all } else { 1.0 };
-    finding.forecast = Some(Forecast {
-        now_mean: Nanos(found.mean_ns as i64),
-        mean: Nanos(plain_ns as i64),
-        range: None,
-        p99: None,
-        assuming:
-            "with a power-loss protected write cache, a flush or durable write takes as long as a \
-             plain write"
-                .to_string(),
-    });
+    finding.forecast = Some(Forecast::of_means(
+        Nanos(found.mean_ns as i64),
+        Nanos(plain_ns as i64),
+        "with a power-loss protected write cache, a flush or durable write takes as long as a \
+             plain write",
+    ));
     advise(&mut finding, &requests.disk);
     Some(finding)
 }
@@ -257,20 +238,22 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     if few || !dear || share < BUSY_SHARE || time(row) < confidence::COMPLAINED_OF || all_slow {
         return None;
     }
-    let source = analysis.source(row.listing);
     let n = (per_s * seconds).round() as u64;
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = sentence(phrase::disk(&row.disk), per_s, ms, plain_ms);
+    let printed = analysis.printed(row.listing, n);
     finding.evidence = vec![
-        read_off("flushes", per_s, Unit::PerSecond, n, source),
-        read_off("their mean latency (f_await)", ms, Unit::Ms, n, source),
-        computed("share of busy time in flushes", share, Unit::Share, n, source)
+        printed.of("flushes", per_s, Unit::PerSecond),
+        printed.ms("their mean latency (f_await)", ms),
+        analysis
+            .computed(row.listing, n)
+            .share("share of busy time in flushes", share)
             .above(BUSY_SHARE)
             .weighs(),
-        estimated("a plain write of its class", plain_ms, Unit::Ms, 1, source),
+        analysis.estimated(row.listing, 1).ms("a plain write of its class", plain_ms),
     ];
     let clauses = [confidence::above("mean flush, ms", ms, TIMES_PLAIN * plain_ms)];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, clauses);
     let mine = per_s * (ms - plain_ms) / 1000.0;
     finding.explained_share = mine / (mine + row.lost());
     advise(&mut finding, &row.disk);

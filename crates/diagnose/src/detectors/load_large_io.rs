@@ -21,15 +21,15 @@
 //! ## Next step
 //! Accept it if throughput is the goal; otherwise reduce `max_sectors_kb` or read-ahead.
 
-use iowhy_model::{DeviceId, Finding, Level, Op, Source, Unit, Verdict};
+use iowhy_model::{DeviceId, Finding, Level, Op, Unit, Verdict};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, lines, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::runs;
 use crate::measures::service::{ServiceSpan, busy_ns};
 use crate::measures::spread;
@@ -62,8 +62,6 @@ const LARGEST: f64 = 33_554_432.0;
 const FAR_SMALLER: f64 = 8.0;
 /// The small request it is compared with.
 const SMALL: f64 = 4096.0;
-/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.55;
 
 /// Read-ahead keeps the next request in flight beside the one that is read (two windows, mm/
 /// readahead.c); beyond three the queue is the story.
@@ -152,7 +150,6 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
 }
 
 fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
-    let source: &Source = analysis.source(large.listing);
     let small = Request { op: large.op, bytes: SMALL, sequential: Some(true) };
     let small_ms = analysis.healthy_time(large.device, small, None).median_ms();
     let healthy_ms = large.s0.median_ms();
@@ -183,38 +180,22 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
         phrase::percent(transfer.min(1.0))
     );
     let healthy = format!("healthy time for that size (assumed class: {})", large.s0.assumption);
+    let estimated = analysis.estimated(large.listing, large.n);
+    let computed = analysis.computed(large.listing, large.n);
     finding.evidence = vec![
-        computed("mean request size", large.bytes, Unit::Bytes, large.n, source)
-            .above(LARGE)
+        computed.of("mean request size", large.bytes, Unit::Bytes).above(LARGE).weighs(),
+        computed.ms("mean latency", large.latency_ms),
+        computed.ms("latency, divided by requests in flight", revolution_ms),
+        estimated.ms(&healthy, healthy_ms),
+        computed
+            .ratio("that time, divided by the upper end of the healthy time", over)
+            .below(WITHIN)
             .weighs(),
-        computed("mean latency", large.latency_ms, Unit::Ms, large.n, source),
-        computed(
-            "latency, divided by requests in flight",
-            revolution_ms,
-            Unit::Ms,
-            large.n,
-            source,
-        ),
-        estimated(&healthy, healthy_ms, Unit::Ms, large.n, source),
-        computed(
-            "that time, divided by the upper end of the healthy time",
-            over,
-            Unit::Ratio,
-            large.n,
-            source,
-        )
-        .below(WITHIN)
-        .weighs(),
-        estimated(
-            "transfer share of the excess over a 4 KiB request",
-            transfer.min(1.0),
-            Unit::Share,
-            large.n,
-            source,
-        )
-        .above(TRANSFER),
+        estimated
+            .share("transfer share of the excess over a 4 KiB request", transfer.min(1.0))
+            .above(TRANSFER),
     ];
-    confidence::believe(&mut finding, PRIOR, []);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     finding.explained_share = transfer.min(1.0);
     finding.refuted_by = lines(&["requests of 4 KiB on the same device are just as slow"]);
     finding.next_step = lines(&[

@@ -34,16 +34,14 @@
 //! Submit the next write before the previous one completes, write larger blocks, use group commit,
 //! or use a write cache with power-loss protection.
 
-use iowhy_model::{
-    Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Op, Source, Unit, Verdict,
-};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Op, Unit, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::facts::disk_names;
 use crate::facts::probe_listing::{ProbeListing, Revolutions};
@@ -116,7 +114,6 @@ fn from_probe(
     probed: &ProbeListing,
     revolutions: Revolutions,
 ) -> Option<Finding> {
-    let source = analysis.source(probed.listing);
     let rpm = 60_000.0 / revolutions.revolution_ms;
     let nearest = |a: &f64, b: &f64| (a - rpm).abs().total_cmp(&(b - rpm).abs());
     let standard_rpm = SPEEDS_RPM.into_iter().min_by(nearest)?;
@@ -132,8 +129,9 @@ fn from_probe(
         most: ON_REVOLUTION,
         holds: revolutions.share >= ON_REVOLUTION,
     };
-    let mut evidence = facts_of(&missed, 0.0, source);
-    evidence.push(read_off("mean latency", revolutions.mean_ms, Unit::Ms, revolutions.n, source));
+    let mut evidence = facts_of(analysis, probed.listing, &missed, 0.0);
+    let printed = analysis.printed(probed.listing, revolutions.n);
+    evidence.push(printed.ms("mean latency", revolutions.mean_ms));
     let event = analysis.recording.listings.get(probed.listing)?.events.first();
     let bytes = event.and_then(|event| event.bytes);
     let subject = (probed.device, name(analysis, probed.device), probed.listing);
@@ -155,7 +153,6 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     {
         return None;
     }
-    let source = analysis.source(row.listing);
     let n = turning.len() as u64;
     let (wait_ms, revolution_ms) = (row.await_ms()?, 60_000.0 / rpm);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
@@ -166,17 +163,14 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         phrase::ms(revolution_ms)
     );
     let near = Bound::Between(revolution_ms * 0.96, revolution_ms * 1.04);
+    let printed = analysis.printed(row.listing, n);
+    let estimated = analysis.estimated(row.listing, n);
+    let computed = analysis.computed(row.listing, n);
     finding.evidence = vec![
-        read_off("mean latency of a write", wait_ms, Unit::Ms, n, source).held(near),
-        computed("time per completion", 1e3 / row.per_s(), Unit::Ms, n, source).held(near),
-        computed(
-            "in flight, rate times latency",
-            row.per_s() * wait_ms / 1e3,
-            Unit::Requests,
-            n,
-            source,
-        ),
-        estimated("a revolution", revolution_ms, Unit::Ms, n, source),
+        printed.ms("mean latency of a write", wait_ms).held(near),
+        computed.ms("time per completion", 1e3 / row.per_s()).held(near),
+        computed.requests("in flight, rate times latency", row.per_s() * wait_ms / 1e3),
+        estimated.ms("a revolution", revolution_ms),
     ];
     finding.assume(SHAPE_ALONE, "averages of one revolution per write");
     finding.explained_share = 0.9;
@@ -204,10 +198,10 @@ fn from_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Findi
         histogram.filled().map(|(low, high, n)| (low as f64 / 1e6, high as f64 / 1e6, n)).collect();
     let (mean_ms, min_ms) = (mean_ns / 1e6, histogram.min_ns? as f64 / 1e6);
     let missed = missed_revolution::from_histogram(&buckets, mean_ms, min_ms)?;
-    let source = analysis.source(sample.listing);
-    let mut evidence = facts_of(&missed, 0.0, source);
-    evidence.push(read_off("mean latency", mean_ms, Unit::Ms, missed.n, source));
-    evidence.push(read_off("smallest latency", min_ms, Unit::Ms, missed.n, source));
+    let mut evidence = facts_of(analysis, sample.listing, &missed, 0.0);
+    let printed = analysis.printed(sample.listing, missed.n);
+    evidence.push(printed.ms("mean latency", mean_ms));
+    evidence.push(printed.ms("smallest latency", min_ms));
     for (low, high, n) in buckets {
         let revolutions = ((low + high) / 2.0 / missed.revolution_ms).round();
         let at = revolutions * missed.revolution_ms;
@@ -215,7 +209,7 @@ fn from_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Findi
         if revolutions >= 1.0 && off <= NEAR_REVOLUTION * missed.revolution_ms {
             let what =
                 format!("writes of {} ({})", whole_revolutions(revolutions), bucket(low, high));
-            evidence.push(read_off(&what, n as f64, Unit::Count, missed.n, source));
+            evidence.push(printed.count(&what, n as f64));
         }
     }
     let size = sample.known.bytes;
@@ -231,7 +225,6 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
     if (alone as f64) < ON_REVOLUTION * trace.spans.len() as f64 {
         return Vec::new();
     }
-    let source = analysis.source(trace.listing);
     trace
         .groups
         .iter()
@@ -249,8 +242,9 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Vec<Finding> {
             let missed = by_wait.or_else(|| {
                 missed_revolution::from_completions(&completions(trace, group)?, advance_ms)
             })?;
-            let mut evidence = facts_of(&missed, advance_ms, source);
-            evidence.push(computed("mean latency", mean_ms, Unit::Ms, missed.n, source));
+            let mut evidence = facts_of(analysis, trace.listing, &missed, advance_ms);
+            let computed = analysis.computed(trace.listing, missed.n);
+            evidence.push(computed.ms("mean latency", mean_ms));
             let subject = (trace.device, trace.disk.as_str(), trace.listing);
             finding(subject, &missed, mean_ms, Some(group.bytes), evidence)
         })
@@ -279,30 +273,27 @@ fn completions(trace: &DeviceTrace, group: &Group) -> Option<Vec<f64>> {
     (waited >= MOSTLY_WAITS * at).then_some(completed)
 }
 
-fn facts_of(missed: &MissedRevolution, advance_ms: f64, source: &Source) -> Vec<Evidence> {
+fn facts_of(
+    analysis: &Analysis,
+    listing: usize,
+    missed: &MissedRevolution,
+    advance_ms: f64,
+) -> Vec<Evidence> {
     let near = missed.standard_rpm * NEAR_STANDARD;
     // The interval includes the block's own transfer time.
     let advance = missed.standard_rpm * advance_ms / missed.revolution_ms;
     let (low, high) = (missed.standard_rpm - near - advance, missed.standard_rpm + near);
+    let computed = analysis.computed(listing, missed.n);
+    let estimated = analysis.estimated(listing, missed.n);
     vec![
-        estimated("one revolution", missed.revolution_ms, Unit::Ms, missed.n, source),
-        estimated("matching spindle speed", missed.rpm, Unit::Rpm, missed.n, source)
+        estimated.ms("one revolution", missed.revolution_ms),
+        estimated
+            .of("matching spindle speed", missed.rpm, Unit::Rpm)
             .held(Bound::Between(low, high)),
-        computed(
-            "share of writes that take whole revolutions",
-            missed.on_revolution_share,
-            Unit::Share,
-            missed.n,
-            source,
-        )
-        .above(missed.most),
-        computed(
-            "revolutions per write, mean",
-            missed.mean_revolutions,
-            Unit::Revolutions,
-            missed.n,
-            source,
-        ),
+        computed
+            .share("share of writes that take whole revolutions", missed.on_revolution_share)
+            .above(missed.most),
+        computed.of("revolutions per write, mean", missed.mean_revolutions, Unit::Revolutions),
     ]
 }
 
@@ -344,14 +335,11 @@ fn finding(
         "a write cache with power-loss protection removes the wait; one without it risks data on \
          power loss",
     ]);
-    finding.forecast = bytes.map(|bytes| Forecast {
-        now_mean: Nanos::from_ms(mean_ms),
-        // In larger requests a write takes only its transfer time, without a revolution per
-        // command.
-        mean: Nanos::from_ms(f64::from(bytes) / BYTES_PER_MS + 0.2),
-        range: None,
-        p99: None,
-        assuming: "writes are queued in advance, so that no sector is missed".to_string(),
+    // In larger requests a write takes only its transfer time, without a revolution per command.
+    finding.forecast = bytes.map(|bytes| {
+        let mean = Nanos::from_ms(f64::from(bytes) / BYTES_PER_MS + 0.2);
+        let assuming = "writes are queued in advance, so that no sector is missed";
+        Forecast::of_means(Nanos::from_ms(mean_ms), mean, assuming)
     });
     Some(finding)
 }

@@ -30,14 +30,12 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{
-    Bound, DeviceId, Evidence, Finding, Level, MessageKind, PathEvent, Unit, Verdict, key,
-};
+use iowhy_model::{DeviceId, Evidence, Finding, Level, MessageKind, PathEvent, Unit, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::arrays;
-use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::reported_problem::{self, STATED, UNKNOWN_SHARE};
 use crate::facts::About;
@@ -117,10 +115,9 @@ fn of_members(
     let mean = members.iter().map(|(_, per_s)| per_s).sum::<f64>() / members.len().max(1) as f64;
     let share = speed / mean;
     let what = "its share of what its members read and write";
-    let number = (share.min(1.0), Unit::Share);
-    let bound = Bound::Above(ITS_OWN);
-    (members.len() > 1 && (ITS_OWN..=1.0 / ITS_OWN).contains(&share))
-        .then(|| (share.min(1.0), cited(analysis.recording, &reading, what, number).held(bound)))
+    let is_its_own = members.len() > 1 && (ITS_OWN..=1.0 / ITS_OWN).contains(&share);
+    let share = share.min(1.0);
+    is_its_own.then(|| (share, analysis.stated(&reading).share(what, share).above(ITS_OWN)))
 }
 
 /// Why hung work is not a load.
@@ -135,7 +132,7 @@ fn hangs(analysis: &Analysis, array: &str) -> bool {
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
-    for (listing, known) in analysis.recording.listings.iter().enumerate() {
+    for (listing, known) in analysis.listings() {
         let host = analysis.host(listing);
         if !reported_problem::is_felt(analysis, |of, _| of == host) {
             continue;
@@ -166,18 +163,15 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             }
             let has_begun = state.done.is_some_and(|done| done < BEGUN);
             let mut finding = new_finding(DETECTOR.verdict, fact.device, vec![listing]);
-            let bound = Bound::Above(0.0);
-            let number = (1.0, Unit::Count);
             let what = format!("background work of the array: {reported}");
-            finding.evidence = vec![cited(analysis.recording, &reading, &what, number).held(bound)];
+            finding.evidence = vec![analysis.stated(&reading).count(&what, 1.0).above(0.0)];
             let more = [
                 (key::ARRAY_SPEED, "rebuild rate", Unit::BytesPerSecond),
                 (key::ARRAY_REMAINING, "time remaining", Unit::Seconds),
             ];
             for (key, what, unit) in more.into_iter().take(if has_begun { 1 } else { 2 }) {
                 if let Some((value, reading)) = about.number(key) {
-                    let cited = crate::evidence::builder::cited;
-                    finding.evidence.push(cited(analysis.recording, &reading, what, (value, unit)));
+                    finding.evidence.push(analysis.stated(&reading).of(what, value, unit));
                 }
             }
             let array = if name.is_empty() { "an array" } else { &name };
@@ -214,9 +208,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             ]);
             if let Some((missing, reading)) = state.missing {
                 let what = "missing members of the array";
-                let number = (missing, Unit::Count);
-                let evidence = cited(analysis.recording, &reading, what, number).held(bound);
-                finding.evidence.insert(0, evidence);
+                let evidence = analysis.stated(&reading).count(what, missing);
+                finding.evidence.insert(0, evidence.above(0.0));
                 let done = state
                     .done
                     .map_or(String::new(), |done| format!(", {} done", phrase::percent(done)));

@@ -27,14 +27,14 @@
 //! ## Next step
 //! Set a latency target for reads, limit the writer, or put the two on separate devices.
 
-use iowhy_model::{Finding, Forecast, Level, Op, Unit, Verdict};
+use iowhy_model::{Finding, Forecast, Level, Op, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, new_finding, read_off};
-use crate::evidence::confidence;
+use crate::evidence::builder::new_finding;
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::forecast::from_latencies;
 use crate::measures::exposure::{self, Exposure, Sample};
 use crate::measures::service::ServiceSpan;
@@ -57,9 +57,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of the workload given a reported problem (docs/METHOD.md, 11 Confidence), and less of it
-/// where averages do not show what was in flight.
-const PRIOR: f64 = 0.55;
+/// The prior where averages do not show what was in flight.
 const PRIOR_OF_ROWS: f64 = 0.35;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const TIMES: f64 = 2.0;
@@ -95,7 +93,6 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     if lost < confidence::COMPLAINED_OF {
         return None;
     }
-    let source = analysis.source(trace.listing);
     let (victims, culprits) = (phrase::plural(effect.victim), phrase::plural(effect.culprit));
     let (met, free) = (found.exposed as u64, found.spared as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
@@ -105,37 +102,24 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
     );
+    let computed = analysis.computed(trace.listing, met);
     finding.evidence = vec![
-        computed(
+        computed.ms(
             &format!("device time of {victims} with {culprits} in flight, median"),
             found.exposed_ns / 1e6,
-            Unit::Ms,
-            met,
-            source,
         ),
-        computed(
-            &format!("device time of {victims} alone, median"),
-            found.spared_ns / 1e6,
-            Unit::Ms,
-            free,
-            source,
-        ),
-        computed("latency ratio mixed/alone", found.ratio, Unit::Ratio, met + free, source)
-            .above(TIMES),
-        computed(
-            "the same ratio at equal queue depth",
-            effect.fair,
-            Unit::Ratio,
-            met + free,
-            source,
-        )
-        .above(MATCHED)
-        .weighs(),
-        computed("time lost, per second", lost, Unit::Seconds, met, source)
-            .above(confidence::COMPLAINED_OF)
+        computed
+            .over(free)
+            .ms(&format!("device time of {victims} alone, median"), found.spared_ns / 1e6),
+        computed.over(met + free).ratio("latency ratio mixed/alone", found.ratio).above(TIMES),
+        computed
+            .over(met + free)
+            .ratio("the same ratio at equal queue depth", effect.fair)
+            .above(MATCHED)
             .weighs(),
+        computed.seconds("time lost, per second", lost).above(confidence::COMPLAINED_OF).weighs(),
     ];
-    confidence::believe(&mut finding, PRIOR, []);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     finding.explained_share = found.excess_ns / trace.lost_ns().max(found.excess_ns).max(1.0);
     finding.forecast = alone(trace, &effect);
     advise(&mut finding, &trace.disk, effect.victim);
@@ -214,7 +198,6 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         .filter_map(|(victim, culprit)| Some((victim, culprit, of_rows(rows, victim, culprit)?)))
         .max_by(|a, b| a.2.ratio.total_cmp(&b.2.ratio))?;
     let row = rows.first()?;
-    let source = analysis.source(row.listing);
     let (victims, culprits) = (phrase::plural(victim), phrase::plural(culprit));
     let (met, free) = (found.exposed as u64, found.spared as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
@@ -225,22 +208,13 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns)
     );
+    let printed = analysis.printed(row.listing, met);
     finding.evidence = vec![
-        read_off(
-            &format!("await of {victims} with {culprits}, median"),
-            found.exposed_ns / 1e6,
-            Unit::Ms,
-            met,
-            source,
-        ),
-        read_off(
-            &format!("await of {victims} alone, median"),
-            found.spared_ns / 1e6,
-            Unit::Ms,
-            free,
-            source,
-        ),
-        computed("latency ratio mixed/alone", found.ratio, Unit::Ratio, met + free, source)
+        printed.ms(&format!("await of {victims} with {culprits}, median"), found.exposed_ns / 1e6),
+        printed.over(free).ms(&format!("await of {victims} alone, median"), found.spared_ns / 1e6),
+        analysis
+            .computed(row.listing, met + free)
+            .ratio("latency ratio mixed/alone", found.ratio)
             .above(TIMES)
             .weighs(),
     ];

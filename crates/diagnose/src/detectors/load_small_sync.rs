@@ -31,8 +31,8 @@ use crate::analysis::groups::Stream;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED, Host};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
-use crate::evidence::confidence;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::confidence::{self, PRIOR_OF_LOAD};
 use crate::evidence::mounts;
 use crate::measures::{sequential, service, spread};
 use crate::phrase;
@@ -52,8 +52,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of workload and configuration given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.55;
 /// The clauses of the rule (docs/METHOD.md, 10 Rules).
 const SMALL: f64 = 16384.0;
 const IN_FLIGHT: f64 = 1.5;
@@ -244,7 +242,7 @@ fn from_stream(
         Clause::fixed("averages that agree", if rows.is_empty() { 0.0 } else { 1.0 }),
         Clause::fixed("a mount option", add_option(analysis, &mut finding)),
     ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, clauses);
     close(analysis, &mut finding, bad.mean_bytes, bad.listing, bad.n as u64);
     finding
 }
@@ -274,27 +272,25 @@ fn stream_evidence(
     alone: f64,
     waiting: f64,
 ) -> Vec<Evidence> {
-    let source = analysis.source(bad.listing);
     let n = bad.n as u64;
     let mut evidence = size_evidence(analysis, bad, "usual size of");
+    let computed = analysis.computed(bad.listing, n);
     evidence.extend([
-        computed("mean request size", bad.mean_bytes, Unit::Bytes, n, source).below(SMALL),
-        computed("sequential requests", bad.contiguous, Unit::Share, n, source).above(CONTIGUOUS),
-        computed("requests in flight", alone, Unit::Requests, n, source).below(IN_FLIGHT),
-        computed("time with a request in flight", waiting, Unit::Share, n, source)
-            .above(BUSY_AT_ALL),
+        computed.of("mean request size", bad.mean_bytes, Unit::Bytes).below(SMALL),
+        computed.share("sequential requests", bad.contiguous).above(CONTIGUOUS),
+        computed.requests("requests in flight", alone).below(IN_FLIGHT),
+        computed.share("time with a request in flight", waiting).above(BUSY_AT_ALL),
     ]);
     evidence
 }
 
 fn size_evidence(analysis: &Analysis, stream: &WriteStream, what: &str) -> Vec<Evidence> {
-    let source = analysis.source(stream.listing);
     stream
         .usual
         .iter()
         .map(|(op, bytes, n)| {
             let what = format!("{what} {}", phrase::plural(*op));
-            read_off(&what, f64::from(*bytes), Unit::Bytes, *n as u64, source)
+            analysis.printed(stream.listing, *n as u64).of(&what, f64::from(*bytes), Unit::Bytes)
         })
         .collect()
 }
@@ -313,17 +309,18 @@ fn rows_evidence(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Evidence>
 }
 
 fn row_evidence(analysis: &Analysis, row: &IntervalSample) -> Vec<Evidence> {
-    let source = analysis.source(row.listing);
     let mut evidence = Vec::new();
     for op in [Op::Read, Op::Write] {
         let bytes =
             row.interval.of(op).filter(|r| r.ios_per_s >= PER_S).and_then(|r| r.mean_bytes());
         let what = format!("size of {} on {}, bytes divided by rate", phrase::plural(op), row.disk);
-        evidence.extend(bytes.map(|bytes| computed(&what, bytes, Unit::Bytes, 1, source)));
+        evidence.extend(
+            bytes.map(|bytes| analysis.computed(row.listing, 1).of(&what, bytes, Unit::Bytes)),
+        );
     }
     if let Some(busy) = row.interval.busy {
         let what = format!("busy share of {}", row.disk);
-        evidence.push(read_off(&what, busy, Unit::Share, 1, source).below(BUSY));
+        evidence.push(analysis.printed(row.listing, 1).share(&what, busy).below(BUSY));
     }
     evidence
 }
@@ -347,7 +344,11 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     finding.evidence = rows_evidence(analysis, rows);
     let clause = add_option(analysis, &mut finding);
     match clause > 0.0 {
-        true => confidence::believe(&mut finding, PRIOR, [Clause::fixed("a mount option", clause)]),
+        true => confidence::believe(
+            &mut finding,
+            PRIOR_OF_LOAD,
+            [Clause::fixed("a mount option", clause)],
+        ),
         false => finding.assume(SUSPICION, "averages of small writes"),
     }
     close(analysis, &mut finding, bytes, row.listing, 1);
@@ -367,7 +368,7 @@ fn add_option(analysis: &Analysis, finding: &mut Finding) -> f64 {
     let Some((reading, options)) = mounts::option(analysis) else { return 0.0 };
     let what = format!("direct or synchronous mount options: {}", options.join(" and "));
     let count = options.len() as f64;
-    let evidence = read_off(&what, count, Unit::Count, 1, analysis.source(reading.listing));
+    let evidence = analysis.printed(reading.listing, 1).count(&what, count);
     finding.evidence.push(evidence.above(0.0));
     finding.subject.listings.push(reading.listing);
     OPTION
@@ -375,14 +376,8 @@ fn add_option(analysis: &Analysis, finding: &mut Finding) -> f64 {
 
 fn close(analysis: &Analysis, finding: &mut Finding, bytes: f64, listing: usize, n: u64) {
     let gain = gain(bytes);
-    let source = analysis.source(listing);
-    finding.evidence.push(estimated(
-        "maximum throughput gain with requests of 64 KiB",
-        gain,
-        Unit::Ratio,
-        n,
-        source,
-    ));
+    let estimated = analysis.estimated(listing, n);
+    finding.evidence.push(estimated.ratio("maximum throughput gain with requests of 64 KiB", gain));
     finding.explained_share = 1.0 - 1.0 / gain;
     finding.refuted_by = lines(&[
         "the program is a database with its own cache that uses direct I/O on purpose",

@@ -25,11 +25,11 @@
 //! ## Next step
 //! Limit or spread what the program writes, or have it write with O_DIRECT.
 
-use iowhy_model::{Bound, DeviceId, FactKey, Finding, Level, Unit, Verdict, key};
+use iowhy_model::{DeviceId, FactKey, Finding, Level, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
@@ -136,7 +136,7 @@ fn finding(analysis: &Analysis, paused: &[Paused], place: usize, watched: f64) -
         phrase::digits(first.seconds),
     );
     let number = |(value, reading): &(f64, FactReading), what: &str, unit: Unit| {
-        cited(recording, reading, what, (*value, unit))
+        analysis.stated(reading).of(what, *value, unit)
     };
     let pause = (first.seconds, FactReading { fact: first.reading.fact, listing: place });
     let what = format!("pauses set for {}", first.who);
@@ -156,8 +156,7 @@ fn finding(analysis: &Analysis, paused: &[Paused], place: usize, watched: f64) -
     let memory = (beside(key::WRITEBACK_DIRTY), beside(key::WRITEBACK_LIMIT));
     if let (Some(dirty), Some(limit)) = memory {
         let what = "dirty pages and pages under write-back, of all devices";
-        let bound = Bound::Below(limit.0);
-        finding.evidence.push(number(&dirty, what, Unit::Bytes).held(bound));
+        finding.evidence.push(number(&dirty, what, Unit::Bytes).below(limit.0));
         finding.evidence.push(number(&limit, "limit of the machine for them", Unit::Bytes));
     }
     finding.assume(THROTTLED, "the kernel paused a program for its dirty pages");

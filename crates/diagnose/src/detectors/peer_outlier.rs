@@ -31,14 +31,12 @@
 //! ## Next step
 //! Examine this one disk, then take it out of service if its data is redundant.
 
-use iowhy_model::{
-    Bound, Evidence, Finding, Forecast, Histogram, Level, Nanos, Unit, Verdict, key,
-};
+use iowhy_model::{Evidence, Finding, Forecast, Histogram, Level, Nanos, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{cited, computed, estimated, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families::{self, Member, PeerMetric};
@@ -126,26 +124,21 @@ fn slow_members(analysis: &Analysis) -> Vec<Finding> {
         let device = reading.fact.device.filter(|_| alone)?;
         let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![reading.listing]);
         let what = "slow I/Os counted by its pool (zio_slow_io_ms, 30 s by default)";
-        let recording = analysis.recording;
         finding.evidence = match judged {
             Some(judged) => vec![
-                cited(
-                    recording,
-                    &judged,
-                    "members degraded by their pool for too many slow I/Os",
-                    (1.0, Unit::Count),
-                )
-                .above(0.0),
+                analysis
+                    .stated(&judged)
+                    .count("members degraded by their pool for too many slow I/Os", 1.0)
+                    .above(0.0),
             ],
             None => Vec::new(),
         };
         if let Some(counted) = counted {
-            let bound = Bound::Above(SLOW_IOS - 1.0);
             finding
                 .evidence
-                .push(cited(recording, &counted, what, (slow, Unit::Count)).held(bound));
+                .push(analysis.stated(&counted).count(what, slow).above(SLOW_IOS - 1.0));
             let what = "slow I/Os of another member, maximum";
-            finding.evidence.push(cited(recording, &counted, what, (most, Unit::Count)));
+            finding.evidence.push(analysis.stated(&counted).count(what, most));
         }
         let words = match judged {
             Some(_) => "its pool degraded it for too many slow I/Os".to_string(),
@@ -309,7 +302,6 @@ fn evidence(
     others: &[&Member],
     standing: PeerRank,
 ) -> Vec<Evidence> {
-    let source = analysis.source(listing);
     let n = member.peer.n;
     let all = iowhy_model::numbers::total(others.iter().map(|other| other.peer.n));
     let peers_mean = middle(others.iter().map(|other| other.mean_ns)) / 1e6;
@@ -317,39 +309,32 @@ fn evidence(
         View::Median => "ratio of median latencies, disk/peers",
         View::TrimmedMean => "ratio of mean latencies without the worst, disk/peers' median",
     };
+    let printed = analysis.printed(listing, n);
+    let computed = analysis.computed(listing, n);
     let mut evidence = vec![
-        computed(
+        computed.ratio(
             "ratio of mean latencies, disk/peers' median",
             member.mean_ns / 1e6 / peers_mean,
-            Unit::Ratio,
-            n,
-            source,
         ),
-        computed(view, standing.ratio, Unit::Ratio, n, source).above(RATIO),
-        computed("two-view z", standing.z, Unit::Sigma, n, source).above(standing.threshold),
-        read_off("mean latency", member.mean_ns / 1e6, Unit::Ms, n, source),
-        computed("mean latency of a peer, median", peers_mean, Unit::Ms, all, source),
+        computed.ratio(view, standing.ratio).above(RATIO),
+        computed.of("two-view z", standing.z, Unit::Sigma).above(standing.threshold),
+        printed.ms("mean latency", member.mean_ns / 1e6),
+        computed.over(all).ms("mean latency of a peer, median", peers_mean),
     ];
     if let Some(min) = member.min_ns {
         let theirs = middle(others.iter().filter_map(|other| other.min_ns)) / 1e6;
-        evidence.push(read_off("smallest latency", min / 1e6, Unit::Ms, n, source));
-        evidence.push(computed(
-            "smallest latency of a peer, median",
-            theirs,
-            Unit::Ms,
-            all,
-            source,
-        ));
+        evidence.push(printed.ms("smallest latency", min / 1e6));
+        evidence.push(computed.over(all).ms("smallest latency of a peer, median", theirs));
     }
     if let Some(max) = member.max_ns {
         let theirs = others.iter().filter_map(|other| other.max_ns).fold(0.0, f64::max) / 1e6;
-        evidence.push(read_off("largest latency", max / 1e6, Unit::Ms, n, source));
-        evidence.push(computed("largest latency of all peers", theirs, Unit::Ms, all, source));
+        evidence.push(printed.ms("largest latency", max / 1e6));
+        evidence.push(computed.over(all).ms("largest latency of all peers", theirs));
     }
     let runner_up = others.iter().max_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns));
     if let Some(next) = runner_up {
         let what = format!("mean latency of the next slowest, {}", next.disk);
-        evidence.push(read_off(&what, next.mean_ns / 1e6, Unit::Ms, next.peer.n, source));
+        evidence.push(printed.over(next.peer.n).ms(&what, next.mean_ns / 1e6));
     }
     evidence
 }
@@ -397,7 +382,7 @@ fn beside_a_good_peer(
             let what =
                 format!("I/Os of {} slower than {}", sample.disk, phrase::ns(limit_ns as f64));
             let share = share_from(histogram, limit_ns);
-            estimated(&what, share, Unit::Share, histogram.count(), analysis.source(sample.listing))
+            analysis.estimated(sample.listing, histogram.count()).share(&what, share)
         })
         .collect();
     let places = [mine.listing, peer.listing].into_iter().filter(|p| *p != listing).collect();

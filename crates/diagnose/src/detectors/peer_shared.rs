@@ -30,17 +30,14 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{
-    Bound, Clause, DeviceId, Evidence, Finding, Level, MessageKind, Unit, Verdict, key,
-};
+use iowhy_model::{Bound, Clause, DeviceId, Evidence, Finding, Level, MessageKind, Verdict, key};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder;
-use crate::evidence::builder::{computed, lines, new_finding};
-use crate::evidence::confidence;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::confidence::{self, PRIOR_OF_PATH};
 use crate::facts::disk_names;
 use crate::measures::{correlation, spread};
 use crate::phrase;
@@ -65,8 +62,6 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Prior of path and peers given a reported problem (docs/METHOD.md, 11 Confidence).
-const PRIOR: f64 = 0.08;
 /// Share of the disks, their number, and how far they move together (docs/METHOD.md, 17 Faults).
 const SHARE: f64 = 0.60;
 const DISKS: usize = 3;
@@ -174,12 +169,11 @@ fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
             phrase::ms(ms)
         ))
     );
-    let (source, n) = (analysis.source(listing), 1 + others.len() as u64);
+    let computed = analysis.computed(listing, 1 + others.len() as u64);
     let what = "requests outstanding without a completion";
-    finding.evidence = vec![computed(what, waiting, Unit::Requests, n, source).above(OUTSTANDING)];
-    let longest = longest.map(|ms| {
-        computed("longest mean latency of the others", ms, Unit::Ms, n, source).above(TAKES_MS)
-    });
+    finding.evidence = vec![computed.requests(what, waiting).above(OUTSTANDING)];
+    let longest =
+        longest.map(|ms| computed.ms("longest mean latency of the others", ms).above(TAKES_MS));
     finding.evidence.extend(longest);
     finding.assume(
         STAND_STILL,
@@ -278,17 +272,21 @@ fn finding(
     if r <= TOGETHER {
         return None;
     }
-    let source = analysis.source(listing);
     let names: Vec<String> = slow.iter().map(|member| member.disk.clone()).collect();
     let mut finding = new_finding(DETECTOR.verdict, None, vec![listing]);
     finding.subject.group = Some(names.join(" "));
     finding.subject.devices = slow.iter().map(|member| member.device).collect();
     let disks = slow.len() as u64;
+    let computed = analysis.computed(listing, disks);
     finding.evidence = vec![
-        computed("slow disks", slow.len() as f64, Unit::Count, disks, source).above(1.0),
-        computed("their share of all disks", share, Unit::Share, family.len() as u64, source)
+        computed.count("slow disks", slow.len() as f64).above(1.0),
+        computed
+            .over(family.len() as u64)
+            .share("their share of all disks", share)
             .above(SHARE - 0.01),
-        computed("excess per request, median r over pairs", r, Unit::Count, bins as u64, source)
+        computed
+            .over(bins as u64)
+            .count("excess per request, median r over pairs", r)
             .above(TOGETHER)
             .weighs(),
     ];
@@ -305,7 +303,7 @@ fn finding(
         evidence
     }));
     clauses.push(Clause::fixed("what they share", nats));
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR_OF_PATH, clauses);
     finding.explained_share = shared_of(&slow, family);
     finding.sentence = format!(
         "{} of {} disks{} {} together ({}), {} per request beyond the healthy time: {}, not a \
@@ -376,10 +374,9 @@ fn culprit(
     if let Some((steal, reading)) =
         about.machine_number(key::VMSTAT_MEAN.of("st")).filter(|(st, _)| *st > STEAL)
     {
-        let share = (steal, Unit::Share);
         let bound = Bound::Above(STEAL);
         let what = "CPU time stolen by the host";
-        let cited = builder::cited(analysis.recording, &reading, what, share).held(bound);
+        let cited = analysis.stated(&reading).share(what, steal).held(bound);
         return (Some("the host takes CPU time away"), STOLEN, vec![(cited, reading.listing)]);
     }
     let adapter = analysis.facts.unnamed().find(|line| {
@@ -389,8 +386,7 @@ fn culprit(
     if let Some(line) = adapter {
         let what = "adapter errors in the kernel's log";
         let bound = Bound::Above(0.0);
-        let one = (1.0, Unit::Count);
-        let cited = builder::cited(analysis.recording, &line.reading, what, one).held(bound);
+        let cited = analysis.stated(&line.reading).count(what, 1.0).held(bound);
         return (Some("their adapter reports errors"), LOGGED, vec![(cited, line.reading.listing)]);
     }
     (None, 0.0, Vec::new())

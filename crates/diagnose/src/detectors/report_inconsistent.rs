@@ -46,9 +46,11 @@
 //! Measure again with one tool that sees every I/O.
 
 use iowhy_model::{
-    Bound, DeviceId, Distribution, Fact, Finding, Level, Sampling, Source, Stage, Unit, Verdict,
-    key,
+    Bound, DeviceId, Evidence, Fact, Finding, How, Level, Listing, Quantity, Sampling, Source,
+    Stage, Unit, Verdict, key,
 };
+
+use How::{Computed, Estimated, Reported};
 
 use crate::analysis::audit::{
     Absurd, Contradiction, Inconsistency, LINK_BYTES_PER_S, LITTLE_TOLERANCE, LONGEST_WAIT_S,
@@ -59,8 +61,7 @@ use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::arrays;
 use crate::evidence::askers;
-use crate::evidence::builder;
-use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
+use crate::evidence::builder::{cited, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::page_cache;
 use crate::evidence::runs;
@@ -86,498 +87,512 @@ pub const DETECTOR: Detector = Detector {
 };
 
 /// Arithmetic is certain; the remaining doubt is that the listing was misread.
-const CERTAIN: f64 = 0.95;
-/// Lines that are not an accident of copying, and what a listing without one usable line is worth.
-const FEW_LINES: u64 = 3;
-const UNUSABLE: f64 = 0.75;
-/// Requests in flight beyond the completed ones may be flushes, which old kernels do not list.
-const PHANTOM: f64 = 0.85;
-/// Share of impossible lines from which on the others are in doubt too (a choice).
-const MANY_IMPOSSIBLE: f64 = 0.1;
+const CERTAIN: (f64, &str) = (0.95, "a contradiction within the report");
 /// Below this number in flight a contradiction is a note, with this confidence, below the bar of a
 /// verdict.
 const MATTERS: f64 = 1.0;
-const FAINT: f64 = 0.55;
+const FAINT: (f64, &str) = (0.55, "a contradiction within the report");
 /// Up to this factor one row of a kernel before 5.0, which has svctm, may be cut at its edges (a
 /// choice).
 const CUT: f64 = 2.0;
+/// Lines that are not an accident of copying, and what a listing without one usable line is worth.
+const FEW_LINES: u64 = 3;
+const UNUSABLE: (f64, &str) = (0.75, "impossible lines");
+/// Share of impossible lines from which on the others are in doubt too (a choice).
+const MANY_IMPOSSIBLE: f64 = 0.1;
+/// Requests in flight beyond the completed ones may be flushes, which old kernels do not list.
+const PHANTOM: (f64, &str) = (0.85, "a queue that completions do not empty");
 /// A program that wrote nothing for an hour: the machine was suspended or the program was stopped.
-const AWAY: f64 = 0.85;
+const AWAY: (f64, &str) = (0.85, "a round that writes nothing waits for no disk");
 /// Two listings of one document may have watched different times.
-const TWO_WINDOWS: f64 = 0.85;
+const TWO_WINDOWS: (f64, &str) = (0.85, "two listings that may not cover the same time");
 /// How far a histogram's mean and the averages of the same device may differ (docs/METHOD.md, 9
 /// Elasticity and averages).
 const MEANS_APART: f64 = 2.0;
 /// Of two listings from different times at most one covers the problem: half of the numbers cannot
 /// be trusted.
 const SIDE_NOTE: f64 = 0.5;
-
 /// Requests whose mean is known to a fifth (docs/METHOD.md, 14 Counters: few requests).
 const FEW_REQUESTS: f64 = 30.0;
 /// Minimum rows for comparing their median, and how far two equal queues may differ (a choice).
 const FEW_ROWS: usize = 3;
 const AS_MUCH: f64 = 1.5;
 
-fn detect(analysis: &Analysis) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = analysis
-        .inconsistencies
-        .iter()
-        .filter_map(|inconsistency| finding(analysis, inconsistency))
-        .collect();
-    findings.extend(size_denied(analysis));
-    findings.extend(means_apart(analysis));
-    findings.extend(runs::cached(analysis, DETECTOR.verdict));
-    findings.extend(page_cache::measured(analysis, DETECTOR.verdict));
-    findings.extend(askers::into_memory(analysis, DETECTOR.verdict));
-    findings.extend(arrays::absurd(analysis, DETECTOR.verdict));
-    findings.extend(unusable(analysis));
-    findings.extend(suspended(analysis));
-    findings
+/// A law that numbers of a report keep, and what to say where they break it. In its words `{disk}`
+/// is the disk, `{0}` the first number and `{words}` what else there is to say.
+#[derive(Clone, Copy)]
+struct Law {
+    broken: &'static str,
+    numbers: &'static [Number],
+    sure: (f64, &'static str),
+    wrong_if: &'static [&'static str],
+    next: &'static [&'static str],
 }
+
+/// A number of a law: how it is known, what it is, and what it must not exceed.
+type Number = (How, &'static str, Unit, Option<f64>);
+
+/// The law of one report.
+const LAW: Law = Law {
+    broken: "",
+    numbers: &[],
+    sure: CERTAIN,
+    wrong_if: &[
+        "the numbers are not for the same requests or the same time",
+        "the program had several requests in flight at once",
+    ],
+    next: &["{capture}: one clock, every I/O counted"],
+};
+
+const LITTLE: Law = Law {
+    broken: "the numbers for {disk} disagree: {0} times {1} of await are {3} requests in flight \
+             (Little's law), not the printed {2}",
+    numbers: &[
+        (Reported, "completions", Unit::PerSecond, None),
+        (Reported, "mean latency (await)", Unit::Ms, None),
+        (Reported, "queue length (aqu-sz)", Unit::Requests, None),
+        (Computed, "rate times latency", Unit::Requests, None),
+        (Computed, "deviation from Little's law", Unit::Share, Some(LITTLE_TOLERANCE)),
+    ],
+    ..LAW
+};
+
+/// The printed size is not throughput over rate, although all three come from the same counters.
+const SIZE: Law = Law {
+    broken: "the numbers for {disk} disagree: throughput divided by rate is {0} times the printed \
+             size",
+    ..LAW
+};
+
+const LINK: Law = Law {
+    broken: "the numbers for {disk} are impossible: {0} per request within {1} are {2}, faster \
+             than any link, so bytes or requests are miscounted",
+    numbers: &[
+        (Computed, "bytes per request, throughput divided by rate", Unit::Bytes, None),
+        (Reported, "mean latency (await)", Unit::Ms, None),
+        (Computed, "throughput of one request", Unit::BytesPerSecond, Some(LINK_BYTES_PER_S)),
+    ],
+    ..LAW
+};
+
+/// What no device reaches: requests in flight, a rate, a wait, a share of the time.
+const REACH: [Law; 4] = [
+    reach(&[(Reported, "requests in flight", Unit::Requests, None), ROWS]),
+    reach(&[(Reported, "requests per second", Unit::PerSecond, None), ROWS]),
+    reach(&[(Reported, "mean latency (await)", Unit::Ms, None), ROWS]),
+    reach(&[(Reported, "busy share (%util)", Unit::Share, None), ROWS]),
+];
+const ROWS: Number = (Computed, "rows with such a value", Unit::Count, Some(0.0));
+
+const fn reach(numbers: &'static [Number]) -> Law {
+    Law { broken: "the numbers for {disk} are impossible: {words}", numbers, ..LAW }
+}
+
+/// All waits of a run fit into its time.
+const WAITS: Law = Law {
+    broken: "the run contradicts itself: {words}",
+    numbers: &[
+        (Reported, "requests", Unit::Count, None),
+        (Reported, "mean latency", Unit::Ms, None),
+        (Reported, "the run took", Unit::Seconds, None),
+        (Computed, "sum of all waits", Unit::Seconds, None),
+        (Reported, "in flight at most", Unit::Requests, None),
+        (Computed, "mean concurrency", Unit::Ratio, None),
+        (Computed, "size times count, divided by time", Unit::BytesPerSecond, None),
+    ],
+    ..LAW
+};
+
+/// What is busy all the time completes something: else it is busy with what never completes.
+const IN_FLIGHT: Law = Law {
+    broken: "{disk} is not busy: every row shows 100 % util and {1} in flight, while its \
+             completions need at most {2} in flight; the kernel's counter of requests in flight \
+             leaked, or {words}",
+    numbers: &[
+        (Computed, "rows that show it (all)", Unit::Count, Some(0.0)),
+        (Computed, "excess of requests in flight", Unit::Requests, None),
+        (Computed, "rate times latency, maximum", Unit::Requests, None),
+    ],
+    sure: PHANTOM,
+    wrong_if: &["flushes run without a pause: newer iostat shows them as f/s"],
+    next: &[
+        "`cat /sys/block/{disk}/inflight` several times: a constant number is a leak or a hung \
+         request",
+        "`dmesg --ctime | grep -i {disk}`: a hung request is reported after 30 s; a leaked \
+         counter is fixed by a newer kernel or a reboot",
+    ],
+};
+
+/// Listings of which not one line, or too few, could be used: the tool does not fit the kernel it
+/// ran on, or the copy is damaged. Its output must be discarded.
+const SOME_LINES: Law = Law {
+    broken: "{words} are plausible: the tool does not match the kernel it ran on, or its clock \
+             was wrong",
+    numbers: &[
+        (Reported, "unusable lines", Unit::Count, Some(0.0)),
+        (Computed, "usable lines", Unit::Count, None),
+    ],
+    sure: UNUSABLE,
+    wrong_if: &["the same tool prints the same impossible lines on a kernel that it supports"],
+    next: &["use a release of the tool that supports this kernel, or `iowhy record`"],
+};
+const NO_LINE: Law = Law {
+    broken: "none of {words}: the tool does not match the kernel it ran on, or the copy is damaged",
+    numbers: &[
+        (Reported, "unusable lines", Unit::Count, Some(FEW_LINES as f64 - 1.0)),
+        (Computed, "usable lines", Unit::Count, None),
+    ],
+    ..SOME_LINES
+};
 
 /// Times that a program took for a wait though it had nothing to write: longer than any disk is
 /// waited for, so its machine was suspended.
-fn suspended(analysis: &Analysis) -> Vec<Finding> {
-    let listings = analysis.recording.listings.iter().enumerate();
-    let idle = listings.filter_map(|(listing, known)| {
-        let fact: &Fact = known.facts.iter().find(|fact| fact.key == key::FLUSH_IDLE)?;
-        let reading = FactReading { fact, listing };
-        Some((listing, reading, reading.number().filter(|s| *s > LONGEST_WAIT_S)?))
-    });
-    let found = idle.map(|(listing, reading, seconds)| {
-        let mut finding = new_finding(DETECTOR.verdict, None, vec![listing]);
-        finding.sentence = format!(
-            "a round that flushed nothing took {}: it waited for no disk; the machine was probably \
-             suspended (over an hour)",
-            phrase::ms(seconds * 1e3)
-        );
-        let what = "longest round that flushed nothing";
-        let (of, bound) = ((seconds, Unit::Seconds), Bound::Above(LONGEST_WAIT_S));
-        finding.evidence = vec![builder::cited(analysis.recording, &reading, what, of).held(bound)];
-        finding.assume(AWAY, "a round that writes nothing waits for no disk");
-        finding.explained_share = 1.0;
-        finding.refuted_by =
-            lines(&["neither the kernel's log nor the hypervisor's shows a suspend at that time"]);
-        finding.next_step = lines(&[
-            "`journalctl -k | grep -e 'PM: suspend'`; for a virtual machine, the log of its host",
-            "if it happens while the server is in use, capture it then: `iowhy why --for 30s`",
-        ]);
-        finding
-    });
-    found.collect()
+const SUSPENDED: Law = Law {
+    broken: "a round that flushed nothing took {0}: it waited for no disk; the machine was \
+             probably suspended (over an hour)",
+    sure: AWAY,
+    wrong_if: &["neither the kernel's log nor the hypervisor's shows a suspend at that time"],
+    next: &[
+        "`journalctl -k | grep -e 'PM: suspend'`; for a virtual machine, the log of its host",
+        "if it happens while the server is in use, capture it then: `iowhy why --for 30s`",
+    ],
+    ..LAW
+};
+
+/// Two listings of one disk side by side in one document are of one time.
+const ROWS_APART: Law = Law {
+    broken: "two listings of {disk} do not cover the same time: at equal queue depth its requests \
+             wait {0} in one and {1} in the other",
+    numbers: &[
+        (Reported, "mean latency (await), median", Unit::Ms, None),
+        (Reported, "the same in the other listing", Unit::Ms, None),
+        RATIO,
+    ],
+    sure: TWO_WINDOWS,
+    ..LAW
+};
+const TRACE_APART: Law = Law {
+    broken: "two listings of {disk} do not cover the same time: its individual I/Os took {0} on \
+             average, its averages show {1}",
+    numbers: &[(Computed, "mean latency of the individual I/Os", Unit::Ms, None), AWAIT, RATIO],
+    ..ROWS_APART
+};
+const HISTOGRAM_APART: Law = Law {
+    broken: "two listings of {disk} do not cover the same time: the mean of the histogram is about \
+             {0}, the averages show {1}",
+    numbers: &[(Estimated, "mean of the histogram", Unit::Ms, None), AWAIT, RATIO],
+    ..ROWS_APART
+};
+const AWAIT: Number = (Reported, "mean latency (await)", Unit::Ms, None);
+const RATIO: Number = (Computed, "ratio of the means", Unit::Ratio, Some(MEANS_APART));
+
+/// A law that is broken.
+struct Broken {
+    law: Law,
+    disk: String,
+    device: Option<DeviceId>,
+    listings: Vec<usize>,
+    evidence: Vec<Evidence>,
+    words: String,
+    /// The part of the numbers that cannot be trusted.
+    share: f64,
 }
 
-/// Listings of which not one line could be used: the tool does not fit the kernel it ran on, or the
-/// copy is damaged. Its output must be discarded.
-fn unusable(analysis: &Analysis) -> Vec<Finding> {
-    let all = analysis.recording.listings.iter().enumerate();
-    let dead = all.filter(|(_, listing)| {
-        let source = &listing.source;
-        let usable = source.records as f64;
-        let many =
-            source.impossible as f64 >= MANY_IMPOSSIBLE * (usable + source.impossible as f64);
-        source.impossible >= FEW_LINES && source.records == 0
-            || source.impossible > 0 && source.records > 0 && many
-    });
-    dead.map(|(place, listing)| {
-        let source = &listing.source;
-        let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
-        let reason = source.notes.first().map_or("unusable", |note| note.reason.as_str());
-        if source.records > 0 {
-            let (lines, records) = (source.impossible, source.records);
-            finding.sentence = format!(
-                "{lines} of the lines of this {} listing are impossible ({reason}), {records} are \
-                 plausible: the tool does not match the kernel it ran on, or its clock was wrong",
-                source.format
-            );
-        } else {
-        finding.sentence = format!(
-            "none of the {} lines of this {} listing is plausible ({reason}): the tool does not \
-             match the kernel it ran on, or the copy is damaged",
-            source.skipped, source.format
-        );
+impl Broken {
+    /// By numbers: each with its listing and what it rests on.
+    fn by(
+        analysis: &Analysis,
+        law: Law,
+        device: Option<DeviceId>,
+        numbers: &[(f64, usize, u64)],
+    ) -> Broken {
+        let evidence = law.numbers.iter().zip(numbers).map(|(of, (value, listing, n))| {
+            let (how, what, unit, above) = of;
+            let known = match how {
+                How::Computed => analysis.computed(*listing, *n),
+                How::Estimated => analysis.estimated(*listing, *n),
+                _ => analysis.printed(*listing, *n),
+            };
+            Evidence { bound: above.map(Bound::Above), ..known.of(what, *value, *unit) }
+        });
+        let mut listings: Vec<usize> = numbers.iter().map(|(_, listing, _)| *listing).collect();
+        listings.dedup();
+        let disk = device.map(|device| analysis.disk(device)).unwrap_or_default();
+        let evidence = evidence.collect();
+        Broken { law, disk, device, listings, evidence, words: String::new(), share: 1.0 }
+    }
+
+    /// Of two listings of a disk.
+    fn of_two(mut self, disk: &str) -> Broken {
+        self.listings.truncate(2);
+        Broken { disk: disk.to_string(), share: SIDE_NOTE, ..self }
+    }
+
+    fn finding(self) -> Finding {
+        let Broken { law, disk, .. } = self;
+        let mut finding = new_finding(DETECTOR.verdict, self.device, self.listings);
+        let mut broken = law.broken.replace("{words}", &self.words);
+        for (place, known) in self.evidence.iter().enumerate() {
+            broken = broken.replace(&format!("{{{place}}}"), &in_words(known));
         }
-        let what = "unusable lines";
-        let above = Bound::Above(if source.records > 0 { 0.0 } else { FEW_LINES as f64 - 1.0 });
-        finding.evidence = vec![
-            read_off(what, source.skipped as f64, Unit::Count, source.skipped, source).held(above),
-            computed("usable lines", source.records as f64, Unit::Count, source.skipped, source),
-        ];
-        finding.assume(UNUSABLE, "impossible lines");
-        finding.explained_share = 1.0;
-        finding.refuted_by = lines(&["the same tool prints the same impossible lines on a kernel that it supports"]);
-        finding.next_step =
-            lines(&["use a release of the tool that supports this kernel, or `iowhy record`"]);
+        finding.sentence = broken.replace("{disk}", phrase::disk(&disk));
+        finding.evidence = self.evidence;
+        let (sure, why) = law.sure;
+        finding.assume(sure, why);
+        finding.explained_share = self.share;
+        finding.refuted_by = phrase::about(law.wrong_if, &disk);
+        let capture = phrase::capture(&disk, 30);
+        let next = phrase::about(law.next, &disk).into_iter();
+        finding.next_step = next.map(|step| step.replace("{capture}", &capture)).collect();
         finding
-    })
-    .collect()
+    }
 }
 
-/// The printed size is not throughput over rate, although all three come from the same counters.
-fn size_denied(analysis: &Analysis) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for candidate in candidates::candidates(analysis) {
-        let Some((listing, (times, reading))) =
-            candidate.listing.zip(candidate.about().number(key::IOSTAT_SIZE_DENIED))
-        else {
-            continue;
-        };
-        let mut finding = new_finding(DETECTOR.verdict, Some(candidate.device), vec![listing]);
-        finding.sentence = format!(
-            "the numbers for {} disagree: throughput divided by rate is {} times the printed size",
-            phrase::disk(&candidate.disk),
-            phrase::digits(times)
-        );
+/// A number in a sentence that says what it is.
+fn in_words(evidence: &Evidence) -> String {
+    let Quantity { value, unit } = evidence.amount;
+    match unit {
+        Unit::Requests | Unit::Ratio => phrase::digits(value),
+        Unit::BytesPerSecond => format!("{} per second", phrase::bytes(value)),
+        _ => evidence.amount.words(),
+    }
+}
+
+fn detect(analysis: &Analysis) -> Vec<Finding> {
+    let of_rows = analysis.inconsistencies.iter().filter_map(|known| of_audit(analysis, known));
+    let all = analysis.rows_by_listing();
+    let pairs = all.iter().flat_map(|rows| all.iter().map(move |others| (rows, others)));
+    let of_two = analysis
+        .histograms
+        .iter()
+        .filter_map(|sample| histogram_apart(analysis, sample))
+        .chain(analysis.traces.iter().filter_map(|trace| trace_apart(analysis, trace)))
+        .chain(pairs.filter_map(|(rows, others)| rows_apart(analysis, rows, others)));
+    let numbers = of_rows.chain(sizes(analysis)).chain(of_two).map(Broken::finding);
+    let lines = analysis.listings().filter_map(|(place, known)| unusable(analysis, place, known));
+    let idle = analysis.listings().filter_map(|(place, known)| suspended(analysis, place, known));
+    numbers
+        .chain(runs::cached(analysis, DETECTOR.verdict))
+        .chain(page_cache::measured(analysis, DETECTOR.verdict))
+        .chain(askers::into_memory(analysis, DETECTOR.verdict))
+        .chain(arrays::absurd(analysis, DETECTOR.verdict))
+        .chain(lines.chain(idle).map(Broken::finding))
+        .collect()
+}
+
+fn suspended(analysis: &Analysis, listing: usize, known: &Listing) -> Option<Broken> {
+    let fact = known.facts.iter().find(|fact| fact.key == key::FLUSH_IDLE)?;
+    let reading = FactReading { fact, listing };
+    let seconds = reading.number().filter(|seconds| *seconds > LONGEST_WAIT_S)?;
+    let (what, number) = ("longest round that flushed nothing", (seconds, Unit::Seconds));
+    let evidence = cited(analysis.recording, &reading, what, number).above(LONGEST_WAIT_S);
+    let by = Broken::by(analysis, SUSPENDED, None, &[]);
+    Some(Broken { listings: vec![listing], evidence: vec![evidence], ..by })
+}
+
+fn unusable(analysis: &Analysis, place: usize, known: &Listing) -> Option<Broken> {
+    let Source { impossible, records, skipped, format, notes, .. } = &known.source;
+    let many = *impossible as f64 >= MANY_IMPOSSIBLE * (records + impossible) as f64;
+    let reason = notes.first().map_or("unusable", |note| note.reason.as_str());
+    let (law, words) = match records {
+        0 if *impossible >= FEW_LINES => {
+            let words =
+                format!("the {skipped} lines of this {format} listing is plausible ({reason})");
+            (NO_LINE, words)
+        }
+        1.. if *impossible > 0 && many => {
+            let lines =
+                format!("{impossible} of the lines of this {format} listing are impossible");
+            (SOME_LINES, format!("{lines} ({reason}), {records}"))
+        }
+        _ => return None,
+    };
+    let numbers = [*skipped as f64, *records as f64].map(|n| (n, place, *skipped));
+    Some(Broken { words, ..Broken::by(analysis, law, None, &numbers) })
+}
+
+fn sizes<'s>(analysis: &'s Analysis) -> impl Iterator<Item = Broken> + 's {
+    candidates::candidates(analysis).into_iter().filter_map(move |candidate| {
+        let (times, reading) = candidate.about().number(key::IOSTAT_SIZE_DENIED)?;
+        let listings = vec![candidate.listing?];
         let what = "throughput divided by rate, as a multiple of the printed size";
         let bound = if times > 1.0 { Bound::Above(1.1) } else { Bound::Below(0.9) };
-        let times_of = (times, Unit::Ratio);
-        finding.evidence =
-            vec![builder::cited(analysis.recording, &reading, what, times_of).held(bound)];
-        finding.assume(CERTAIN, "a contradiction within the report");
-        finding.explained_share = 1.0 - times.min(1.0 / times);
-        advise(&mut finding, &candidate.disk);
-        findings.push(finding);
-    }
-    findings
+        let evidence = analysis.stated(&reading).ratio(what, times).held(bound);
+        let share = 1.0 - times.min(1.0 / times);
+        let by = Broken::by(analysis, SIZE, Some(candidate.device), &[]);
+        let disk = candidate.disk.clone();
+        Some(Broken { disk, listings, evidence: vec![evidence], share, ..by })
+    })
 }
 
-fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding> {
-    match inconsistency.kind {
-        Contradiction::Overrun { distribution, n, mean_ms, took_s, at_once } => {
-            let known = analysis.listing(inconsistency.listing).distributions.get(distribution)?;
-            Some(overrun(analysis, inconsistency.listing, known, (n, mean_ms, took_s), at_once))
-        }
+/// What the audit found.
+fn of_audit(analysis: &Analysis, found: &Inconsistency) -> Option<Broken> {
+    let (place, listing) = (found.listing, analysis.listing(found.listing));
+    let device = |interval: usize| Some(listing.intervals.get(interval)?.device);
+    let broken = match found.kind {
         Contradiction::Little { interval, per_s, await_ms, queue_len, deviation } => {
-            let known = analysis.listing(inconsistency.listing).intervals.get(interval)?;
-            let source = analysis.source(inconsistency.listing);
-            let disk = analysis.disk(known.device);
             let product = per_s * await_ms / 1000.0;
-            let mut finding =
-                new_finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
-            finding.sentence = format!(
-                "the numbers for {} disagree: {} times {} of await are {} requests in flight \
-                 (Little's law), not the printed {}",
-                phrase::disk(&disk),
-                phrase::iops(per_s),
-                phrase::ms(await_ms),
-                phrase::digits(product),
-                phrase::digits(queue_len)
-            );
-            finding.evidence = vec![
-                read_off("completions", per_s, Unit::PerSecond, 1, source),
-                read_off("mean latency (await)", await_ms, Unit::Ms, 1, source),
-                read_off("queue length (aqu-sz)", queue_len, Unit::Requests, 1, source),
-                computed("rate times latency", product, Unit::Requests, 1, source),
-                computed("deviation from Little's law", deviation.abs(), Unit::Share, 1, source)
-                    .above(LITTLE_TOLERANCE),
-            ];
-            // Less than one request in flight either way: true, but harmless. The same holds for a
-            // single row if waits are counted when they end and the queue continuously: its edges
-            // explain it.
-            let rows = &analysis.listing(inconsistency.listing).intervals;
-            let one = || rows.iter().filter(|row| row.device == known.device).take(2).count() == 1;
-            // A stacked device of such a kernel counts both by bios, of which a burst of write-back
-            // brings thousands at once.
-            let near = product.max(queue_len) < CUT * product.min(queue_len)
-                || disk_names::is_stacked(&disk);
-            let cut = known.svctm_ns.is_some() && near && one();
-            let faint = cut || product.max(queue_len) < MATTERS;
-            let worth = if faint { FAINT } else { CERTAIN };
-            finding.assume(worth, "a contradiction within the report");
+            let sure = if is_faint(analysis, listing, interval, (product, queue_len)) {
+                FAINT
+            } else {
+                CERTAIN
+            };
+            let numbers = [per_s, await_ms, queue_len, product, deviation.abs()];
+            let numbers = numbers.map(|value| (value, place, 1));
+            let by =
+                Broken::by(analysis, Law { sure, ..LITTLE }, Some(device(interval)?), &numbers);
             // The share of the larger value that the other contradicts.
-            finding.explained_share = (product - queue_len).abs() / product.max(queue_len);
-            advise(&mut finding, &disk);
-            Some(finding)
+            Broken { share: (product - queue_len).abs() / product.max(queue_len), ..by }
+        }
+        Contradiction::TooFast { interval, bytes, await_ms, bytes_per_s } => {
+            let numbers = [bytes, await_ms, bytes_per_s].map(|value| (value, place, 1));
+            let by = Broken::by(analysis, LINK, Some(device(interval)?), &numbers);
+            Broken { share: 1.0 - LINK_BYTES_PER_S / bytes_per_s, ..by }
         }
         Contradiction::Wrapped { interval, value } => {
-            let listing = analysis.listing(inconsistency.listing);
-            let known = listing.intervals.get(interval)?;
+            let own = device(interval)?;
             // One row represents all of the kind.
-            let so = |other: &&Inconsistency| {
-                let Contradiction::Wrapped { interval, .. } = other.kind else { return false };
-                let row = listing.intervals.get(interval);
-                other.listing == inconsistency.listing
-                    && row.is_some_and(|row| row.device == known.device)
+            let so = |other: &&Inconsistency| match other.kind {
+                Contradiction::Wrapped { interval, .. } => {
+                    other.listing == place && device(interval) == Some(own)
+                }
+                _ => false,
             };
             // The first is found at once; all are counted once.
-            if analysis.inconsistencies.iter().find(so) != Some(inconsistency) {
+            if analysis.inconsistencies.iter().find(so) != Some(found) {
                 return None;
             }
             let all = analysis.inconsistencies.iter().filter(so).count();
-            let rows = listing.intervals.iter().filter(|row| row.device == known.device).count();
-            let source = analysis.source(inconsistency.listing);
-            let disk = analysis.disk(known.device);
-            let (words, evidence) = match value {
-                Absurd::InFlight(n) => (
-                    format!("{} requests in flight", phrase::thousands(n)),
-                    read_off("requests in flight", n, Unit::Requests, 1, source),
-                ),
-                Absurd::Rate(per_s) => (
-                    format!("{per_s:.1e} requests per second"),
-                    read_off("requests per second", per_s, Unit::PerSecond, 1, source),
-                ),
-                Absurd::Wait(s) => (
-                    format!("a mean wait of {}", phrase::ms(s * 1e3)),
-                    read_off("mean latency (await)", s * 1e3, Unit::Ms, 1, source),
-                ),
-                Absurd::Busy(share) => (
-                    format!("busy for {} of the time", phrase::percent(share)),
-                    read_off("busy share (%util)", share, Unit::Share, 1, source),
-                ),
+            let rows = listing.intervals.iter().filter(|row| row.device == own).count();
+            let [in_flight, rate, wait, busy] = REACH;
+            let wrapped = "a counter wrapped or was reset within the row";
+            let (law, value, words, why) = match value {
+                Absurd::InFlight(n) => {
+                    (in_flight, n, format!("{} requests in flight", phrase::thousands(n)), wrapped)
+                }
+                Absurd::Rate(n) => (rate, n, format!("{n:.1e} requests per second"), wrapped),
+                Absurd::Wait(s) => {
+                    (wait, s * 1e3, format!("a mean wait of {}", phrase::ms(s * 1e3)), wrapped)
+                }
+                Absurd::Busy(share) => {
+                    let words = format!("busy for {} of the time", phrase::percent(share));
+                    (busy, share, words, "the kernel or the hypervisor counts time incorrectly")
+                }
             };
-            let why = match value {
-                Absurd::Busy(_) => "the kernel or the hypervisor counts time incorrectly",
-                _ => "a counter wrapped or was reset within the row",
-            };
-            let mut finding =
-                new_finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
-            finding.sentence = format!(
-                "the numbers for {} are impossible: {words}; {why}, in {} of its {}",
-                phrase::disk(&disk),
-                all,
-                phrase::count(rows as f64, "row(s)")
-            );
-            finding.evidence = vec![
-                evidence,
-                computed("rows with such a value", all as f64, Unit::Count, rows as u64, source)
-                    .above(0.0),
-            ];
-            finding.assume(CERTAIN, "a contradiction within the report");
-            finding.explained_share = all as f64 / rows.max(1) as f64;
-            advise(&mut finding, &disk);
-            Some(finding)
+            let numbers = [(value, place, 1), (all as f64, place, rows as u64)];
+            let rows = phrase::count(rows as f64, "row(s)");
+            let words = format!("{words}; {why}, in {all} of its {rows}");
+            let share = all as f64 / (numbers[1].2).max(1) as f64;
+            Broken { words, share, ..Broken::by(analysis, law, Some(own), &numbers) }
         }
         Contradiction::Phantom { interval, rows, queue_len, needed } => {
-            let known = analysis.listing(inconsistency.listing).intervals.get(interval)?;
-            Some(phantom(analysis, (inconsistency.listing, known.device), rows, queue_len, needed))
+            let numbers = [rows as f64, queue_len, needed].map(|value| (value, place, rows as u64));
+            let one = if queue_len > 1.0 { "requests hang" } else { "a request hangs" };
+            let by = Broken::by(analysis, IN_FLIGHT, Some(device(interval)?), &numbers);
+            Broken { words: one.to_string(), share: 1.0 - needed / (queue_len + needed), ..by }
         }
-        Contradiction::TooFast { interval, bytes, await_ms, bytes_per_s } => {
-            let known = analysis.listing(inconsistency.listing).intervals.get(interval)?;
-            let source = analysis.source(inconsistency.listing);
-            let disk = analysis.disk(known.device);
-            let mut finding =
-                new_finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
-            finding.sentence = format!(
-                "the numbers for {} are impossible: {} per request within {} are {} per second, \
-                 faster than any link, so bytes or requests are miscounted",
-                phrase::disk(&disk),
-                phrase::bytes(bytes),
-                phrase::ms(await_ms),
-                phrase::bytes(bytes_per_s)
+        Contradiction::Overrun { distribution, n, mean_ms, took_s, at_once } => {
+            let known = listing.distributions.get(distribution)?;
+            let sum_s = n as f64 * mean_ms / 1000.0;
+            let bytes_per_s = known.bytes.map(|bytes| f64::from(bytes) * n as f64 / took_s);
+            let mut numbers = vec![n as f64, mean_ms, took_s, sum_s, at_once, sum_s / took_s];
+            numbers.extend(bytes_per_s);
+            let numbers: Vec<_> = numbers.into_iter().map(|value| (value, place, n)).collect();
+            let words = format!(
+                "{n} waits of {} add up to {}, but it took {} with at most {} in flight, so a \
+                 number is wrong{}",
+                phrase::ms(mean_ms),
+                phrase::ms(sum_s * 1e3),
+                phrase::ms(took_s * 1e3),
+                phrase::digits(at_once),
+                bytes_per_s.map_or(String::new(), |known| as_printed(listing, known))
             );
-            finding.evidence = vec![
-                computed(
-                    "bytes per request, throughput divided by rate",
-                    bytes,
-                    Unit::Bytes,
-                    1,
-                    source,
-                ),
-                read_off("mean latency (await)", await_ms, Unit::Ms, 1, source),
-                computed("throughput of one request", bytes_per_s, Unit::BytesPerSecond, 1, source)
-                    .above(LINK_BYTES_PER_S),
-            ];
-            finding.assume(CERTAIN, "a contradiction within the report");
-            finding.explained_share = 1.0 - LINK_BYTES_PER_S / bytes_per_s;
-            advise(&mut finding, &disk);
-            Some(finding)
+            let mut by = Broken::by(analysis, WAITS, Some(known.device), &numbers);
+            // The share of the summed waits that cannot have happened within the run.
+            (by.words, by.share) = (words, 1.0 - at_once * took_s / sum_s);
+            if let Some(concurrency) = by.evidence.get_mut(5) {
+                concurrency.bound = Some(Bound::Above(1.1 * at_once));
+            }
+            by
         }
-    }
+    };
+    Some(broken)
 }
 
-fn overrun(
+/// Less than one request in flight either way: true, but harmless. The same holds for a single row
+/// if waits are counted when they end and the queue continuously: its edges explain it.
+fn is_faint(
     analysis: &Analysis,
-    listing: usize,
-    known: &Distribution,
-    (n, mean_ms, took_s): (u64, f64, f64),
-    at_once: f64,
-) -> Finding {
-    let source = analysis.source(listing);
-    let disk = analysis.disk(known.device);
-    let sum_s = n as f64 * mean_ms / 1000.0;
-    let concurrency = sum_s / took_s;
-    let mut finding = new_finding(DETECTOR.verdict, Some(known.device), vec![listing]);
-    let rate = throughput(analysis, listing, known, n, took_s);
-    finding.sentence = format!(
-        "the run contradicts itself: {} waits of {} add up to {}, but it took {} with at most {} \
-         in flight, so a number is wrong{}",
-        n,
-        phrase::ms(mean_ms),
-        phrase::ms(sum_s * 1e3),
-        phrase::ms(took_s * 1e3),
-        phrase::digits(at_once),
-        rate.as_ref().map_or(String::new(), |rate| rate.clause.clone())
-    );
-    finding.evidence = vec![
-        read_off("requests", n as f64, Unit::Count, n, source),
-        read_off("mean latency", mean_ms, Unit::Ms, n, source),
-        read_off("the run took", took_s, Unit::Seconds, n, source),
-        computed("sum of all waits", sum_s, Unit::Seconds, n, source),
-        read_off("in flight at most", at_once, Unit::Requests, n, source),
-        computed("mean concurrency", concurrency, Unit::Ratio, n, source).above(1.1 * at_once),
-    ];
-    if let Some(rate) = rate {
-        finding.evidence.push(computed(
-            "size times count, divided by time",
-            rate.bytes_per_s,
-            Unit::BytesPerSecond,
-            n,
-            source,
-        ));
-    }
-    finding.assume(CERTAIN, "a contradiction within the report");
-    // The share of the summed waits that cannot have happened within the run.
-    finding.explained_share = 1.0 - at_once * took_s / sum_s;
-    advise(&mut finding, &disk);
-    finding
+    listing: &Listing,
+    interval: usize,
+    (product, queue_len): (f64, f64),
+) -> bool {
+    let Some(row) = listing.intervals.get(interval) else { return false };
+    let one = || listing.intervals.iter().filter(|of| of.device == row.device).take(2).count() == 1;
+    // A stacked device of such a kernel counts both by bios, of which a burst of write-back brings
+    // thousands at once.
+    let near = product.max(queue_len) < CUT * product.min(queue_len)
+        || disk_names::is_stacked(&analysis.disk(row.device));
+    row.svctm_ns.is_some() && near && one() || product.max(queue_len) < MATTERS
 }
 
-/// Busy all the time with what never completes, while all else completes at once.
-fn phantom(
-    analysis: &Analysis,
-    (listing, device): (usize, DeviceId),
-    rows: usize,
-    queue_len: f64,
-    needed: f64,
-) -> Finding {
-    let source = analysis.source(listing);
-    let disk = analysis.disk(device);
-    let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![listing]);
-    finding.sentence = format!(
-        "{} is not busy: every row shows 100 % util and {} in flight, while its completions need \
-         at most {} in flight; the kernel's counter of requests in flight leaked, or {}",
-        phrase::disk(&disk),
-        phrase::digits(queue_len),
-        phrase::digits(needed),
-        if queue_len > 1.0 { "requests hang" } else { "a request hangs" }
-    );
-    let n = rows as u64;
-    finding.evidence = vec![
-        computed("rows that show it (all)", rows as f64, Unit::Count, n, source).above(0.0),
-        computed("excess of requests in flight", queue_len, Unit::Requests, n, source),
-        computed("rate times latency, maximum", needed, Unit::Requests, n, source),
-    ];
-    finding.assume(PHANTOM, "a queue that completions do not empty");
-    finding.explained_share = 1.0 - needed / (queue_len + needed);
-    finding.refuted_by = lines(&["flushes run without a pause: newer iostat shows them as f/s"]);
-    finding.next_step = vec![
+/// What a run printed as its throughput, and what that would be by its own size, count and time.
+fn as_printed(listing: &Listing, bytes_per_s: f64) -> String {
+    let printed = |fact: &&Fact| fact.key == key::WRITE_TEST_THROUGHPUT_PRINTED;
+    listing.facts.iter().find(printed).map_or(String::new(), |printed| {
         format!(
-            "`cat /sys/block/{disk}/inflight` several times: a constant number is a leak or a hung \
-             request"
-        ),
-        format!(
-            "`dmesg --ctime | grep -i {disk}`: a hung request is reported after 30 s; a leaked \
-             counter is fixed by a newer kernel or a reboot"
-        ),
-    ];
-    finding
-}
-
-struct Throughput {
-    bytes_per_s: f64,
-    clause: String,
-}
-
-/// The throughput computed from size, count and time, and the printed one.
-fn throughput(
-    analysis: &Analysis,
-    listing: usize,
-    known: &Distribution,
-    n: u64,
-    took_s: f64,
-) -> Option<Throughput> {
-    let bytes_per_s = f64::from(known.bytes?) * n as f64 / took_s;
-    let printed = analysis
-        .listing(listing)
-        .facts
-        .iter()
-        .find(|fact| fact.key == key::WRITE_TEST_THROUGHPUT_PRINTED)
-        .map(|fact| fact.value.clone());
-    let megabits = bytes_per_s * 8.0 / 1e6;
-    let clause = printed.map_or(String::new(), |printed| {
-        format!(
-            "; its `{printed}` is {megabits:.1} Mbit/s ({}) by its own size, count and time",
+            "; its `{}` is {:.1} Mbit/s ({}) by its own size, count and time",
+            printed.value,
+            bytes_per_s * 8.0 / 1e6,
             phrase::rate(bytes_per_s)
         )
-    });
-    Some(Throughput { bytes_per_s, clause })
-}
-
-/// A histogram and averages of one disk, side by side in one document, whose means are far apart:
-/// they watched different times, or one of them counts other requests.
-fn means_apart(analysis: &Analysis) -> Vec<Finding> {
-    let histograms =
-        analysis.histograms.iter().filter_map(|sample| apart_from_rows(analysis, sample));
-    let traces = analysis.traces.iter().filter_map(|trace| trace_apart(analysis, trace));
-    histograms.chain(traces).chain(averages_apart(analysis)).collect()
+    })
 }
 
 /// Two listings of averages of one disk in one document, whose waits are far apart though as much
 /// was in flight: of another load they would differ in that too.
-fn averages_apart(analysis: &Analysis) -> Vec<Finding> {
-    let all = analysis.rows_by_listing();
-    let pairs = all.iter().flat_map(|rows| all.iter().map(move |others| (rows, others)));
-    let beside = pairs.filter(|(rows, others)| {
-        rows.first().zip(others.first()).is_some_and(|(a, b)| {
-            a.disk == b.disk
-                && a.listing + 1 == b.listing
-                && analysis.host(a.listing) == analysis.host(b.listing)
-        })
-    });
-    beside.filter_map(|(rows, others)| listings_apart(analysis, rows, others)).collect()
-}
-
-fn listings_apart(
+fn rows_apart(
     analysis: &Analysis,
     rows: &[&IntervalSample],
     others: &[&IntervalSample],
-) -> Option<Finding> {
-    let waits = |rows: &[&IntervalSample]| {
-        let known: Vec<f64> = rows.iter().filter_map(|row| row.await_ms()).collect();
-        spread::median(&known).filter(|ms| known.len() >= FEW_ROWS && *ms > 0.0)
+) -> Option<Broken> {
+    let (first, second) = (rows.first()?, others.first()?);
+    let beside = first.disk == second.disk
+        && first.listing + 1 == second.listing
+        && analysis.host(first.listing) == analysis.host(second.listing);
+    let median = |rows: &[&IntervalSample], of: &dyn Fn(&IntervalSample) -> Option<f64>| {
+        let known: Vec<f64> = rows.iter().filter_map(|row| of(row)).collect();
+        spread::median(&known).filter(|middle| *middle > 0.0).map(|middle| (middle, known.len()))
     };
-    let queue = |rows: &[&IntervalSample]| {
-        let known: Vec<f64> = rows.iter().filter_map(|row| row.interval.queue_len).collect();
-        spread::median(&known).filter(|n| *n > 0.0)
-    };
+    let waits = |rows| median(rows, &|row| row.await_ms()).filter(|(_, n)| *n >= FEW_ROWS);
+    let queue = |rows| median(rows, &|row| row.interval.queue_len);
     let apart = |a: f64, b: f64| (a / b).max(b / a);
-    let (wait, other) = (waits(rows)?, waits(others)?);
-    let times = apart(wait, other);
-    if times <= MEANS_APART || apart(queue(rows)?, queue(others)?) > AS_MUCH {
+    if !beside {
         return None;
     }
-    let (first, second) = (rows.first()?, others.first()?);
+    let ((wait, _), (other, _)) = (waits(rows)?, waits(others)?);
+    let times = apart(wait, other);
+    if times <= MEANS_APART || apart(queue(rows)?.0, queue(others)?.0) > AS_MUCH {
+        return None;
+    }
     let (n, m) = (rows.len() as u64, others.len() as u64);
-    let mut finding =
-        new_finding(DETECTOR.verdict, Some(second.device), vec![first.listing, second.listing]);
-    finding.sentence = format!(
-        "two listings of {} do not cover the same time: at equal queue depth its requests wait {} \
-         in one and {} in the other",
-        phrase::disk(&first.disk),
-        phrase::ms(wait),
-        phrase::ms(other)
-    );
-    let (of, beside) = (analysis.source(first.listing), analysis.source(second.listing));
-    finding.evidence = vec![
-        read_off("mean latency (await), median", wait, Unit::Ms, n, of),
-        read_off("the same in the other listing", other, Unit::Ms, m, beside),
-        computed("ratio of the means", times, Unit::Ratio, n + m, of).above(MEANS_APART),
-    ];
-    finding.assume(TWO_WINDOWS, "two listings that may not cover the same time");
-    finding.explained_share = SIDE_NOTE;
-    advise(&mut finding, &first.disk);
-    Some(finding)
+    let numbers =
+        [(wait, first.listing, n), (other, second.listing, m), (times, first.listing, n + m)];
+    Some(Broken::by(analysis, ROWS_APART, Some(second.device), &numbers).of_two(&first.disk))
 }
 
-/// The averages of the disk in the listing beside another; of several rows the nearest counts.
-fn row_beside<'s, 'a>(
-    analysis: &'s Analysis<'a>,
+/// A histogram or a trace and averages of one disk, side by side in one document, whose means are
+/// far apart: they watched different times, or one of them counts other requests. Of several rows
+/// the nearest counts.
+fn apart_from_rows(
+    analysis: &Analysis,
+    law: Law,
     (listing, disk): (usize, &str),
-    mean_ms: f64,
-) -> Option<(&'s IntervalSample<'a>, f64, f64)> {
+    (mean_ms, n): (f64, u64),
+) -> Option<Broken> {
     let apart =
         |row: &IntervalSample| row.await_ms().map(|wait| (mean_ms / wait).max(wait / mean_ms));
-    analysis
+    let (row, wait, times) = analysis
         .intervals
         .iter()
         .filter(|row| row.disk == disk && row.listing.abs_diff(listing) == 1)
@@ -586,89 +601,35 @@ fn row_beside<'s, 'a>(
         .filter_map(|row| Some((row, row.await_ms()?, apart(row)?)))
         .filter(|(_, _, apart)| apart.is_finite())
         .min_by(|a, b| a.2.total_cmp(&b.2))
-        .filter(|(_, _, apart)| *apart > MEANS_APART)
+        .filter(|(_, _, apart)| *apart > MEANS_APART)?;
+    // iowhy's own trace and its own reading of the counters watched the same requests, and what
+    // differs are flushes, merges and the moment a request began.
+    let is_ours = |listing: usize| analysis.source(listing).sampling != Sampling::Reported;
+    if is_ours(listing) && is_ours(row.listing) {
+        return None;
+    }
+    let numbers = [(mean_ms, listing, n), (wait, row.listing, 1), (times, listing, n)];
+    Some(Broken::by(analysis, law, Some(row.device), &numbers).of_two(disk))
 }
 
-/// iowhy's own trace and its own reading of the counters: they watched the same requests, and what
-/// differs are flushes, merges and the moment a request began.
-fn both_ours(of: &Source, other: &Source) -> bool {
-    of.sampling != Sampling::Reported && other.sampling != Sampling::Reported
-}
-
-/// A trace and averages of one disk side by side, whose means are far apart.
-fn trace_apart(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+fn trace_apart(analysis: &Analysis, trace: &DeviceTrace) -> Option<Broken> {
     let latencies: Vec<f64> = trace.spans.iter().map(ServiceSpan::latency_ns).collect();
     let mean_ms = spread::mean(&latencies).filter(|ns| *ns > 0.0)? / 1e6;
     if trace.disk.is_empty() || latencies.len() < EVENTS_NEEDED {
         return None;
     }
-    let (row, wait, apart) = row_beside(analysis, (trace.listing, &trace.disk), mean_ms)?;
-    let (of, other) = (analysis.source(trace.listing), analysis.source(row.listing));
-    if both_ours(of, other) {
-        return None;
-    }
-    let n = latencies.len() as u64;
-    let mut finding =
-        new_finding(DETECTOR.verdict, Some(row.device), vec![trace.listing, row.listing]);
-    finding.sentence = format!(
-        "two listings of {} do not cover the same time: its individual I/Os took {} on average, \
-         its averages show {}",
-        phrase::disk(&row.disk),
-        phrase::ms(mean_ms),
-        phrase::ms(wait)
-    );
-    finding.evidence = vec![
-        computed("mean latency of the individual I/Os", mean_ms, Unit::Ms, n, of),
-        read_off("mean latency (await)", wait, Unit::Ms, 1, other),
-        computed("ratio of the means", apart, Unit::Ratio, n, of).above(MEANS_APART),
-    ];
-    finding.assume(TWO_WINDOWS, "two listings that may not cover the same time");
-    finding.explained_share = SIDE_NOTE;
-    advise(&mut finding, &row.disk);
-    Some(finding)
+    let of = (mean_ms, latencies.len() as u64);
+    apart_from_rows(analysis, TRACE_APART, (trace.listing, &trace.disk), of)
 }
 
-fn apart_from_rows(analysis: &Analysis, sample: &HistogramSample) -> Option<Finding> {
+fn histogram_apart(analysis: &Analysis, sample: &HistogramSample) -> Option<Broken> {
     let histogram = &sample.known.histogram;
     let mean_ms = histogram.mean_ns()?.0 / 1e6;
-    if histogram.edges().buckets() == 1 || sample.disk.is_empty() || mean_ms <= 0.0 {
-        return None;
-    }
     // The time in a queue alone is not a share of await that could contradict it.
-    if matches!(sample.known.stage, Stage::Before | Stage::Queue) {
+    let is_part = matches!(sample.known.stage, Stage::Before | Stage::Queue);
+    if histogram.edges().buckets() == 1 || sample.disk.is_empty() || mean_ms <= 0.0 || is_part {
         return None;
     }
-    let (row, wait, apart) = row_beside(analysis, (sample.listing, &sample.disk), mean_ms)?;
-    let (of, other) = (analysis.source(sample.listing), analysis.source(row.listing));
-    if both_ours(of, other) {
-        return None;
-    }
-    let mut finding =
-        new_finding(DETECTOR.verdict, Some(row.device), vec![sample.listing, row.listing]);
-    finding.sentence = format!(
-        "two listings of {} do not cover the same time: the mean of the histogram is about {}, the \
-         averages show {}",
-        phrase::disk(&row.disk),
-        phrase::ms(mean_ms),
-        phrase::ms(wait)
-    );
-    finding.evidence = vec![
-        estimated("mean of the histogram", mean_ms, Unit::Ms, histogram.count(), of),
-        read_off("mean latency (await)", wait, Unit::Ms, 1, other),
-        computed("ratio of the means", apart, Unit::Ratio, histogram.count(), of)
-            .above(MEANS_APART),
-    ];
-    finding.assume(TWO_WINDOWS, "two listings that may not cover the same time");
-    finding.explained_share = SIDE_NOTE;
-    advise(&mut finding, &row.disk);
-    Some(finding)
-}
-
-fn advise(finding: &mut Finding, disk: &str) {
-    finding.refuted_by = lines(&[
-        "the numbers are not for the same requests or the same time",
-        "the program had several requests in flight at once",
-    ]);
-    finding.next_step =
-        vec![format!("{}: one clock, every I/O counted", phrase::capture(disk, 30))];
+    let of = (mean_ms, histogram.count());
+    apart_from_rows(analysis, HISTOGRAM_APART, (sample.listing, &sample.disk), of)
 }

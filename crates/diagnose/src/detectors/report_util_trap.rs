@@ -31,7 +31,7 @@ use iowhy_model::{Clause, Finding, Level, Unit, Verdict};
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence;
 use crate::measures::elasticity::{self, Load};
 use crate::phrase;
@@ -116,7 +116,6 @@ fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         phrase::iops(high.per_s())
     );
     for (name, row) in [("first", low), ("second", high)] {
-        let source = analysis.source(row.listing);
         let values = [
             ("completions", Some(row.per_s()), Unit::PerSecond),
             ("requests in flight (aqu-sz)", row.interval.queue_len, Unit::Requests),
@@ -125,16 +124,16 @@ fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         ];
         for (what, value, unit) in values {
             let what = format!("{what}, {name} load");
-            finding.evidence.extend(value.map(|value| read_off(&what, value, unit, 1, source)));
+            finding
+                .evidence
+                .extend(value.map(|value| analysis.printed(row.listing, 1).of(&what, value, unit)));
         }
     }
-    let (source, n) = (analysis.source(high.listing), all.len() as u64);
+    let computed = analysis.computed(high.listing, all.len() as u64);
     finding.evidence.push(
-        computed("elasticity of throughput, d ln X / d ln N", eps, Unit::Ratio, n, source)
-            .above(GROWS)
-            .weighs(),
+        computed.ratio("elasticity of throughput, d ln X / d ln N", eps).above(GROWS).weighs(),
     );
-    finding.evidence.push(computed("throughput grew by", growth, Unit::Ratio, 2, source));
+    finding.evidence.push(computed.over(2).ratio("throughput grew by", growth));
     let falls = low.interval.svctm_ns.zip(high.interval.svctm_ns).is_some_and(|(a, b)| b < a);
     let clauses = [
         confidence::above("growth of throughput", growth, GREW),

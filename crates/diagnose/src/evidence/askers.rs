@@ -5,7 +5,7 @@
 //! healthy disk reaches only in long transfers, the load saturates it; below that a slow disk, or
 //! many small requests, would look the same.
 
-use iowhy_model::{Bound, Finding, Unit, Verdict, key};
+use iowhy_model::{Finding, Unit, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{cited, lines, new_finding};
@@ -79,9 +79,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding> {
-    let listings = analysis.recording.listings.iter().enumerate();
-    let mut own = listings.filter(|(place, _)| analysis.host(*place) == host);
-    let timed = own.any(|(_, listing)| {
+    let timed = analysis.listings_of(host).any(|(_, listing)| {
         !listing.intervals.is_empty()
             || !listing.events.is_empty()
             || !listing.distributions.is_empty()
@@ -128,14 +126,10 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding>
         phrase::percent(share)
     );
     let what = format!("time that {waits} waited for I/O");
-    let number = (share, Unit::Share);
-    let number_moved = (moved, Unit::BytesPerSecond);
     let moved_by =
-        cited(analysis.recording, reading, "moved by all of them together", number_moved);
-    finding.evidence = vec![
-        cited(analysis.recording, &of_wait, &what, number).held(Bound::Above(WAITS)),
-        moved_by.held(Bound::Above(IN_BULK)),
-    ];
+        analysis.stated(reading).of("moved by all of them together", moved, Unit::BytesPerSecond);
+    finding.evidence =
+        vec![analysis.stated(&of_wait).share(&what, share).above(WAITS), moved_by.above(IN_BULK)];
     if moved < IN_BULK {
         finding.evidence[1].bound = None;
     }

@@ -32,9 +32,7 @@ pub fn disks_of(analysis: &Analysis, host: Host) -> Vec<String> {
 
 /// Names, the most numerous first.
 fn names<'s>(analysis: &'s Analysis, host: Host) -> Vec<(&'s str, f64)> {
-    let listings = analysis.recording.listings.iter().enumerate();
-    let here = listings.filter(|(place, _)| analysis.host(*place) == host);
-    let facts = here.flat_map(|(_, listing)| &listing.facts);
+    let facts = analysis.listings_of(host).flat_map(|(_, listing)| &listing.facts);
     let named = facts.filter_map(|fact| {
         Some((fact.key.member_of(key::TASKS_BLOCKED_BY)?, fact.value.number()?))
     });

@@ -6,6 +6,7 @@ use iowhy_model::{
 };
 
 use crate::analysis::Analysis;
+use crate::baseline::healthy_time::HealthyServiceTime;
 use crate::evidence::candidates::FaultCandidate;
 use crate::evidence::confidence;
 use crate::facts::kernel_log::LogLine;
@@ -44,6 +45,81 @@ pub fn computed(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source)
 /// A number that rests on a fit, a model or histogram buckets.
 pub fn estimated(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source) -> Evidence {
     Evidence { how: How::Estimated, ..read_off(quantity, value, unit, n, source) }
+}
+
+/// Numbers of one source that rest on the same requests or rows: each becomes evidence.
+#[derive(Clone)]
+pub struct Numbers(Evidence);
+
+impl Analysis<'_> {
+    /// Numbers that a listing printed.
+    pub fn printed(&self, listing: usize, n: u64) -> Numbers {
+        Numbers(read_off("", 0.0, Unit::Count, n, self.source(listing)))
+    }
+
+    /// Numbers computed from what a listing gave.
+    pub fn computed(&self, listing: usize, n: u64) -> Numbers {
+        Numbers(computed("", 0.0, Unit::Count, n, self.source(listing)))
+    }
+
+    /// Numbers that rest on a fit, a model or histogram buckets.
+    pub fn estimated(&self, listing: usize, n: u64) -> Numbers {
+        Numbers(estimated("", 0.0, Unit::Count, n, self.source(listing)))
+    }
+
+    /// The number of a fact.
+    pub fn stated(&self, reading: &FactReading) -> Numbers {
+        Numbers(cited(self.recording, reading, "", (0.0, Unit::Count)))
+    }
+}
+
+impl Numbers {
+    /// The same, of other requests or rows.
+    pub fn over(&self, n: u64) -> Numbers {
+        Numbers(Evidence { n, ..self.0.clone() })
+    }
+
+    /// One of them.
+    pub fn of(&self, quantity: &str, value: f64, unit: Unit) -> Evidence {
+        let (quantity, amount) = (quantity.to_string(), Quantity { value, unit });
+        Evidence { quantity, amount, ..self.0.clone() }
+    }
+
+    /// The service time of a healthy device.
+    pub fn healthy(&self, s0: &HealthyServiceTime) -> Evidence {
+        let what = format!("healthy service time (assumed class: {})", s0.assumption);
+        self.ms(&what, s0.median_ms())
+    }
+
+    /// A latency, ms.
+    pub fn ms(&self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Ms)
+    }
+
+    /// A time, s.
+    pub fn seconds(&self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Seconds)
+    }
+
+    /// A share.
+    pub fn share(&self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Share)
+    }
+
+    /// A ratio.
+    pub fn ratio(&self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Ratio)
+    }
+
+    /// A count.
+    pub fn count(&self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Count)
+    }
+
+    /// Requests in flight.
+    pub fn requests(&self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Requests)
+    }
 }
 
 /// The same evidence, about this disk of several.

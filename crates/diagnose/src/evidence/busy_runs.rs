@@ -4,10 +4,10 @@
 //! encryption or checksums in the calls, or the program. A polling engine uses a whole CPU by
 //! design, which proves nothing.
 
-use iowhy_model::{Bound, Finding, Listing, Unit, Verdict, key};
+use iowhy_model::{Finding, Listing, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{cited, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::runs::{self, Run};
 use crate::phrase;
 
@@ -31,7 +31,7 @@ fn polls(listing: &Listing) -> bool {
 /// A finding for each listing in which every run is bound by its CPU.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let runs = runs::runs(analysis);
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let bound = listings.filter_map(|(place, listing)| {
         let here: Vec<&Run> = runs.iter().filter(|run| run.place() == place).collect();
         let on_cpu = |run: &&Run| analysis.about(place, run.name()).number(key::RUN_CPU);
@@ -47,16 +47,10 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             phrase::rate(reached)
         );
         let what = "time that a thread of the test was on a CPU";
-        let number = (least, Unit::Share);
+        let printed = analysis.printed(place, 1);
         finding.evidence = vec![
-            cited(analysis.recording, &reading, what, number).held(Bound::Above(ALL_OF_IT)),
-            read_off(
-                "throughput reached",
-                reached,
-                Unit::BytesPerSecond,
-                1,
-                analysis.source(place),
-            ),
+            analysis.stated(&reading).share(what, least).above(ALL_OF_IT),
+            printed.of("throughput reached", reached, Unit::BytesPerSecond),
         ];
         finding.assume(STATED, "reported by the run itself");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);

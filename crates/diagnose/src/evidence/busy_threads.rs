@@ -4,10 +4,10 @@
 //! can use one CPU and no more. If such a thread is always on its CPU, it limits the disks below,
 //! which wait for it.
 
-use iowhy_model::{Bound, Finding, Interval, Layer, Unit, Verdict, key};
+use iowhy_model::{Finding, Interval, Layer, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
-use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::evidence::shortage;
@@ -38,9 +38,7 @@ enum Disks {
 }
 
 fn disks(analysis: &Analysis, host: Host) -> Disks {
-    let listings = analysis.recording.listings.iter().enumerate();
-    let own = listings.filter(|(place, _)| analysis.host(*place) == host);
-    let rows = own.flat_map(|(_, listing)| &listing.intervals);
+    let rows = analysis.listings_of(host).flat_map(|(_, listing)| &listing.intervals);
     let rows: Vec<&Interval> =
         rows.filter(|row| row.layer == Layer::Block && !row.since_boot).collect();
     let is_busy = |row: &&Interval| row.busy.is_some_and(|busy| busy >= BUSY);
@@ -69,10 +67,7 @@ fn of_listing(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Fin
         phrase::percent(share)
     );
     let what = "CPU time of a kernel thread that serves the disks, share of one CPU";
-    finding.evidence = vec![
-        cited(analysis.recording, &reading, what, (share, Unit::Share))
-            .held(Bound::Above(ALL_OF_IT)),
-    ];
+    finding.evidence = vec![analysis.stated(&reading).share(what, share).above(ALL_OF_IT)];
     let disks = disks(analysis, host);
     match disks {
         Disks::Quiet => {

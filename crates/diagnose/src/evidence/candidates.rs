@@ -64,7 +64,7 @@ pub fn candidates<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<FaultCandidate<'s, 
         }
     }
     // Once over all I/Os, not once per disk: failures are rare.
-    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.listings() {
         for event in listing.events.iter().filter(|event| event.error.is_some()) {
             let its = |known: &&mut FaultCandidate| {
                 known.listing == Some(place) && known.device == event.device

@@ -7,7 +7,6 @@
 use iowhy_model::{Observation, Unit, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
-use crate::evidence::builder::cited;
 use crate::phrase;
 
 /// Intervals from which on it is not chance, the maximum over the mean that is a ceiling, and bytes
@@ -34,11 +33,11 @@ pub fn seen(analysis: &Analysis, host: Host, any: &str) -> Option<Observation> {
     (max <= CEILING * value).then_some(())?;
     let above = phrase::percent(max / value - 1.0);
     let what = format!("bytes {words} all disks per second, at most {above} above their mean");
-    let evidence = cited(analysis.recording, &reading, &what, (value, Unit::BytesPerSecond));
+    let evidence = analysis.stated(&reading).of(&what, value, Unit::BytesPerSecond);
     let would_mean = format!(
         "a plateau: {} tasks wait on average, and throughput never rises. A disk, its bus or a limit \
          is saturated: `iostat -x 1` names the disk, and its class shows whether that is low",
         phrase::digits(number("b"))
     );
-    Some(Observation { evidence, would_mean, verdict: Some(Verdict::LoadSaturated) })
+    Some(Observation::of(evidence, would_mean).may_be(Verdict::LoadSaturated))
 }

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use iowhy_model::{DeviceId, FactKey, Finding, Unit, Verdict, key};
+use iowhy_model::{DeviceId, FactKey, Finding, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::remote_log::OF_A_TARGET;
 use crate::phrase;
 
@@ -33,12 +33,12 @@ pub fn inactive(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             phrase::percent(value)
         );
         let what = "placement groups that are not active";
-        let source = analysis.source(place);
-        finding.evidence = vec![read_off(what, value, Unit::Share, 1, source).above(0.0)];
+        let printed = analysis.printed(place, 1);
+        finding.evidence = vec![printed.share(what, value).above(0.0)];
         let down = listing.facts.iter().find(|fact| fact.key == key::CLUSTER_OSDS_DOWN);
         if let Some(down) = down.and_then(|fact| fact.value.number()) {
             let what = "daemons of the cluster (OSDs) that are down";
-            finding.evidence.push(read_off(what, down, Unit::Count, 1, source));
+            finding.evidence.push(printed.count(what, down));
         }
         finding.assume(OF_A_CLUSTER, "reported by the cluster");
         finding.explained_share = 1.0;
@@ -72,16 +72,16 @@ pub fn replicas(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             phrase::count(waits, "time(s)"),
             phrase::count(own, "time(s)")
         );
-        let source = analysis.source(place);
         let what = "waits for another server over the limit of the log";
         let own_waits = "waits for its own disks and page cache over the limit";
+        let printed = analysis.printed(place, 1);
         finding.evidence = vec![
-            read_off(what, waits, Unit::Count, 1, source).above(TIMES * own).weighs(),
-            read_off(own_waits, own, Unit::Count, 1, source),
+            printed.count(what, waits).above(TIMES * own).weighs(),
+            printed.count(own_waits, own),
         ];
         if let Some(longest) = said(key::REPLICA_SLOWEST) {
             let what = "longest wait for another server";
-            finding.evidence.push(read_off(what, longest, Unit::Seconds, 1, source));
+            finding.evidence.push(printed.seconds(what, longest));
         }
         finding.assume(OF_A_TARGET, "the server's own lines in the log");
         finding.explained_share = 1.0;
@@ -104,7 +104,7 @@ const FEW_SERVICES: usize = 3;
 
 /// Over all inputs: part of a list names few of many.
 pub fn blocked(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
-    let listings = || analysis.recording.listings.iter().enumerate();
+    let listings = || analysis.listings();
     let line_text = |key: FactKey| {
         listings().flat_map(move |(place, listing)| {
             let key = key.clone();
@@ -135,11 +135,10 @@ pub fn blocked(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
         phrase::digits(longest),
         if one.is_some() { "this service" } else { "these services" }
     );
-    let source = analysis.source(place);
+    let printed = analysis.printed(place, 1);
     finding.evidence = vec![
-        read_off("longest wait of a blocked request", longest, Unit::Seconds, 1, source)
-            .above(BLOCKED_S),
-        read_off("blocked requests, maximum at once", count, Unit::Count, 1, source),
+        printed.seconds("longest wait of a blocked request", longest).above(BLOCKED_S),
+        printed.count("blocked requests, maximum at once", count),
     ];
     finding.assume(OF_A_CLUSTER, "reported by the cluster");
     finding.doubt("one moment: what it waits for itself is not in this output", OF_A_CLUSTER);

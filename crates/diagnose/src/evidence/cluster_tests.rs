@@ -3,10 +3,10 @@
 //! A test creates its own queue, so each object waits for those before it. If the cluster completes
 //! almost nothing, no queue explains it: requests to some of its services hang.
 
-use iowhy_model::{Distribution, Finding, Unit, Verdict};
+use iowhy_model::{Distribution, Finding, Verdict};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::phrase;
 
 /// The format of such tests.
@@ -21,7 +21,7 @@ const STUCK: f64 = 0.90;
 
 /// A finding of each test with almost no progress.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let tests = listings.filter(|(_, listing)| listing.source.format == RADOS_BENCH);
     let counted = tests
         .flat_map(|(place, listing)| listing.histograms().map(move |objects| (place, objects)));
@@ -47,11 +47,10 @@ fn stuck(
         phrase::digits(at_once),
         phrase::ms(mean_s * 1e3)
     );
-    let source = analysis.source(place);
     let apart = "mean time of an object, divided by those in flight";
     finding.evidence = vec![
-        computed(apart, apart_s, Unit::Seconds, n, source).above(APART_S),
-        read_off("mean time of an object", mean_s, Unit::Seconds, n, source).above(OBJECT_S),
+        analysis.computed(place, n).seconds(apart, apart_s).above(APART_S),
+        analysis.printed(place, n).seconds("mean time of an object", mean_s).above(OBJECT_S),
     ];
     finding.assume(STUCK, "a cluster that hardly completes anything");
     finding.explained_share = 1.0;

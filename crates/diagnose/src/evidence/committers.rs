@@ -4,10 +4,10 @@
 //! journal or a transaction, programs wait for it: each fsync for the journal, each change for a
 //! transaction. The time of a commit and its disk are not in this input.
 
-use iowhy_model::{Bound, Finding, Unit, Verdict, key};
+use iowhy_model::{Finding, Unit, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
-use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::facts::kernel_threads::{self, Committer};
 use crate::phrase;
@@ -61,14 +61,10 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host, of: Committer) -> 
     finding.sentence =
         format!("{who} waits for I/O {} of its time: {does}{by}", phrase::percent(share));
     let what = "time that the thread which commits waited for I/O, share";
-    finding.evidence = vec![
-        cited(analysis.recording, &reading, what, (share, Unit::Share))
-            .held(Bound::Above(ALL_ALONG)),
-    ];
+    finding.evidence = vec![analysis.stated(&reading).share(what, share).above(ALL_ALONG)];
     if let Some((per_s, name, reading)) = most {
         let what = format!("written by {name}");
-        let number = (per_s, Unit::BytesPerSecond);
-        finding.evidence.push(cited(analysis.recording, &reading, &what, number));
+        finding.evidence.push(analysis.stated(&reading).of(&what, per_s, Unit::BytesPerSecond));
     }
     finding.assume(WAITS, "the thread that commits the file system waits most");
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);

@@ -5,8 +5,12 @@ use std::borrow::Cow;
 
 use iowhy_model::{Bound, Clause, Evidence, Finding};
 
-/// Prior of a device's fault given a reported problem (docs/METHOD.md, 11 Confidence).
+/// Priors given a reported problem (docs/METHOD.md, 11 Confidence): of a device's fault, of the
+/// workload or its configuration, of a cap or throttle, of a path, a peer or a layer.
 pub const PRIOR: f64 = 0.20;
+pub const PRIOR_OF_LOAD: f64 = 0.55;
+pub const PRIOR_OF_CAP: f64 = 0.12;
+pub const PRIOR_OF_PATH: f64 = 0.08;
 /// Maximum confidence of a latency pattern alone, if log, SMART or a failed request have to confirm
 /// it: a suspicion, never an accusation.
 pub const SHAPE_ALONE: f64 = 0.55;

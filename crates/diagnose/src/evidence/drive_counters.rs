@@ -1,9 +1,8 @@
 //! A drive without counted defects: its own report, if no I/O was timed.
 
-use iowhy_model::{FactKey, Observation, Unit, key};
+use iowhy_model::{FactKey, Observation, key};
 
 use crate::analysis::{Analysis, Host};
-use crate::evidence::builder::cited;
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
@@ -73,7 +72,7 @@ fn clean(analysis: &Analysis, host: Host, disk: &str) -> Option<Observation> {
     let (_, reading) = counted().next()?;
     let name = if disk.is_empty() { String::new() } else { format!(" ({disk})") };
     let what = format!("defects counted by the drive{name}");
-    let evidence = cited(analysis.recording, &reading, &what, (0.0, Unit::Count));
+    let evidence = analysis.stated(&reading).count(&what, 0.0);
     let log = quiet.map_or(String::new(), |quiet| {
         format!("; the last error in its log was {} of power-on time ago", phrase::ms(quiet * 1e3))
     });
@@ -90,5 +89,5 @@ fn clean(analysis: &Analysis, host: Host, disk: &str) -> Option<Observation> {
             false => "no reallocated, pending or uncorrectable sector and no corrupt transfer",
         }
     );
-    Some(Observation { evidence, would_mean, verdict: None })
+    Some(Observation::of(evidence, would_mean))
 }

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use iowhy_model::{Evidence, Forecast, Nanos, Unit};
+use iowhy_model::{Evidence, Forecast, Nanos};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::evidence::builder::{computed, estimated};
 use crate::measures::replay::{self, Load, Side, Vote};
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spread;
@@ -19,7 +18,6 @@ pub fn vote_evidence(
     vote: &Vote,
     side: Side,
 ) -> Vec<Evidence> {
-    let source = analysis.source(trace.listing);
     let Some(middle) = vote.middle() else { return Vec::new() };
     let n = middle.n as u64;
     let (votes, share, what) = match side {
@@ -33,18 +31,14 @@ pub fn vote_evidence(
         ),
     };
     let s0 = format!("healthy service time in the replay: {}", trace.s0.assumption);
+    let estimated = analysis.estimated(trace.listing, n);
+    let healthy = "mean latency of the same load on a healthy device";
     vec![
-        computed("mean latency", middle.mean_ns / 1e6, Unit::Ms, n, source),
-        estimated(
-            "mean latency of the same load on a healthy device",
-            middle.healthy_mean_ns / 1e6,
-            Unit::Ms,
-            n,
-            source,
-        ),
-        estimated(&s0, trace.s0.median_ms(), Unit::Ms, n, source),
-        estimated(what, share, Unit::Share, n, source).above(0.5),
-        estimated("replays that agree, of 9", f64::from(votes), Unit::Count, 9, source),
+        analysis.computed(trace.listing, n).ms("mean latency", middle.mean_ns / 1e6),
+        estimated.ms(healthy, middle.healthy_mean_ns / 1e6),
+        estimated.ms(&s0, trace.s0.median_ms()),
+        estimated.share(what, share).above(0.5),
+        estimated.over(9).count("replays that agree, of 9", f64::from(votes)),
     ]
 }
 
@@ -129,6 +123,13 @@ pub fn unqueued(trace: &DeviceTrace) -> Option<Forecast> {
     let now: Vec<f64> = spans.iter().map(|span| span.latency_ns()).collect();
     let services = trace.services_ns.get(trace.judged.clone())?;
     from_latencies(&now, services, "requests arrive no faster than they are served".to_string())
+}
+
+/// The mean of these times without an excess that all of them together have, ns.
+pub fn without_excess(times_ns: &[f64], excess_ns: f64, assuming: &str) -> Option<Forecast> {
+    let now = spread::mean(times_ns)?;
+    let after = (now - excess_ns / times_ns.len() as f64).max(0.0);
+    Some(Forecast::of_means(Nanos(now as i64), Nanos(after as i64), assuming))
 }
 
 /// One mean before and one after the fix, ns, if only the latter's mean is known.

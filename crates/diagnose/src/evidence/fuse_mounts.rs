@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use iowhy_model::{Fact, FactKey, Finding, Unit, Verdict, key};
+use iowhy_model::{Fact, FactKey, Finding, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
@@ -17,7 +17,7 @@ const HANGING: f64 = 0.88;
 
 /// One finding a mount.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let mut longest: Vec<(&str, f64, &str, FactReading)> = Vec::new();
     for (listing, fact) in listings.flat_map(|(at, known)| known.facts.iter().map(move |f| (at, f)))
     {
@@ -54,14 +54,13 @@ fn finding(
         phrase::count(number, "request(s)"),
         phrase::digits(*waited)
     );
-    let recording = analysis.recording;
     let what = "longest wait of a program in one call on the mount";
-    let wait = cited(recording, reading, what, (*waited, Unit::Seconds)).above(HANGS_S);
+    let wait = analysis.stated(reading).seconds(what, *waited).above(HANGS_S);
     finding.evidence = vec![wait];
     let beside = [(&requests, "requests without a reply"), (&tasks, "tasks that wait like this")];
     for (known, what) in beside {
         if let Some((number, reading)) = known {
-            let evidence = cited(recording, reading, what, (*number, Unit::Count));
+            let evidence = analysis.stated(reading).count(what, *number);
             finding.evidence.push(evidence.above(0.0));
         }
     }

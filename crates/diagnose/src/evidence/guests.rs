@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iowhy_model::{Bound, Finding, MessageKind, Unit, Verdict};
 
 use crate::analysis::{Analysis, Host};
-use crate::evidence::builder::{EvidenceBuilder, lines, new_finding, read_off};
+use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::runs::Run;
 use crate::evidence::throughput::{self, VOLUME, WELL_PER_S};
@@ -104,8 +104,10 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
              replace",
             phrase::list(&names)
         );
-        let (source, n) = (analysis.source(first.place()), runs.len() as u64);
-        let rate = |what: &str, value: f64| read_off(what, value, Unit::BytesPerSecond, n, source);
+        let n = runs.len() as u64;
+        let rate = |what: &str, value: f64| {
+            analysis.printed(first.place(), n).of(what, value, Unit::BytesPerSecond)
+        };
         finding.evidence = vec![rate("median throughput of one stream", median).below(WELL_PER_S)];
         if runs.len() > 1 {
             finding.evidence.push(rate("slowest stream", least));

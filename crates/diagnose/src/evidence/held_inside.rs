@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use iowhy_model::{DeviceId, Finding, Interval, Layer, Unit, Verdict};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::facts::disk_names;
 use crate::phrase;
 
@@ -62,21 +62,13 @@ fn finding(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Findin
         phrase::count(disks.len() as f64, "disk(s)"),
         name(lowest.0)
     );
-    let source = analysis.source(place);
     let busy = lowest.1.iter().filter_map(|row| row.busy).fold(1.0, f64::min);
     let most = disks.iter().flat_map(|(_, rows)| rows.iter().filter_map(|row| row.busy));
+    let computed = analysis.computed(place, reports);
     finding.evidence = vec![
-        computed("busy time of the stacked device", busy, Unit::Share, reports, source)
-            .above(ALL_THE_TIME),
-        read_off("completions of it, per second", 0.0, Unit::PerSecond, reports, source),
-        computed(
-            "busy time of any disk, maximum",
-            most.fold(0.0, f64::max),
-            Unit::Share,
-            reports,
-            source,
-        )
-        .below(NEVER),
+        computed.share("busy time of the stacked device", busy).above(ALL_THE_TIME),
+        analysis.printed(place, reports).of("completions of it, per second", 0.0, Unit::PerSecond),
+        computed.share("busy time of any disk, maximum", most.fold(0.0, f64::max)).below(NEVER),
     ];
     let weight = if reports > 1 || names.len() > 1 { AGAIN } else { ONCE };
     finding.assume(weight, "a busy layer above idle disks");

@@ -3,7 +3,7 @@
 use iowhy_model::{Bound, FactKey, Finding, Observation, Unit, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
-use crate::evidence::builder::{EvidenceBuilder, cited, lines, new_finding};
+use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::ceilings;
 use crate::facts::reading::FactReading;
 use crate::phrase;
@@ -112,10 +112,9 @@ pub fn stuck(analysis: &Analysis, host: Host) -> Option<Observation> {
     let (n, reading) =
         host.number(key::VMSTAT_WHILE.of("stuck.intervals")).filter(|n| n.0 >= STUCK)?;
     let what = "intervals of vmstat in which tasks wait for I/O and nothing is read or written";
-    let evidence = cited(analysis.recording, &reading, what, (n, Unit::Count));
+    let evidence = analysis.stated(&reading).count(what, n);
     let would_mean = "requests that were handed over do not complete: a disk, its path or a server \
                       stands still. `iostat -x 1` names the device (a queue and no completions), \
                       `dmesg` shows timeouts, `smartctl -x` each member of an array";
-    let verdict = Some(Verdict::DeviceStall);
-    Some(Observation { evidence, would_mean: would_mean.to_string(), verdict })
+    Some(Observation::of(evidence, would_mean).may_be(Verdict::DeviceStall))
 }

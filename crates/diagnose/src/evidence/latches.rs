@@ -4,10 +4,10 @@
 //! or written. The server counts its own pending requests in the same report; at none, no disk can
 //! be what the threads wait for.
 
-use iowhy_model::{Finding, Unit, Verdict, key};
+use iowhy_model::{Finding, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
-use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::phrase;
 
@@ -41,13 +41,10 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding>
          threads of it are in the way, not a disk",
         phrase::ms(waited * 1e3)
     );
-    let recording = analysis.recording;
-    let wait = (waited, Unit::Seconds);
-    finding.evidence =
-        vec![cited(recording, &reading, "longest wait for a lock", wait).above(LONG_S)];
+    let wait = analysis.stated(&reading).seconds("longest wait for a lock", waited);
+    finding.evidence = vec![wait.above(LONG_S)];
     if let Some((_, of_count)) = pending.first() {
-        let none = (count, Unit::Count);
-        finding.evidence.push(cited(recording, of_count, "requests pending", none));
+        finding.evidence.push(analysis.stated(of_count).count("requests pending", count));
     }
     finding.assume(NOTHING_PENDING, "a lock inside the server, and no I/O outstanding");
     let unknown = "the holder of the lock may itself wait for a disk: this input does not count \

@@ -8,7 +8,7 @@ use crate::facts::reading::FactReading;
 
 /// A mount with options that make I/O direct or synchronous, and these.
 pub fn option<'a>(analysis: &Analysis<'a>) -> Option<(FactReading<'a>, Vec<&'a str>)> {
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let mut facts =
         listings.flat_map(|(place, known)| known.facts.iter().map(move |fact| (place, fact)));
     facts.find_map(|(listing, fact)| {

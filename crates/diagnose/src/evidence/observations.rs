@@ -14,7 +14,7 @@ use crate::analysis::audit::{AtOnce, LONGEST_WAIT_S};
 use crate::analysis::{Analysis, Host};
 use crate::detector::RankedFindings;
 use crate::evidence::blocked_tasks;
-use crate::evidence::builder::{cited, computed, read_off};
+use crate::evidence::builder::of_disk;
 use crate::evidence::ceilings;
 use crate::evidence::drive_counters;
 use crate::evidence::host_load;
@@ -58,7 +58,6 @@ pub fn of(
 fn all(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[String]) -> Vec<Seen> {
     let mut seen: Vec<Seen> =
         suspicions(analysis, ranked, host, disks).into_iter().map(Seen::from).collect();
-    let recording = analysis.recording;
     let of_host = |listing: usize| analysis.host(listing) == host;
     let any = disks.first().map_or("", String::as_str);
     for one in notable_numbers::of_machine() {
@@ -67,7 +66,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[String
         // Evidence of a suspicion is listed there already, with its bound.
         let reported = seen.iter().any(|known| known.one.evidence.quantity == one.quantity);
         if value > one.above && !reported {
-            let evidence = cited(recording, &reading, one.quantity, (value, one.unit));
+            let evidence = analysis.stated(&reading).of(one.quantity, value, one.unit);
             let would_mean = meaning_here(analysis, host, &one, value);
             seen.push(Observation { evidence, would_mean, verdict: one.verdict }.into());
         }
@@ -100,16 +99,13 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[String
             .filter_map(|row| Some((row, row.interval.busy?)))
             .max_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((row, busy)) = busiest.filter(|(_, busy)| *busy > FULL) {
-            let source = analysis.source(row.listing);
             let what = named("busy time (%util), maximum", disk, disks);
-            let mut evidence = computed(&what, busy, Unit::Share, 1, source);
+            let mut evidence = analysis.computed(row.listing, 1).share(&what, busy);
             evidence.disk = (disks.len() > 1).then(|| disk.clone());
-            let would_mean =
-                "a request was in flight nearly all the time, a slow one or many; for a device \
-                 that serves several at once this does not mean saturation"
-                    .to_string();
-            let verdict = Some(Verdict::ReportUtilTrap);
-            seen.push(Observation { evidence, would_mean, verdict }.into());
+            let would_mean = "a request was in flight nearly all the time, a slow one or many; for \
+                              a device that serves several at once this does not mean saturation";
+            let seen_busy = Observation::of(evidence, would_mean).may_be(Verdict::ReportUtilTrap);
+            seen.push(seen_busy.into());
         }
     }
     // Nothing that was read is hidden; what an earlier line has is not repeated.
@@ -145,13 +141,12 @@ fn held_by_few(analysis: &Analysis, host: Host, disks: &[String]) -> Option<Obse
     let (sample, part) = held.max_by(|a, b| a.1.of_time.total_cmp(&b.1.of_time))?;
     let slowest = phrase::percent(part.of_requests);
     let what = format!("share of time in the slowest {slowest} of the requests, at least");
-    let (n, source) = (sample.known.histogram.count(), analysis.source(sample.listing));
     let what = named(&what, &sample.disk, disks);
-    let evidence = computed(&what, part.of_time, Unit::Share, n, source);
+    let n = sample.known.histogram.count();
+    let evidence = analysis.computed(sample.listing, n).share(&what, part.of_time);
     let would_mean = "the other requests are fast, and a few dominate the mean: a limit that \
-                      pauses, a device that stalls, or an occasional queue"
-        .to_string();
-    Some(Observation { evidence, would_mean, verdict: None })
+                      pauses, a device that stalls, or an occasional queue";
+    Some(Observation::of(evidence, would_mean))
 }
 
 /// What a number would mean in this input.
@@ -220,8 +215,7 @@ const LARGE: f64 = 65_536.0;
 /// The longest mean that a program saw, for what it read or wrote each time: a queue, a file
 /// system, a network or the page cache was between it and any device.
 fn longest_of_programs(analysis: &Analysis, host: Host) -> Option<Observation> {
-    let listings = analysis.recording.listings.iter().enumerate();
-    let of_host = listings.filter(|(place, _)| analysis.host(*place) == host);
+    let of_host = analysis.listings_of(host);
     let present = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
     let means = of_host.flat_map(|(place, listing)| {
         listing.intervals.iter().filter(present).flat_map(move |row| {
@@ -241,19 +235,17 @@ fn longest_of_programs(analysis: &Analysis, host: Host) -> Option<Observation> {
     let size = bytes.filter(|size| *size >= 1.0).map(|value| Quantity { value, unit: Unit::Bytes });
     let size = size.map(|size| format!(" of {}", size.words())).unwrap_or_default();
     let what = format!("longest mean latency of a {op}{size}, timed in the program ({name})");
-    let evidence = read_off(&what, ns / 1e9, Unit::Seconds, 1, analysis.source(place));
+    let evidence = analysis.printed(place, 1).seconds(&what, ns / 1e9);
     let would_mean = "includes everything above the device: a queue, a file system, a network or \
-                      the page cache; the device itself was not measured"
-        .to_string();
-    Some(Observation { evidence, would_mean, verdict: None })
+                      the page cache; the device itself was not measured";
+    Some(Observation::of(evidence, would_mean))
 }
 
 /// What requests took at most on average where a program printed their rate and no latency: the
 /// requests in flight divided by the rate (Little's law). Fewer were in flight if the program
 /// paused or was paced.
 fn at_most(analysis: &Analysis, host: Host) -> Option<Observation> {
-    let listings = analysis.recording.listings.iter().enumerate();
-    let of_host = listings.filter(|(place, _)| analysis.host(*place) == host);
+    let of_host = analysis.listings_of(host);
     let mut bounds: Vec<(f64, DeviceId, usize)> = Vec::new();
     for (place, listing) in of_host {
         let at_once = AtOnce::of(listing);
@@ -276,10 +268,10 @@ fn at_most(analysis: &Analysis, host: Host) -> Option<Observation> {
         "upper bound of the mean latency in the program ({name}): concurrent requests divided by \
          their rate"
     );
-    let evidence = computed(&what, seconds, Unit::Seconds, 1, analysis.source(place));
+    let evidence = analysis.computed(place, 1).seconds(&what, seconds);
     let would_mean =
         "requests take at most this long on average; less if the program pauses or is rate-limited";
-    Some(Observation { evidence, would_mean: would_mean.to_string(), verdict: None })
+    Some(Observation::of(evidence, would_mean))
 }
 
 /// A flush that a program waited for longer than this is reported, ns.
@@ -287,8 +279,7 @@ const LONG_FLUSH_NS: u64 = 100_000_000;
 
 /// The longest flush that a program saw among those it summed up.
 fn longest_flush(analysis: &Analysis, host: Host) -> Option<Observation> {
-    let listings = analysis.recording.listings.iter().enumerate();
-    let of_host = listings.filter(|(place, _)| analysis.host(*place) == host);
+    let of_host = analysis.listings_of(host);
     let flushes = of_host.flat_map(|(place, listing)| {
         let above = |one: &&Distribution| matches!(one.layer, Layer::Application | Layer::Syscall);
         let flushes = listing.histograms().filter(above);
@@ -298,14 +289,10 @@ fn longest_flush(analysis: &Analysis, host: Host) -> Option<Observation> {
     let (ns, device, place) = flushes.max_by_key(|(ns, ..)| *ns)?;
     let name = &analysis.recording.device_of(device).name;
     let what = format!("longest flush, timed in the program ({name})");
-    let evidence = read_off(&what, ns as f64 / 1e9, Unit::Seconds, 1, analysis.source(place));
+    let evidence = analysis.printed(place, 1).seconds(&what, ns as f64 / 1e9);
     let would_mean = "no healthy device takes this long for a single flush: it is slow, or much \
                       other I/O is queued";
-    (ns > LONG_FLUSH_NS).then(|| Observation {
-        evidence,
-        would_mean: would_mean.to_string(),
-        verdict: None,
-    })
+    (ns > LONG_FLUSH_NS).then(|| Observation::of(evidence, would_mean))
 }
 
 /// A file system of the input that is mounted so that each write waits for its disks.
@@ -315,12 +302,12 @@ fn synchronous_mount(analysis: &Analysis, host: Host) -> Option<Observation> {
         return None;
     }
     let what = format!("file systems mounted with `{}`", options.join("`, `"));
-    let evidence = cited(analysis.recording, &reading, &what, (1.0, Unit::Count));
+    let evidence = analysis.stated(&reading).count(&what, 1.0);
     let would_mean = format!(
         "writes to it wait for the disks one by one, whatever else is slow: {}",
         mounts::remount(analysis)
     );
-    Some(Observation { evidence, would_mean, verdict: None })
+    Some(Observation::of(evidence, would_mean))
 }
 
 /// Share of a database's checkpoints that the volume of changes forces, from which on its own
@@ -331,8 +318,7 @@ const CHECKPOINTS: f64 = 4.0;
 /// Volumes of a controller that keeps no write in its cache: for spinning disks each small write is
 /// a seek that a protected cache would hide.
 fn writes_through(analysis: &Analysis, host: Host) -> Option<Observation> {
-    let listings = analysis.recording.listings.iter().enumerate();
-    let here = listings.filter(|(place, _)| analysis.host(*place) == host);
+    let here = analysis.listings_of(host);
     let facts =
         here.flat_map(|(place, listing)| listing.facts.iter().map(move |fact| (place, fact)));
     let through = |(_, fact): &(usize, &Fact)| {
@@ -349,14 +335,10 @@ fn writes_through(analysis: &Analysis, host: Host) -> Option<Observation> {
         _ => "volumes that write through".to_string(),
     };
     let n = volumes.len() as f64;
-    let evidence = read_off(&what, n, Unit::Count, volumes.len() as u64, analysis.source(place));
+    let evidence = analysis.printed(place, volumes.len() as u64).count(&what, n);
     let would_mean = "their controller confirms no write before the disks have it: its policy, or a \
                       battery that is missing, learning or worn, even where it reads `ready`";
-    Some(Observation {
-        evidence,
-        would_mean: would_mean.to_string(),
-        verdict: Some(Verdict::LoadFlush),
-    })
+    Some(Observation::of(evidence, would_mean).may_be(Verdict::LoadFlush))
 }
 
 /// Checkpoints that came because the log of changes was full, and not because it was time.
@@ -370,7 +352,7 @@ fn forced_checkpoints(analysis: &Analysis, host: Host, any: &str) -> Option<Obse
         return None;
     }
     let what = format!("checkpoints of a database triggered by the volume of changes, of {all}");
-    let evidence = cited(analysis.recording, &reading, &what, (forced, Unit::Count));
+    let evidence = analysis.stated(&reading).count(&what, forced);
     let apart = apart.map_or(String::new(), |(seconds, _)| {
         format!(", at intervals down to {}", phrase::ms(seconds * 1e3))
     });
@@ -378,7 +360,7 @@ fn forced_checkpoints(analysis: &Analysis, host: Host, any: &str) -> Option<Obse
         "they occur as fast as changes fill its log{apart}: a larger log (PostgreSQL: \
          `max_wal_size`) spreads these writes; this does not mean that a disk is slow"
     );
-    Some(Observation { evidence, would_mean, verdict: None })
+    Some(Observation::of(evidence, would_mean))
 }
 
 /// Kernel errors of these disks or without a device: each kind once, with its count.
@@ -391,11 +373,10 @@ fn log_events(analysis: &Analysis, host: Host, disks: &[String]) -> Vec<Seen> {
         let name = line.disk.as_ref().map_or(String::new(), |disk| format!(" of {disk}"));
         let what = format!("kernel messages{name} not known to iowhy");
         let n = LogLine::messages(&[line]);
-        let mut evidence = cited(analysis.recording, &line.reading, &what, (n as f64, Unit::Count));
-        evidence.n = n;
+        let evidence = analysis.stated(&line.reading).over(n).count(&what, n as f64);
         let would_mean =
             format!("`{}`: judging by its words, {}", line.message.text.trim(), meaning(line.kind));
-        Observation { evidence, would_mean, verdict: None }.into()
+        Observation::of(evidence, would_mean).into()
     }));
     seen
 }
@@ -430,10 +411,9 @@ fn by_kind<'a, 'b: 'a>(
         };
         let first = lines.first()?;
         let n = lines.len() as f64;
-        let mut evidence = cited(analysis.recording, &first.reading, &what, (n, Unit::Count));
-        evidence.n = lines.len() as u64;
-        let (would_mean, verdict) = (meaning(kind).to_string(), speaks_for(kind));
-        let one = Observation { evidence, would_mean, verdict };
+        let stated = analysis.stated(&first.reading).over(lines.len() as u64);
+        let one = Observation::of(stated.count(&what, n), meaning(kind));
+        let one = Observation { verdict: speaks_for(kind), ..one };
         Some(Seen { is_message: true, ..one.into() })
     });
     seen.collect()
@@ -565,10 +545,9 @@ fn of_drives(analysis: &Analysis, host: Host, disks: &[String], one: &NotableNum
     numbers.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(b.2)));
     let observed = numbers.into_iter().take(WORST).map(|(value, reading, disk)| {
         let what = named(one.quantity, disk, disks);
-        let mut evidence = cited(analysis.recording, &reading, &what, (value, one.unit));
-        evidence.disk = Some(disk.clone());
-        let would_mean = one.would_mean.to_string();
-        let observed = Observation { evidence, would_mean, verdict: one.verdict };
+        let evidence = analysis.stated(&reading).of(&what, value, one.unit);
+        let observed = Observation::of(of_disk(evidence, disk), one.would_mean);
+        let observed = Observation { verdict: one.verdict, ..observed };
         Seen { decided_by: one.decided_by, ..observed.into() }
     });
     observed.collect()
@@ -581,11 +560,10 @@ fn busiest_processes(analysis: &Analysis, host: Host, disk: &str) -> Vec<Observa
     let found = both.into_iter().filter_map(|(known, what)| {
         let (per_s, who, reading) = about.busiest_process(known)?;
         let what = format!("{what} {who}, per second");
-        let evidence = cited(analysis.recording, &reading, &what, (per_s, Unit::BytesPerSecond));
+        let evidence = analysis.stated(&reading).of(&what, per_s, Unit::BytesPerSecond);
         let would_mean = "the disk, and the number and latency of requests, are not in this output \
                           (`iostat -x 1`)";
-        let would_mean = would_mean.to_string();
-        (per_s > NOTABLE_PER_S).then_some(Observation { evidence, would_mean, verdict: None })
+        (per_s > NOTABLE_PER_S).then_some(Observation::of(evidence, would_mean))
     });
     found.collect()
 }
@@ -597,14 +575,10 @@ const WAITS: f64 = 0.1;
 fn waiting_task(analysis: &Analysis, host: Host, disk: &str) -> Option<Observation> {
     let (share, who, reading) = analysis.facts.about(Some(host), disk).waiting_task()?;
     let what = format!("time that {who} waited for I/O");
-    let evidence = cited(analysis.recording, &reading, &what, (share, Unit::Share));
+    let evidence = analysis.stated(&reading).share(&what, share);
     let would_mean = "its requests are numerous or slow; this input does not say which disk they \
                       go to or how long one takes";
-    (share > WAITS).then(|| Observation {
-        evidence,
-        would_mean: would_mean.to_string(),
-        verdict: None,
-    })
+    (share > WAITS).then(|| Observation::of(evidence, would_mean))
 }
 
 /// From this share on a device is called full by its averages.

@@ -6,7 +6,7 @@ use iowhy_model::typed::PageCache;
 use iowhy_model::{Bound, DeviceId, Evidence, Finding, Layer, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::runs::{self, Run};
 use crate::phrase;
 
@@ -111,11 +111,10 @@ fn two_rates(
     least: f64,
 ) -> Vec<Evidence> {
     let rate = |what: &str, run: &Run| {
-        read_off(what, run.throughput(), Unit::BytesPerSecond, 1, analysis.source(run.place()))
+        analysis.printed(run.place(), 1).of(what, run.throughput(), Unit::BytesPerSecond)
     };
     let times = fast.throughput() / slow.throughput();
-    let source = analysis.source(fast.place());
-    let ratio = computed("ratio of the two", times, Unit::Ratio, 2, source).above(least);
+    let ratio = analysis.computed(fast.place(), 2).ratio("ratio of the two", times).above(least);
     vec![rate(whats[0], fast), rate(whats[1], slow), ratio]
 }
 
@@ -170,7 +169,7 @@ const BY_MEMORY: f64 = 1e9;
 /// Files that are read from where their writing left them.
 fn just_written(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
-    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.listings() {
         let mut written: BTreeMap<DeviceId, f64> = BTreeMap::new();
         let rows = listing.intervals.iter().filter(|row| row.layer == Layer::Application);
         for row in rows {
@@ -208,12 +207,11 @@ fn read_back(
         phrase::rate(read),
         phrase::rate(written)
     );
-    let source = analysis.source(place);
-    let rate = |what, per_s| read_off(what, per_s, Unit::BytesPerSecond, 1, source);
+    let rate = |what, per_s| analysis.printed(place, 1).of(what, per_s, Unit::BytesPerSecond);
     finding.evidence = vec![
         rate("throughput of the read", read).above(BY_MEMORY),
         rate("throughput of the write before", written),
-        computed("ratio of the two", read / written, Unit::Ratio, 2, source).above(APART),
+        analysis.computed(place, 2).ratio("ratio of the two", read / written).above(APART),
     ];
     finding.assume(BY_CALLS, "read right after it was written, faster than most disks");
     finish(&mut finding, "the file is larger than the memory, or the disk is a fast NVMe drive");
@@ -236,7 +234,6 @@ fn by_calls(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Op
     if all.iter().any(is_slower) {
         return None;
     }
-    let source = analysis.source(run.place());
     let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
     finding.sentence = format!(
         "the {} of {} are the rate of system calls, not of a disk: each call moved {} and took {}",
@@ -245,10 +242,11 @@ fn by_calls(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Op
         phrase::bytes(run.bytes()),
         phrase::ns(call_ns)
     );
+    let computed = analysis.computed(run.place(), 1);
     finding.evidence = vec![
-        computed("size of a call", run.bytes(), Unit::Bytes, 1, source),
-        computed("time of a call", call_ns / 1e6, Unit::Ms, 1, source).below(A_CALL_NS / 1e6),
-        read_off("throughput", run.throughput(), Unit::BytesPerSecond, 1, source),
+        computed.of("size of a call", run.bytes(), Unit::Bytes),
+        computed.ms("time of a call", call_ns / 1e6).below(A_CALL_NS / 1e6),
+        analysis.printed(run.place(), 1).of("throughput", run.throughput(), Unit::BytesPerSecond),
     ];
     finding.assume(BY_CALLS, "so small and fast that the page cache served each call");
     finish(&mut finding, "the same test with large blocks (`bs=1M`) is as slow");

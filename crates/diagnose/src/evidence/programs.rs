@@ -53,7 +53,7 @@ impl Waits {
 /// Programs that wait for flushes: one finding per listing.
 pub fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.listings() {
         let (mut waits, apart) = of_rows(listing);
         let longest = apart.iter().max_by(|a, b| f64::total_cmp(&a.mean_flush(), &b.mean_flush()));
         if let Some(longest) = longest {
@@ -191,7 +191,7 @@ const LONG_MS: f64 = 100.0;
 /// it leaves out adds to that.
 pub fn held_up(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.listings() {
         if analysis.lists_only_slow(place) {
             let held_up = held_up_in(analysis, place, listing, verdict);
             found.extend(held_up.or_else(|| prevailing(analysis, place, listing, verdict)));
@@ -325,13 +325,12 @@ const CACHE_OFF: f64 = 0.75;
 /// the medium.
 pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.listings() {
         let reported = listing.facts.iter().find(|fact| {
             let text = fact.value.text().unwrap_or_default();
             fact.key == key::CONTROLLER_CACHE && disk_models::is_cache_off(text)
         });
         let Some(fact) = reported.or_else(|| fell_back(listing)) else { continue };
-        let source = analysis.source(place);
         let name = fact.device.map(|device| analysis.recording.device_of(device).name.clone());
         let name = name.unwrap_or_default();
         let mut finding = new_finding(verdict, fact.device, vec![place]);
@@ -347,7 +346,7 @@ pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             phrase::disk(&name)
         );
         finding.evidence =
-            vec![read_off("disabled write caches", 1.0, Unit::Count, 1, source).above(0.0)];
+            vec![analysis.printed(place, 1).count("disabled write caches", 1.0).above(0.0)];
         finding.assume(CACHE_OFF, "a write cache reported as disabled");
         // The load is what it was while the cache worked.
         finding.blame = Some(Blame::Configuration);
@@ -401,7 +400,6 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
     if shown < FELT_MS || cheap {
         return None;
     }
-    let source = analysis.source(place);
     let n = waits.n.max(1.0) as u64;
     let mut finding = new_finding(verdict, waits.device, vec![place]);
     let beside =
@@ -419,13 +417,13 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
         phrase::ms(shown),
         phrase::digits((1000.0 / shown).max(0.01))
     );
-    finding.evidence =
-        vec![read_off("mean wait for a flush", shown, Unit::Ms, n, source).above(FELT_MS)];
+    let computed = analysis.computed(place, n);
+    let printed = analysis.printed(place, n);
+    finding.evidence = vec![printed.ms("mean wait for a flush", shown).above(FELT_MS)];
     if let Some(plain) = plain {
-        finding.evidence.push(read_off("wait for a plain write", plain, Unit::Ms, n, source));
+        finding.evidence.push(printed.ms("wait for a plain write", plain));
         finding.evidence.push(
-            computed("latency ratio flush/plain write", shown / plain, Unit::Ratio, n, source)
-                .above(TIMES_PLAIN),
+            computed.ratio("latency ratio flush/plain write", shown / plain).above(TIMES_PLAIN),
         );
     }
     let (worth, why) = match plain {
@@ -458,7 +456,7 @@ const LAGS: f64 = 0.90;
 /// each.
 pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.listings() {
         let mut means: BTreeMap<DeviceId, Vec<f64>> = BTreeMap::new();
         for row in listing.intervals.iter().filter(|row| row.layer == Layer::Application) {
             // Rates would separate runs of one program; here only waits are known.
@@ -487,7 +485,6 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         if middle <= 0.0 || slow.len() * 3 > all.len() || second > least / 3.0 {
             continue;
         }
-        let source = analysis.source(place);
         let named = |device: DeviceId| analysis.recording.device_of(device).name.clone();
         let name = named(worst);
         let one = (slow.len() == 1).then_some(worst);
@@ -517,17 +514,14 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         // What several share may be a disk, a host or a link.
         finding.blame = (slow.len() > 1).then_some(Blame::DiskOrPath);
         finding.subject.devices = slow.iter().map(|(device, _)| *device).collect();
+        let computed = analysis.computed(place, 1);
+        let printed = analysis.printed(place, 1);
         finding.evidence = vec![
-            read_off("longest mean wait", ms, Unit::Ms, 1, source).above(SLOW_MS),
-            read_off("mean wait of all, median", middle, Unit::Ms, n, source),
-            computed(
-                "ratio of the shortest of them to the median",
-                least / middle,
-                Unit::Ratio,
-                1,
-                source,
-            )
-            .above(FAR),
+            printed.ms("longest mean wait", ms).above(SLOW_MS),
+            printed.over(n).ms("mean wait of all, median", middle),
+            computed
+                .ratio("ratio of the shortest of them to the median", least / middle)
+                .above(FAR),
         ];
         finding.assume(LAGS, "reported slower than its peers");
         finding.explained_share = 1.0 - middle / ms;
@@ -555,7 +549,7 @@ const RUNS: f64 = 0.93;
 pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     let keys = [key::CGROUP_MAX_RBPS, key::CGROUP_MAX_WBPS];
     let mut limits = Vec::new();
-    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.listings() {
         let set = listing.facts.iter().filter(|fact| keys.contains(&fact.key));
         limits.extend(set.filter_map(|fact| Some((place, fact, fact.value.number()?))));
     }
@@ -567,7 +561,6 @@ pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
         .collect();
     let first = held_back.first()?;
     let fastest = held_back.iter().map(|run| run.throughput()).fold(0.0, f64::max);
-    let source = analysis.source(first.place());
     let mut finding = new_finding(verdict, fact.device, vec![first.place(), at]);
     finding.sentence = format!(
         "a control group's limit of {} per second throttles the I/O: {} of {} runs reached at most \
@@ -579,8 +572,10 @@ pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     );
     let n = held_back.len() as u64;
     finding.evidence = vec![
-        read_off("limit of the control group", limit, Unit::BytesPerSecond, 1, analysis.source(at)),
-        computed("throughput, divided by the limit", fastest / limit, Unit::Ratio, n, source)
+        analysis.printed(at, 1).of("limit of the control group", limit, Unit::BytesPerSecond),
+        analysis
+            .computed(first.place(), n)
+            .ratio("throughput, divided by the limit", fastest / limit)
             .held(Bound::Between(OF_LIMIT.0, OF_LIMIT.1)),
     ];
     let worth = if held_back.len() > 1 { RUNS } else { ONE_RUN };

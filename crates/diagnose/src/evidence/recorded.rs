@@ -5,12 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{
-    DeviceId, Event, Evidence, How, Interval, Layer, Listing, Observation, Op, Unit, key,
-};
+use iowhy_model::{DeviceId, Event, How, Interval, Layer, Listing, Observation, Op, Unit, key};
 
 use crate::analysis::{Analysis, Host, requests};
-use crate::evidence::builder::{cited, computed, read_off};
 use crate::evidence::round_trips;
 use crate::evidence::throughput;
 use crate::phrase;
@@ -20,9 +17,8 @@ const LINES: usize = 3;
 
 /// Contents of the listings of an input besides current block I/O.
 pub fn of(analysis: &Analysis, host: Host) -> Vec<Observation> {
-    let listings = analysis.recording.listings.iter().enumerate();
     let mut seen = Vec::new();
-    for (place, listing) in listings.filter(|(place, _)| analysis.host(*place) == host) {
+    for (place, listing) in analysis.listings_of(host) {
         seen.extend(untimed(analysis, place, listing));
         seen.extend(waits_of_programs(analysis, place, listing));
         seen.extend(counted_for_programs(analysis, place, listing));
@@ -30,10 +26,6 @@ pub fn of(analysis: &Analysis, host: Host) -> Vec<Observation> {
     }
     seen.extend(memory(analysis, host));
     seen
-}
-
-fn observed(evidence: Evidence, would_mean: &str) -> Observation {
-    Observation { evidence, would_mean: would_mean.to_string(), verdict: None }
 }
 
 /// `md1, md2, md3 and 2 more`.
@@ -62,7 +54,6 @@ fn untimed(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observat
     for ((device, op), (rate, n)) in slowest {
         by_op.entry(op).or_default().push((rate, n, device));
     }
-    let source = analysis.source(place);
     let lines = by_op.into_iter().filter_map(|(op, mut rates)| {
         rates.sort_by(|a, b| a.0.total_cmp(&b.0));
         let ((rate, n, device), others) = rates.split_first()?;
@@ -71,7 +62,7 @@ fn untimed(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observat
         let what = format!(
             "{least}throughput of {}, measured by {} ({})",
             phrase::plural(op),
-            source.format,
+            analysis.source(place).format,
             name(device)
         );
         let beside: Vec<String> = others
@@ -86,8 +77,8 @@ fn untimed(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observat
             "{beside}throughput of one program: it includes its pauses, the file system and other \
              I/O on the device"
         );
-        let evidence = read_off(&what, *rate, Unit::BytesPerSecond, *n, source);
-        Some(Observation { evidence, would_mean, verdict: None })
+        let evidence = analysis.printed(place, *n).of(&what, *rate, Unit::BytesPerSecond);
+        Some(Observation::of(evidence, would_mean))
     });
     lines.collect()
 }
@@ -99,7 +90,6 @@ fn waits_of_programs(analysis: &Analysis, place: usize, listing: &Listing) -> Ve
     for event in listing.events.iter().filter(|event| event.layer != Layer::Block) {
         by_op.entry(event.op).or_default().push(event);
     }
-    let source = analysis.source(place);
     let lines = by_op.into_iter().filter_map(|(op, events)| {
         let waited = |event: &&Event| {
             let (start, end) = requests::stretch(event)?;
@@ -117,8 +107,8 @@ fn waits_of_programs(analysis: &Analysis, place: usize, listing: &Listing) -> Ve
             if whose.is_empty() { String::new() } else { format!(" ({})", phrase::list(&whose)) };
         let n = events.len() as u64;
         let what = format!("longest of {n} {} that programs waited for{by}", phrase::plural(op));
-        let evidence = read_off(&what, longest, Unit::Seconds, n, source);
-        Some(observed(evidence, above_the_device(op)))
+        let evidence = analysis.printed(place, n).seconds(&what, longest);
+        Some(Observation::of(evidence, above_the_device(op)))
     });
     lines.collect()
 }
@@ -147,7 +137,6 @@ fn counted_for_programs(analysis: &Analysis, place: usize, listing: &Listing) ->
         let one = (mean_ns, known.histogram.count());
         *most = if total(one) > total(*most) { one } else { *most };
     }
-    let source = analysis.source(place);
     let of_device = |((device, op), (mean_ns, n))| (device, op, mean_ns, n);
     let mut lines: Vec<(DeviceId, Option<Op>, f64, u64)> =
         by_op.into_iter().map(of_device).collect();
@@ -156,8 +145,8 @@ fn counted_for_programs(analysis: &Analysis, place: usize, listing: &Listing) ->
         let name = &analysis.recording.device_of(device).name;
         let of = phrase::plural(op.unwrap_or(Op::Other));
         let what = format!("mean of {n} {of}, timed in programs ({name})");
-        let evidence = computed(&what, mean_ns / 1e9, Unit::Seconds, n, source);
-        observed(evidence, above_the_device(op.unwrap_or(Op::Other)))
+        let evidence = analysis.computed(place, n).seconds(&what, mean_ns / 1e9);
+        Observation::of(evidence, above_the_device(op.unwrap_or(Op::Other)))
     };
     lines.into_iter().take(LINES).map(line).collect()
 }
@@ -175,14 +164,13 @@ fn since_boot(analysis: &Analysis, place: usize, listing: &Listing) -> Option<Ob
     let mut devices: Vec<DeviceId> = rows.iter().map(|row| row.device).collect();
     devices.sort_unstable();
     devices.dedup();
-    let source = analysis.source(place);
     let (ms, device) = longest?;
     let name = &analysis.recording.device_of(device).name;
     let what = match devices.len() {
         1 => format!("mean latency of {name} {since}"),
         n => format!("longest mean latency {since} of {n} devices ({name})"),
     };
-    let evidence = read_off(&what, ms, Unit::Ms, rows.len() as u64, source);
+    let evidence = analysis.printed(place, rows.len() as u64).ms(&what, ms);
     let others: Vec<DeviceId> = devices.into_iter().filter(|other| *other != device).collect();
     let beside = match others.is_empty() {
         true => String::new(),
@@ -192,7 +180,7 @@ fn since_boot(analysis: &Analysis, place: usize, listing: &Listing) -> Option<Ob
         "an average {since} shows little of the present{beside}: run the same command with an \
          interval"
     );
-    Some(Observation { evidence, would_mean, verdict: None })
+    Some(Observation::of(evidence, would_mean))
 }
 
 /// What memory gave: reads that touch no disk.
@@ -200,9 +188,9 @@ fn memory(analysis: &Analysis, host: Host) -> Option<Observation> {
     let about = analysis.facts.about(Some(host), "");
     let (rate, reading) = about.machine_number(key::MEMORY_THROUGHPUT)?;
     let what = "cached reads, without disk access";
-    let mut evidence = cited(analysis.recording, &reading, what, (rate, Unit::BytesPerSecond));
+    let mut evidence = analysis.stated(&reading).of(what, rate, Unit::BytesPerSecond);
     evidence.how = How::Reported;
     let slow = phrase::rate(throughput::SLOW_MEMORY);
     let would_mean = format!("measures the host itself: below {slow} any disk looks slow");
-    Some(Observation { evidence, would_mean, verdict: None })
+    Some(Observation::of(evidence, would_mean))
 }

@@ -38,9 +38,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     for of in [services_down, lost_sessions, hung] {
         let hosts = analysis.hosts().into_iter();
         found.extend(hosts.filter_map(|host| {
-            let log = analysis.facts.log();
-            let here = log.filter(|line| analysis.host(line.reading.listing) == host);
-            of(analysis, verdict, &here.collect::<Vec<_>>())
+            of(analysis, verdict, &analysis.facts.log_of(|of| of == host).collect::<Vec<_>>())
         }));
     }
     found.extend(lost_paths(analysis, verdict));

@@ -23,7 +23,7 @@ pub fn all_answer_well(analysis: &Analysis, host: Host) -> bool {
         listing.events.iter().any(|event| event.layer != Layer::Block)
             || listing.intervals.iter().any(|row| row.layer != Layer::Block)
     };
-    let mut listings = analysis.recording.listings.iter().enumerate();
+    let mut listings = analysis.listings();
     if listings.any(|(place, listing)| here(place) && above(listing)) {
         return false;
     }

@@ -10,7 +10,7 @@ use iowhy_model::{
 };
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::shares;
 use crate::phrase;
@@ -167,7 +167,7 @@ pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 
 fn mounts<'s, 'a>(analysis: &'s Analysis<'a>, since_mount: bool) -> Vec<Mount<'s, 'a>> {
     let mut mounts: BTreeMap<(usize, DeviceId), Vec<Cow<Interval>>> = BTreeMap::new();
-    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+    for (place, listing) in analysis.listings() {
         let above =
             |row: &&Interval| row.layer == Layer::Application && row.since_boot == since_mount;
         for row in listing.intervals.iter().filter(above) {
@@ -346,7 +346,6 @@ impl Mount<'_, '_> {
 
     /// What was sent again or timed out meanwhile.
     fn repeated(&self) -> Vec<Evidence> {
-        let recording = self.analysis.recording;
         let disk = self.analysis.disk(self.device);
         let about = self.analysis.facts.about(Some(self.analysis.host(self.place)), &disk);
         let known = [
@@ -356,7 +355,7 @@ impl Mount<'_, '_> {
         let known = known.into_iter().filter_map(|(key, what)| {
             let last = about.last(key.clone())?;
             let sum: f64 = about.all(key).filter_map(|reading| reading.fact.value.number()).sum();
-            (sum > 0.0).then(|| cited(recording, &last, what, (sum, Unit::Count)))
+            (sum > 0.0).then(|| self.analysis.stated(&last).count(what, sum))
         });
         known.collect()
     }

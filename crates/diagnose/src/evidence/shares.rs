@@ -3,7 +3,7 @@
 use iowhy_model::{DeviceId, Fact, Finding, Layer, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::runs;
 use crate::facts::mount_options;
@@ -44,7 +44,6 @@ fn long_calls(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Fin
     });
     let long: Vec<_> = waits.filter(|(ms, _)| *ms > LONG_MS).collect();
     let (ms, event) = long.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let source = analysis.source(place);
     let mut finding = new_finding(verdict, Some(event.device), vec![place]);
     finding.sentence = format!(
         "programs wait for a server: {} on {kind} took longer than a second, at most {} (a {})",
@@ -53,8 +52,8 @@ fn long_calls(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Fin
         event.op.name()
     );
     finding.evidence = vec![
-        read_off("longest call on files of a server", *ms, Unit::Ms, 1, source).above(LONG_MS),
-        computed("calls longer than a second", long.len() as f64, Unit::Count, 1, source),
+        analysis.printed(place, 1).ms("longest call on files of a server", *ms).above(LONG_MS),
+        analysis.computed(place, 1).count("calls longer than a second", long.len() as f64),
     ];
     finding.assume(OF_A_SERVER, "the files are on a server");
     finding.explained_share = 1.0;
@@ -75,7 +74,6 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         }
     }
     let found = slowest.into_iter().map(|(device, run, point)| {
-        let source = analysis.source(run.place());
         let mut finding = new_finding(verdict, Some(device), vec![run.place()]);
         finding.sentence = format!(
             "{} is on a server ({point} is a network mount) and reaches {}, less than a 100 Mbit/s \
@@ -85,8 +83,12 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         );
         let per_s = run.throughput();
         let what = "throughput of a file on a server";
-        finding.evidence =
-            vec![read_off(what, per_s, Unit::BytesPerSecond, 1, source).below(SLOW_PER_S)];
+        finding.evidence = vec![
+            analysis
+                .printed(run.place(), 1)
+                .of(what, per_s, Unit::BytesPerSecond)
+                .below(SLOW_PER_S),
+        ];
         finding.assume(OF_A_SERVER, "the file is on a server, and slower than any current network");
         if run.bytes() < LARGE {
             finding.doubt("small requests, each of them a round trip", SHAPE_ALONE);
@@ -100,7 +102,7 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 
 /// Where the file system of a server is mounted that contains a file, as the same input says.
 pub fn mount_of<'a>(analysis: &Analysis<'a>, place: usize, file: &str) -> Option<&'a str> {
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let of_host = listings.filter(|(other, _)| analysis.host(*other) == analysis.host(place));
     let facts: Vec<&Fact> = of_host.flat_map(|(_, listing)| &listing.facts).collect();
     let points = facts.iter().filter(|fact| fact.key == key::MOUNT_POINT);

@@ -8,11 +8,11 @@
 
 use std::collections::HashSet;
 
-use iowhy_model::{DeviceId, Finding, Layer, Op, Stage, Unit, Verdict, key};
+use iowhy_model::{DeviceId, Finding, Layer, Op, Stage, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::baseline::healthy_time::Request;
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::peer_families;
 use crate::phrase;
@@ -50,7 +50,7 @@ struct Stages {
 
 /// All listings that give the stages as means.
 fn all(analysis: &Analysis) -> Vec<Stages> {
-    let listings = analysis.recording.listings.iter().enumerate();
+    let listings = analysis.listings();
     let found = listings.filter_map(|(place, listing)| {
         let means = |stage: Stage| {
             listing
@@ -100,29 +100,17 @@ impl Stages {
 
     /// The evidence that all of them rest on.
     fn finding(&self, analysis: &Analysis, verdict: Verdict, stage: &str, ms: f64) -> Finding {
-        let source = analysis.source(self.listing);
         let mut finding = new_finding(verdict, Some(self.device), vec![self.listing]);
+        let printed = analysis.printed(self.listing, self.n);
+        let computed = analysis.computed(self.listing, self.n);
         finding.evidence = vec![
-            computed(
-                &format!("share of {stage} in Q2C"),
-                self.share(ms),
-                Unit::Share,
-                self.n,
-                source,
-            )
-            .above(MOST),
-            read_off(
-                "mean time from the program to completion (Q2C)",
-                self.total_ms,
-                Unit::Ms,
-                self.n,
-                source,
-            ),
-            read_off("mean time on the device (D2C)", self.device_ms, Unit::Ms, self.n, source),
+            computed.share(&format!("share of {stage} in Q2C"), self.share(ms)).above(MOST),
+            printed.ms("mean time from the program to completion (Q2C)", self.total_ms),
+            printed.ms("mean time on the device (D2C)", self.device_ms),
         ];
         if let Some(on_device) = self.on_device {
             let what = "requests on the device at once (D2C divided by the arrival interval)";
-            let known = computed(what, on_device, Unit::Requests, self.n, source);
+            let known = computed.requests(what, on_device);
             let has_room = on_device < ROOM;
             finding.evidence.push(if has_room { known.below(ROOM) } else { known });
         }

@@ -24,7 +24,7 @@ pub struct LostVolume<'a> {
 /// fail together.
 pub fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
     let mut found = Vec::new();
-    for (listing, known) in analysis.recording.listings.iter().enumerate() {
+    for (listing, known) in analysis.listings() {
         // Of each volume the last word on its paths: how many, how many of them failed, and which.
         let mut reported: BTreeMap<DeviceId, [Option<&Fact>; 3]> = BTreeMap::new();
         for fact in &known.facts {

@@ -1,6 +1,7 @@
 //! The kernel's log events as lines with a clock, a sector and, where it can be reported, a disk.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 use iowhy_model::{FactValue, Message, MessageKind, PathEvent, Recording, key};
 
@@ -37,6 +38,41 @@ impl LogLine<'_> {
     /// controller.
     pub fn unit_of_a_target(&self) -> Option<u32> {
         self.message.unit.filter(|unit| *unit > 0 && self.message.adapter != Some(0))
+    }
+}
+
+/// Log events, in the order of their listings.
+pub struct Log<'a> {
+    lines: Vec<LogLine<'a>>,
+    /// Where those of each listing are: a log of many hosts has one for each.
+    listings: Vec<(usize, Range<usize>)>,
+}
+
+impl<'a> Log<'a> {
+    /// Of these lines.
+    pub fn of(lines: Vec<LogLine<'a>>) -> Log<'a> {
+        let mut listings: Vec<(usize, Range<usize>)> = Vec::new();
+        for (place, line) in lines.iter().enumerate() {
+            match listings.last_mut() {
+                Some((listing, known)) if *listing == line.reading.listing => known.end = place + 1,
+                _ => listings.push((line.reading.listing, place..place + 1)),
+            }
+        }
+        Log { lines, listings }
+    }
+
+    /// All lines.
+    pub fn lines(&self) -> &[LogLine<'a>] {
+        &self.lines
+    }
+
+    /// Those of some listings.
+    pub fn within<'s>(
+        &'s self,
+        is_meant: impl Fn(usize) -> bool + 's,
+    ) -> impl Iterator<Item = &'s LogLine<'a>> + 's {
+        let meant = self.listings.iter().filter(move |(listing, _)| is_meant(*listing));
+        meant.flat_map(|(_, known)| self.lines.get(known.clone()).unwrap_or_default())
     }
 }
 
@@ -128,7 +164,7 @@ pub fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
 /// All log events of a recording. A message about a port is assigned to a disk if the system
 /// reports the disk's port (`device.port`), or if exactly one disk has errors within seconds of it.
 pub fn lines<'a>(recording: &'a Recording, graph: &Graph) -> Vec<LogLine<'a>> {
-    let mut lines: Vec<(Option<String>, LogLine<'a>)> = Vec::new();
+    let (mut names, mut lines) = (Vec::new(), Vec::<LogLine>::new());
     for (listing, known) in recording.listings.iter().enumerate() {
         let (mut last, mut kept) = (HashMap::new(), HashMap::<_, u64>::new());
         for fact in &known.facts {
@@ -136,7 +172,7 @@ pub fn lines<'a>(recording: &'a Recording, graph: &Graph) -> Vec<LogLine<'a>> {
             if let (Some(kind), FactValue::Count(count)) = (counted, &fact.value) {
                 let of = (fact.device, kind);
                 let line = last.get(&of).and_then(|place: &usize| lines.get_mut(*place));
-                if let Some((_, line)) = line {
+                if let Some(line) = line {
                     line.further = count.saturating_sub(kept.get(&of).copied().unwrap_or(0));
                 }
                 continue;
@@ -145,61 +181,53 @@ pub fn lines<'a>(recording: &'a Recording, graph: &Graph) -> Vec<LogLine<'a>> {
             let Some(kind) = kind else { continue };
             let Some(message) = fact.value.message() else { continue };
             let reading = FactReading { fact, listing };
-            let name = fact.device.map(|id| disk_names::of(recording, id));
+            names.push(fact.device.map(|id| disk_names::of(recording, id)));
             let disk = graph.meant(listing, fact).first().cloned();
             last.insert((fact.device, kind.name()), lines.len());
             *kept.entry((fact.device, kind.name())).or_default() += 1;
             let event = message.log_event();
-            lines.push((name, LogLine { kind, disk, message, event, reading, further: 0 }));
+            lines.push(LogLine { kind, disk, message, event, reading, further: 0 });
         }
     }
     // Times of the messages of each port in each listing.
     let mut times: HashMap<(&str, usize), Vec<f64>> = HashMap::new();
-    for (name, line) in &lines {
+    let mut log = Log::of(lines);
+    for (name, line) in names.iter().zip(&log.lines) {
         if let (Some(name), Some(at_s)) = (name, line.message.at_s) {
             times.entry((name, line.reading.listing)).or_default().push(at_s);
         }
     }
     times.values_mut().for_each(|times| times.sort_by(f64::total_cmp));
     let mut known: HashMap<(&str, usize), Option<String>> = HashMap::new();
-    let found: Vec<Option<String>> = lines
-        .iter()
-        .map(|(name, line)| {
-            let port = name.as_deref().filter(|_| line.disk.is_none())?;
-            let place = (port, line.reading.listing);
-            let near = || {
-                beside(times.get(&place)?, &lines, |other| {
-                    graph.host(other).may_be(graph.host(place.1))
-                })
-            };
-            let disk = || graph.at_port(port, place.1).map(str::to_string).or_else(near);
-            known.entry(place).or_insert_with(disk).clone()
-        })
-        .collect();
-    let found = lines.into_iter().zip(found);
-    found
-        .map(|((_, mut line), port)| {
-            line.disk = line.disk.or(port);
-            line
-        })
-        .collect()
+    let of_ports = names.iter().zip(&log.lines).map(|(name, line)| {
+        let port = name.as_deref().filter(|_| line.disk.is_none())?;
+        let place = (port, line.reading.listing);
+        let host = graph.host(place.1);
+        let here = || log.within(move |listing| graph.host(listing).may_be(host));
+        let near = || beside(times.get(&place)?, here());
+        let disk = || graph.at_port(port, place.1).map(str::to_string).or_else(near);
+        known.entry(place).or_insert_with(disk).clone()
+    });
+    let of_ports: Vec<Option<String>> = of_ports.collect();
+    for (line, port) in log.lines.iter_mut().zip(of_ports) {
+        line.disk = line.disk.take().or(port);
+    }
+    log.lines
 }
 
 /// The only disk with a message near one of these times; `None` if there are two.
-fn beside(
+fn beside<'s, 'a: 's>(
     times: &[f64],
-    all: &[(Option<String>, LogLine)],
-    is_here: impl Fn(usize) -> bool,
+    lines: impl Iterator<Item = &'s LogLine<'a>>,
 ) -> Option<String> {
     let near = |at_s: f64| {
         let first = times.partition_point(|time| at_s - time > TOGETHER_S);
         times.get(first).is_some_and(|time| time - at_s <= TOGETHER_S)
     };
     let mut found: Option<&str> = None;
-    for (_, line) in all {
+    for line in lines {
         let Some(disk) = line.disk.as_deref() else { continue };
-        let near = line.message.at_s.is_some_and(near) && is_here(line.reading.listing);
-        if found == Some(disk) || !near {
+        if found == Some(disk) || !line.message.at_s.is_some_and(near) {
             continue;
         }
         if found.is_some() {

@@ -3,6 +3,8 @@
 //! A limit set by a provider or a cgroup keeps throughput at one level however many requests wait.
 //! That of a saturated device varies.
 
+use iowhy_model::{Quantity, Unit};
+
 use super::spread;
 
 /// The plateau of a series of rates.
@@ -94,6 +96,24 @@ pub enum Limit {
     Iops,
     /// Bytes per second.
     BytesPerSecond,
+}
+
+impl Limit {
+    /// Both.
+    pub const ALL: [Limit; 2] = [Limit::Iops, Limit::BytesPerSecond];
+
+    /// The unit of its rates.
+    pub fn unit(self) -> Unit {
+        match self {
+            Limit::Iops => Unit::PerSecond,
+            Limit::BytesPerSecond => Unit::BytesPerSecond,
+        }
+    }
+
+    /// Such a rate in words: `3,000 IOPS`, `125 MiB/s`.
+    pub fn words(self, value: f64) -> String {
+        Quantity { value, unit: self.unit() }.words()
+    }
 }
 
 /// A limit that a provider sells.

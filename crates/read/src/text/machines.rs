@@ -104,7 +104,7 @@ fn reached_from(command: &str) -> Option<&str> {
 }
 
 /// `db1` of `Nov  3 10:00:00 db1 kernel: ...` and `2026-11-03T10:00:00.1+01:00 db1 kernel: ...`.
-fn host_of_log(text: &str) -> Option<&str> {
+pub(crate) fn host_of_log(text: &str) -> Option<&str> {
     let bytes = text.as_bytes();
     let rest = match bytes.get(..11)? {
         [_, _, _, _, b'-', _, _, b'-', _, _, b'T'] => text.split_once(' ')?.1,
