@@ -175,9 +175,14 @@ impl Source {
         Some((number()?, number()?))
     }
 
-    /// States its host, as a listing prints it: the name, and what follows.
-    pub fn is_of_host(&mut self, name: &str, host: String) {
-        (self.machine, self.host) = (HostName::of(name).or(self.machine.take()), Some(host));
+    /// States its host by its name.
+    pub fn is_of_host(&mut self, name: &str) {
+        self.is_of_printed_host(name, name.to_string());
+    }
+
+    /// The same, with what a listing prints of it: the name, and what follows.
+    pub fn is_of_printed_host(&mut self, name: &str, printed: String) {
+        (self.machine, self.host) = (HostName::of(name).or(self.machine.take()), Some(printed));
     }
 
     /// A source without records.

@@ -7,6 +7,7 @@ pub(crate) mod drive;
 pub(crate) mod labels;
 pub(crate) mod log;
 pub(crate) mod pattern;
+pub(crate) mod raid;
 pub(crate) mod report;
 pub(crate) mod table;
 pub(crate) mod user;

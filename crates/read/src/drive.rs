@@ -2,6 +2,6 @@
 
 pub(crate) mod health;
 pub(crate) mod log_events;
-pub(crate) mod raid_lines;
+pub(crate) mod osds;
 pub(crate) mod smartd_lines;
 pub(crate) mod stack_frames;

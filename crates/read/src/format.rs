@@ -2,7 +2,7 @@
 
 use iowhy_model::Level;
 
-use crate::describe::labels::{Labels, LabelsReader, ReadyLabels};
+use crate::describe::labels::{Labels, ReadyLabels};
 use crate::describe::log::{Log, LogReader, Ready};
 use crate::describe::table::{ReadyTable, Table, TableReader};
 use crate::reader::{Detect, Reader};
@@ -18,6 +18,8 @@ pub struct Format {
     pub manual: &'static str,
     /// The level its records reach.
     pub level: Level,
+    /// The program that logs its lines, if what another one logs is none of them.
+    pub speaker: &'static str,
     /// How its listings are recognised and read.
     pub body: Body,
 }
@@ -104,19 +106,23 @@ pub(crate) const fn dashed<const N: usize>(file: &str) -> [u8; N] {
 }
 
 impl Format {
+    const fn new(summary: &'static str, level: Level, body: Body) -> Format {
+        Format { name: "", summary, manual: "", level, speaker: "", body }
+    }
+
     /// A format that is a log; it has its name and its manual from the list.
     pub(crate) const fn log(summary: &'static str, level: Level, log: &'static Log) -> Format {
-        Format { name: "", summary, manual: "", level, body: Body::Log(log) }
+        Format::new(summary, level, Body::Log(log))
     }
 
     /// The same of a table.
     pub(crate) const fn table(summary: &'static str, level: Level, of: &'static Table) -> Format {
-        Format { name: "", summary, manual: "", level, body: Body::Table(of) }
+        Format::new(summary, level, Body::Table(of))
     }
 
     /// The same of a report.
     pub(crate) const fn labels(summary: &'static str, level: Level, of: &'static Labels) -> Format {
-        Format { name: "", summary, manual: "", level, body: Body::Labels(of) }
+        Format::new(summary, level, Body::Labels(of))
     }
 
     /// The same of a program; its needles, and whether a listing begins at a line.
@@ -146,13 +152,12 @@ impl Format {
         sniff: Sniff,
     ) -> Format {
         let reader: fn() -> Box<dyn Reader> = || Box::new(R::default());
-        Format {
-            name: "",
-            summary,
-            manual: "",
-            level,
-            body: Body::Custom { needles, sniff, reader, may_resume: false },
-        }
+        Format::new(summary, level, Body::Custom { needles, sniff, reader, may_resume: false })
+    }
+
+    /// Only this program logs its lines.
+    pub(crate) const fn logged_by(self, speaker: &'static str) -> Format {
+        Format { speaker, ..self }
     }
 
     /// A listing of the program that begins after prose is the one before going on.
@@ -222,7 +227,7 @@ impl Format {
         match self.body {
             Body::Log(log) => Box::new(LogReader::of(Ready::known(log))),
             Body::Table(table) => Box::new(TableReader::of(ReadyTable::known(table))),
-            Body::Labels(labels) => Box::new(LabelsReader::of(ReadyLabels::known(labels))),
+            Body::Labels(labels) => Box::new(labels.reader()),
             Body::Custom { reader, .. } => reader(),
         }
     }

@@ -713,10 +713,14 @@ impl Scanner<'_> {
                 }
                 // It finds its words anywhere in a line; what precedes them is not its own.
                 Some(ListingStart { format, .. }) => {
-                    self.ask_text(&Among::only(format), text, &wrapping)?
+                    self.ask_text(&Among::only(format), text.clone(), &wrapping)?
                 }
-                None => self.ask_text(among, text, &wrapping)?,
+                None => self.ask_text(among, text.clone(), &wrapping)?,
             };
+            // What another program logs is not the daemon's.
+            let is_its_own =
+                |format: &&Format| !wrapping.is_of_a_process() || text.contains(format.speaker);
+            let found = found.filter(is_its_own);
             // Bytes are not quoted.
             let found = found.filter(|format| format.reader().binary().is_none());
             if let Some(format) = found.filter(|_| length < left) {
@@ -951,6 +955,7 @@ mod tests {
         summary: "",
         manual: "",
         level: Level::A,
+        speaker: "",
         body: Body::Custom {
             needles: &[],
             sniff: Sniff::Line(|line| {

@@ -74,6 +74,26 @@ pub fn parse_stat(name: &str, text: &str) -> Option<Counters> {
 }
 
 impl Counters {
+    /// The counters of a device by their places in its line of `/proc/diskstats`, from 0 after the
+    /// name; `None` without a count of reads and of writes.
+    pub(crate) fn of(name: &str, value: impl Fn(usize) -> Option<u64>) -> Option<Counters> {
+        let group = |first: usize| {
+            let (merges, sectors, ms) = (value(first + 1), value(first + 2), value(first + 3));
+            Some(Counts { ios: value(first)?, merges, sectors, ms })
+        };
+        Some(Counters {
+            number: None,
+            name: name.to_string(),
+            read: group(0)?,
+            write: group(4)?,
+            discard: group(11),
+            flush: value(15).map(|ios| Counts { ios, ms: value(16), ..Counts::default() }),
+            in_flight: value(8),
+            busy_ms: value(9),
+            weighted_ms: value(10),
+        })
+    }
+
     /// The operations counted, in the order of [`Op::ALL`].
     pub fn counts(&self) -> impl Iterator<Item = (Op, Counts)> {
         [
@@ -97,46 +117,26 @@ fn parse_values(name: &str, words: &[&str]) -> Option<Counters> {
         return None;
     }
     let value = |place: usize| words.get(place).and_then(|word| integer(word));
-    let group = |first: usize| {
-        Some(Counts {
-            ios: value(first)?,
-            merges: Some(value(first + 1)?),
-            sectors: Some(value(first + 2)?),
-            ms: Some(value(first + 3)?),
-        })
-    };
-    let bare = |first: usize| {
-        Some(Counts { ios: value(first)?, sectors: Some(value(first + 1)?), ..Counts::default() })
-    };
-    let counters = Counters {
-        number: None,
-        name: name.to_string(),
-        read: Counts::default(),
-        write: Counts::default(),
-        discard: None,
-        flush: None,
-        in_flight: None,
-        busy_ms: None,
-        weighted_ms: None,
-    };
     match words.len() {
-        // Partitions before Linux 2.6.25.
-        4 => Some(Counters { read: bare(0)?, write: bare(2)?, ..counters }),
-        11.. => Some(Counters {
-            read: group(0)?,
-            write: group(4)?,
-            discard: group(11),
-            flush: value(15).zip(value(16)).map(|(ios, ms)| Counts {
-                ios,
-                ms: Some(ms),
-                ..Counts::default()
-            }),
-            // Kernels have printed negative numbers here; that is not a count.
-            in_flight: value(8).filter(|count| i32::try_from(*count).is_ok()),
-            busy_ms: Some(value(9)?),
-            weighted_ms: Some(value(10)?),
-            ..counters
-        }),
+        // Partitions before Linux 2.6.25: requests and sectors.
+        4 => {
+            let is_whole = (0..4).all(|place| value(place).is_some());
+            let known = |place| [0, 2, 4, 6].iter().position(|known| *known == place);
+            Counters::of(name, |place| known(place).and_then(value)).filter(|_| is_whole)
+        }
+        11.. => {
+            // Kernels have printed negative numbers for requests in flight; that is not a count.
+            let is_whole = (0..11).all(|place| place == 8 || value(place).is_some());
+            let groups =
+                [11..15, 15..17].map(|mut group| group.all(|place| value(place).is_some()));
+            let known = |place: usize| match place {
+                8 => value(8).filter(|count| i32::try_from(*count).is_ok()),
+                11..15 if !groups[0] => None,
+                15.. if !groups[1] => None,
+                _ => value(place),
+            };
+            Counters::of(name, known).filter(|_| is_whole)
+        }
         _ => None,
     }
 }

@@ -34,12 +34,6 @@ impl Processor {
         }
     }
 
-    /// The mean of the reports taken, as one report; `None` if there was none.
-    pub(crate) fn mean(&self) -> Option<Shares> {
-        let means: Shares = self.shares.map(|column| column.mean());
-        means.iter().any(Option::is_some).then_some(means)
-    }
-
     /// States mean and maximum of each share: `cpu.iowait.mean`, `cpu.iowait.max`, in percent.
     pub(crate) fn state(&self, sink: &mut dyn Sink) {
         for ((of, _), column) in SHARES.iter().zip(&self.shares) {

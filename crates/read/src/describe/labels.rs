@@ -71,6 +71,11 @@ impl Labels {
         end: None,
     };
 
+    /// A reader for one listing.
+    pub(crate) fn reader(&'static self) -> LabelsReader {
+        LabelsReader::of(ReadyLabels::known(self))
+    }
+
     /// Its patterns, each with lines that fit, and its labels.
     pub(crate) fn description(&self) -> String {
         let lines = self.lines.iter().map(|line| {
@@ -101,6 +106,8 @@ type FromLine = fn(&Found, &mut Report, &mut dyn Sink) -> Option<()>;
 pub struct Line {
     pattern: &'static str,
     role: Role,
+    /// It confirms an announced report, whatever else it does.
+    confirms: bool,
     opens: Opens,
     /// A further condition that a pattern cannot express.
     when: Option<fn(&Found) -> bool>,
@@ -142,7 +149,8 @@ pub enum Opens {
 
 const fn line(pattern: &'static str, role: Role, call: FromLine) -> Line {
     assert!(is_pattern(pattern, &[]), "no pattern");
-    Line { pattern, role, opens: Opens::Nothing, when: None, shape: "", call, like: &[] }
+    let (opens, confirms) = (Opens::Nothing, matches!(role, Role::Begins | Role::Follows));
+    Line { pattern, role, confirms, opens, when: None, shape: "", call, like: &[] }
 }
 
 /// A line that begins a report, anywhere.
@@ -150,7 +158,8 @@ pub const fn begins(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Begins, call)
 }
 
-/// A line at which a report begins if one that begins it follows.
+/// A line at which a report begins if one that begins it follows; it is not part of it if it has no
+/// effect.
 pub const fn announces(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Announces, call)
 }
@@ -179,6 +188,11 @@ impl Line {
     /// Real lines that fit.
     pub const fn like(self, like: &'static [&'static str]) -> Line {
         Line { like, ..self }
+    }
+
+    /// It confirms a report that a line above announced.
+    pub const fn confirms(self) -> Line {
+        Line { confirms: true, ..self }
     }
 
     /// It is this line only if this is so.
@@ -248,7 +262,8 @@ pub struct Report {
     pub part: &'static str,
     /// When its parts were printed.
     pub(crate) moments: Moments,
-    numbers: Vec<(&'static str, f64)>,
+    numbers: BTreeMap<String, f64>,
+    texts: BTreeMap<&'static str, String>,
     quoted: Vec<String>,
     why: Option<&'static str>,
     buckets: Vec<Bucket>,
@@ -374,33 +389,57 @@ impl Report {
         histogram_of(self.buckets()).filter(|known| known.count() > 0)
     }
 
-    /// Keeps a number for the end of the report.
-    pub fn keep(&mut self, what: &'static str, number: f64) -> Option<()> {
-        self.forget(what);
-        self.numbers.push((what, number));
+    /// Keeps a number for the end of the report, under a name of the format's own or one that it
+    /// made of what it read. The names are limited.
+    pub fn keep(&mut self, what: impl AsRef<str>, number: f64) -> Option<()> {
+        const MOST: usize = 1 << 16;
+        let (what, known) = (what.as_ref(), self.numbers.len());
+        if let Some(kept) = self.numbers.get_mut(what) {
+            *kept = number;
+        } else if known < MOST {
+            self.numbers.insert(what.to_string(), number);
+        }
         Some(())
     }
 
     /// The same, and drops it.
     pub fn take(&mut self, what: &str) -> Option<f64> {
-        let number = self.kept(what);
-        self.forget(what);
-        number
+        self.numbers.remove(what)
     }
 
-    /// Keeps it no longer.
+    /// Keeps the number or the text of a name no longer.
     pub fn forget(&mut self, what: &str) {
-        self.numbers.retain(|(known, _)| *known != what);
+        self.numbers.remove(what);
+        self.texts.remove(what);
+    }
+
+    /// Keeps a text for later lines.
+    pub fn keep_text(&mut self, what: &'static str, text: impl Into<String>) -> Option<()> {
+        self.texts.insert(what, text.into());
+        Some(())
+    }
+
+    /// A text that was kept.
+    pub fn kept_text(&self, what: &str) -> Option<&str> {
+        self.texts.get(what).map(String::as_str)
     }
 
     /// Keeps the larger of a number and the kept one.
-    pub fn most(&mut self, what: &'static str, number: f64) -> Option<()> {
-        self.keep(what, number.max(self.kept(what).unwrap_or(0.0)))
+    pub fn most(&mut self, what: impl AsRef<str>, number: f64) -> Option<()> {
+        let known = self.kept(what.as_ref()).unwrap_or(0.0);
+        self.keep(what, number.max(known))
     }
 
     /// Adds to a number that is kept.
-    pub fn add(&mut self, what: &'static str, more: f64) -> Option<()> {
-        self.keep(what, self.kept(what).unwrap_or(0.0) + more)
+    pub fn add(&mut self, what: impl AsRef<str>, more: f64) -> Option<()> {
+        let known = self.kept(what.as_ref()).unwrap_or(0.0);
+        self.keep(what, known + more)
+    }
+
+    /// The numbers that are kept under names with this beginning, and the rest of each name.
+    pub fn kept_under<'r>(&'r self, begin: &'r str) -> impl Iterator<Item = (&'r str, f64)> {
+        let known = self.numbers.iter();
+        known.filter_map(move |(what, number)| Some((what.strip_prefix(begin)?, *number)))
     }
 
     /// One more value of a column.
@@ -474,7 +513,7 @@ impl Report {
 
     /// A number that was kept.
     pub fn kept(&self, what: &str) -> Option<f64> {
-        self.numbers.iter().find(|(known, _)| *known == what).map(|(_, number)| *number)
+        self.numbers.get(what).copied()
     }
 
     /// Emits an average of its subject: for one operation, or for all.
@@ -565,16 +604,16 @@ impl ReadyLabels {
 
     /// Whether a listing begins at the first of these lines.
     pub(crate) fn sniff(&self, lines: &[&str]) -> Detect {
-        let is = |line: &str, role: Role| {
-            let line = line.trim();
-            let mut known = self.lines.iter().filter(|(_, line)| line.role == role);
-            known.any(|(pattern, known)| known.read(pattern, line).is_some())
+        let is = |text: &str, does: fn(&Line) -> bool| {
+            let mut known = self.lines.iter().filter(|(_, line)| does(line));
+            known.any(|(pattern, line)| line.read(pattern, text.trim()).is_some())
         };
+        let announces = |line: &Line| line.role == Role::Announces;
         let Some((first, rest)) = lines.split_first() else { return Detect::No };
         match rest {
-            _ if is(first, Role::Begins) => Detect::Yes,
-            _ if !is(first, Role::Announces) && !self.is_announced(first) => Detect::No,
-            [.., last] if is(last, Role::Begins) || is(last, Role::Follows) => Detect::Yes,
+            _ if is(first, |line| line.role == Role::Begins) => Detect::Yes,
+            _ if !is(first, announces) && !self.is_announced(first) => Detect::No,
+            [.., last] if is(last, |line| line.confirms) => Detect::Yes,
             _ if rest.len() >= self.labels.near => Detect::No,
             // A line or two of other text may be in between.
             _ if rest.iter().filter(|line| !self.has(line)).count() > self.labels.near / 4 => {
@@ -618,14 +657,14 @@ impl ReadyLabels {
 /// Reads a report by its description.
 pub(crate) struct LabelsReader {
     ready: &'static ReadyLabels,
-    report: Report,
+    pub(crate) report: Report,
     /// The last matching line, and the patterns that occur once per report.
     last: &'static str,
     seen: Vec<&'static str>,
 }
 
 impl LabelsReader {
-    pub(crate) fn of(ready: &'static ReadyLabels) -> LabelsReader {
+    fn of(ready: &'static ReadyLabels) -> LabelsReader {
         let report = Report { unnamed: ready.labels.unnamed, ..Report::default() };
         LabelsReader { ready, report, last: "", seen: Vec::new() }
     }
@@ -708,7 +747,8 @@ impl Reader for LabelsReader {
             }
             self.report.place.clone_from(&place);
             let read = (line.call)(&found, &mut self.report, sink);
-            let is_another = read.is_none() && matches!(line.role, Role::Perhaps | Role::Follows);
+            let is_another = read.is_none()
+                && matches!(line.role, Role::Announces | Role::Follows | Role::Perhaps);
             let is_more = !is_another && line.opens != Opens::Report && !text.is_empty();
             self.report.begun |= is_more || self.report.says();
             if !is_another || self.report.why.is_some() {

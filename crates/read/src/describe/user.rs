@@ -275,7 +275,7 @@ fn named(fields: &Fields, body: Body, level: Level) -> Wrong<Format> {
     let manual = leaked(&format!(
         "//! {summary}\n//!\n//! ## How to capture\n//! A file given to `--formats`.\n"
     ));
-    Ok(Format { name: name.text, summary, manual, level, body })
+    Ok(Format { name: name.text, summary, manual, level, speaker: "", body })
 }
 
 const LOG: &[&str] = &["name", "summary", "who", "time", "over", "own", "says"];

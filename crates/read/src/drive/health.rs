@@ -36,24 +36,23 @@ const NVME: &[(&str, &str)] = &[
     ("critical comp. temperature time", "critical_comp_time"),
     ("warning temperature time", "warning_temp_time"),
     ("critical composite temperature time", "critical_comp_time"),
+    ("thermal temp. 1 transition count", "thermal_temp1_transition_count"),
+    ("thermal temp. 2 transition count", "thermal_temp2_transition_count"),
+    ("thermal management t1 trans count", "thermal_temp1_transition_count"),
+    ("thermal management t2 trans count", "thermal_temp2_transition_count"),
+    ("thermal temp. 1 total time", "thermal_temp1_total_time"),
+    ("thermal temp. 2 total time", "thermal_temp2_total_time"),
+    ("thermal management t1 total time", "thermal_temp1_total_time"),
+    ("thermal management t2 total time", "thermal_temp2_total_time"),
+    ("temperature", "temperature"),
 ];
-/// The same for how often and how long it throttled: smartctl's label, nvme-cli's, the name.
-const THERMAL: &[(&str, &str, &str)] = &[
-    (
-        "thermal temp. 1 transition count", "thermal management t1 trans count",
-        "thermal_temp1_transition_count",
-    ),
-    (
-        "thermal temp. 2 transition count", "thermal management t2 trans count",
-        "thermal_temp2_transition_count",
-    ),
-    ("thermal temp. 1 total time", "thermal management t1 total time", "thermal_temp1_total_time"),
-    ("thermal temp. 2 total time", "thermal management t2 total time", "thermal_temp2_total_time"),
-];
-/// The names that the two tables lead to and that are kept as they are.
-const PLAIN: &[&str] = &["critical_warning", "temperature"];
 /// 0 degrees Celsius in the whole kelvins that NVMe reports.
 const KELVIN: i64 = 273;
+/// Counters of a phy of SAS, as the kernel names them (drivers/scsi/scsi_transport_sas.c).
+pub(crate) const PHY_COUNTERS: [&str; 4] = [
+    "invalid_dword_count", "running_disparity_error_count", "loss_of_dword_sync_count",
+    "phy_reset_problem_count",
+];
 /// Above this, a temperature is in kelvin.
 const HOTTEST: i64 = 200;
 /// The name of a drive that no line names.
@@ -64,9 +63,7 @@ pub(crate) fn nvme_key(label: &str) -> Option<&'static str> {
     let words: Vec<String> = label.split_whitespace().map(str::to_ascii_lowercase).collect();
     let label = words.join(" ");
     let known = NVME.iter().find(|(theirs, ours)| *theirs == label || *ours == label);
-    let thermal = || THERMAL.iter().find(|(one, two, ours)| [one, two, ours].contains(&&&*label));
-    let plain = || PLAIN.iter().find(|key| **key == label).copied();
-    known.map(|(_, ours)| *ours).or_else(|| thermal().map(|(.., ours)| *ours)).or_else(plain)
+    known.map(|(_, ours)| *ours)
 }
 
 /// A number of the NVMe health log: without thousands, signs of units or hexadecimal, a temperature

@@ -1,7 +1,7 @@
 //! What smartd reports of a drive, in a system log or in a mail: one sentence a line.
 
 use iowhy_model::typed::{Celsius, Key};
-use iowhy_model::{FactKey, FactValue, typed};
+use iowhy_model::{Fact, FactKey, FactValue, Sink, typed};
 
 use crate::drive::health::{disk_behind, drive_named, leading};
 
@@ -12,6 +12,16 @@ pub(crate) struct SmartdMessage {
     pub(crate) drive: String,
     /// Facts, in the order the values come; none if the sentence is only noise.
     pub(crate) facts: Vec<(FactKey, FactValue)>,
+}
+
+impl SmartdMessage {
+    /// States its facts.
+    pub(crate) fn state(self, place: &str, sink: &mut dyn Sink) {
+        let device = Some(sink.device(&self.drive));
+        for (key, value) in self.facts {
+            sink.fact(Fact::new(device, key, value, place.to_string()));
+        }
+    }
 }
 
 /// Counters that smartd names when they grow, and their facts.
@@ -43,7 +53,7 @@ const NOISE: &[&str] = &[
 /// Whether a sentence is smartd's own: nothing precedes it, as in its mails, or
 /// what a log puts there with smartd as the program, `Nov 25 22:24:55 nod3 smartd[2244]: `.
 fn is_by_smartd(before: &str) -> bool {
-    let before = before.trim_start_matches([' ', '\t', '*', '-', '>', '|', '"', '\'']).trim_end();
+    let before = before.trim_start_matches([' ', '\t', '*', '-', '"', '\'']).trim_end();
     let (head, program) = before.rsplit_once(char::is_whitespace).unwrap_or(("", before));
     let program = program.rsplit_once('/').map_or(program, |(_, name)| name);
     let named = program.starts_with("smartd") && program.ends_with(':');

@@ -92,7 +92,7 @@ fn disk(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
         interval.start = Some(Time::from_seconds((begun - first).max(0.0)));
     }
     let host = found.text("host")?;
-    sink.source().is_of_host(host, host.to_string());
+    sink.source().is_of_host(host);
     sink.interval(interval);
     Some(())
 }

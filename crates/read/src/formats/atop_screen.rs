@@ -50,7 +50,7 @@ static LABELS: Labels = Labels {
         begins("^ATOP - {host:word} {:text} elapsed$", |found, report, sink| {
             screen(false, report, sink);
             let host = found.text("host")?;
-            sink.source().is_of_host(host, host.to_string());
+            sink.source().is_of_host(host);
             report.quote(found.line())
         })
         .when(|found| Title::of(found.line()).is_some())

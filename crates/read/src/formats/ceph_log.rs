@@ -33,6 +33,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::counters::slow_log::SlowLog;
+use crate::drive::health::leading;
+use crate::drive::osds::osds;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::by_line::<CephLog>(
@@ -99,7 +101,7 @@ impl<'a> Entry<'a> {
             let known = before.contains("log_latency") && (0.0..LONGEST_S).contains(&seconds);
             let osd = before.split_once("/ceph-").and_then(|(_, rest)| leading(rest));
             return known.then(|| Entry::Store {
-                osd: osd.or_else(|| osd_of(before)),
+                osd: osd.or_else(|| osds(before).first().copied()),
                 what: what.trim(),
                 ns: (seconds * 1e9) as u64,
             });
@@ -116,7 +118,7 @@ impl<'a> Entry<'a> {
         }
         if let Some((before, rest)) = line.split_once(" get_health_metrics reporting ") {
             let (count, rest) = rest.split_once(" slow ops, oldest is ")?;
-            let osds: Vec<u64> = osd_of(before).into_iter().collect();
+            let osds: Vec<u64> = osds(before).into_iter().take(1).collect();
             let known = !osds.is_empty() && rest.contains('(');
             let count = integer(count).filter(|_| known)?;
             return Some(Entry::Blocked { osds, count, oldest_s: None });
@@ -125,7 +127,7 @@ impl<'a> Entry<'a> {
             let count = integer(before.rsplit(' ').next()?)?;
             let (seconds, rest) = rest.split_once(" sec")?;
             return Some(Entry::Blocked {
-                osds: osds_of(rest),
+                osds: osds(rest),
                 count,
                 oldest_s: Some(integer(seconds.trim())?),
             });
@@ -135,8 +137,11 @@ impl<'a> Entry<'a> {
         let oldest_s = decimal(seconds).filter(|s| (0.0..LONGEST_S).contains(s))? as u64;
         let asked = rest.contains("osd_op") || rest.contains("osd_repop");
         let waits_for = awaited(rest);
-        let osds =
-            if waits_for.is_empty() { osd_of(before).into_iter().collect() } else { waits_for };
+        let osds = if waits_for.is_empty() {
+            osds(before).into_iter().take(1).collect()
+        } else {
+            waits_for
+        };
         asked.then_some(Entry::Blocked { osds, count: 1, oldest_s: Some(oldest_s) })
     }
 }
@@ -161,25 +166,7 @@ fn blocked(line: &str) -> Option<Entry<'_>> {
         || lead.contains("[WRN]");
     (of_ceph && matches!(what, "ops" | "requests")).then_some(())?;
     let oldest_s = decimal(seconds).filter(|s| (0.0..LONGEST_S).contains(s))? as u64;
-    Some(Entry::Blocked { osds: osds_of(rest), count: integer(count)?, oldest_s: Some(oldest_s) })
-}
-
-/// The number that a text begins with.
-fn leading(text: &str) -> Option<u64> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    integer(text.get(..end)?)
-}
-
-/// `osd.12` in a text.
-fn osd_of(text: &str) -> Option<u64> {
-    osds_of(text).first().copied()
-}
-
-fn osds_of(text: &str) -> Vec<u64> {
-    if let Some((_, osds)) = text.split_once("mplicated osds ") {
-        return osds.split(',').filter_map(|osd| leading(osd.trim())).collect();
-    }
-    text.split("osd.").skip(1).filter_map(leading).collect()
+    Some(Entry::Blocked { osds: osds(rest), count: integer(count)?, oldest_s: Some(oldest_s) })
 }
 
 /// When a line was written: `2022-09-29T12:00:24.898+0000`, or date and time apart.

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::typed::{BytesPerSecond, Share};
 
+use crate::drive::osds::osds;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::by_line::<Status>(
@@ -97,21 +98,6 @@ fn blocked(line_text: &str) -> Option<(u64, f64, &str)> {
     let count = integer(before.rsplit(' ').next()?)?;
     let (seconds, rest) = rest.split_once(" sec")?;
     Some((count, decimal(seconds)?, rest))
-}
-
-/// `Implicated osds 42,104`, `daemons [osd.12,osd.22] have slow ops`.
-fn osds(line_text: &str) -> Vec<u64> {
-    let number = |text: &str| {
-        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        integer(text.get(..end)?)
-    };
-    match line_text.split_once("mplicated osd") {
-        Some((_, rest)) => {
-            let numbers = rest.trim_start_matches(['s', ' ']).split(',');
-            numbers.filter_map(|text| number(text.trim())).collect()
-        }
-        None => line_text.split("osd.").skip(1).filter_map(number).collect(),
-    }
 }
 
 #[derive(Default)]

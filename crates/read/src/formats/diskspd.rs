@@ -150,7 +150,7 @@ impl Diskspd {
                 self.seconds.is_some()
             }
             "ComputerName" if self.within(&["System"]) => {
-                sink.source().is_of_host(text, text.to_string());
+                sink.source().is_of_host(text);
                 true
             }
             "Path" if self.within(&["Thread", "Target"]) => {

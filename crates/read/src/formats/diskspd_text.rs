@@ -259,7 +259,7 @@ impl DiskspdText {
             let device = self.path.as_ref().map(|path| sink.device(path));
             sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
         } else if let Some(host) = text.strip_prefix("computer name:") {
-            sink.source().is_of_host(host.trim(), host.trim().to_string());
+            sink.source().is_of_host(host.trim());
         } else if !text.is_empty() && !text.chars().all(|c| matches!(c, '-' | '*' | ' ')) {
             return Step::NotMine;
         }

@@ -206,7 +206,7 @@ impl Reader for Iostat {
             if step == Step::End {
                 return step;
             }
-            sink.source().is_of_host(name, host);
+            sink.source().is_of_printed_host(name, host);
             words = &words[used..];
             if words.is_empty() {
                 return step;

@@ -86,7 +86,7 @@ impl IostatJson {
         if self.reports == 0
             && let Some((name, host)) = self.document.repaired().as_ref().and_then(host)
         {
-            sink.source().is_of_host(&name, host);
+            sink.source().is_of_printed_host(&name, host);
         }
         let now = report.get("timestamp").and_then(moment);
         let rows = report.get("disk").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);

@@ -66,7 +66,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use iowhy_model::typed::BitsPerSecond;
-use iowhy_model::{CommandKind, Fact, Message, MessageKind, waits};
+use iowhy_model::{CommandKind, Message, MessageKind, waits};
 
 use self::address::{is_pci, peripheral};
 use self::buses::Buses;
@@ -192,6 +192,10 @@ fn as_printed(line: &str) -> Cow<'_, str> {
     }
 }
 
+/// How ports and controllers are named, with a number behind it.
+const NUMBERED: [&str; 10] =
+    ["ata", "nvme", "mpt2sas", "mpt3sas_cm", "mmcblk", "mmc", "mr_sas", "ahcich", "osd", "rbd"];
+
 /// The device a message names: `[sdb]`, `dev sdb`, `nvme0: ...`, `ata3.00: ...`, each where its
 /// driver puts it.
 fn device(message: &str) -> Option<&str> {
@@ -243,19 +247,7 @@ fn device(message: &str) -> Option<&str> {
         word.split_once('.').map_or(word, |(port, _)| port)
     });
     let port = words.find(|word| {
-        let numbered = |prefix: &str| {
-            word.strip_prefix(prefix).is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
-        };
-        numbered("ata")
-            || numbered("nvme")
-            || numbered("mpt3sas_cm")
-            || numbered("mpt2sas")
-            || numbered("mmcblk")
-            || numbered("mmc")
-            || numbered("mr_sas")
-            || numbered("ahcich")
-            || numbered("osd")
-            || numbered("rbd")
+        NUMBERED.iter().any(|name| forms::numbered(word, name).is_some())
             || word.starts_with("3w-")
             || word.starts_with("STORVSC")
             || *word == "aacraid"
@@ -649,27 +641,22 @@ impl KernelLog {
             }
             _ => {
                 let Some((stamp, message)) = split(line) else {
-                    if continues {
-                        let stamp = self.log_events.end.clone();
-                        self.message(&stamp, line.trim_start(), place, sink);
-                        return Step::Consumed;
-                    }
+                    let stripped = line.trim_start();
                     let is_indented = line.starts_with([' ', '\t']) && self.was_of_a_driver;
-                    if is_indented && is_bare(line.trim_start()) {
-                        let stamp = self.log_events.end.clone();
-                        self.message(&stamp, line.trim_start(), place, sink);
-                        return Step::Consumed;
-                    }
                     // The second line of what the block layer reports of a request beyond the end
                     // of a device.
-                    let stripped = line.trim_start();
-                    if forms::of_bad_sector(stripped).is_some() {
+                    let is_second = forms::of_bad_sector(stripped).is_some();
+                    if continues
+                        || is_indented && is_bare(stripped)
+                        || is_second && kind(stripped).is_some()
+                    {
                         let stamp = self.log_events.end.clone();
-                        if kind(stripped).is_some() {
-                            self.message(&stamp, stripped, place, sink);
-                        } else {
-                            self.unfinished = Some((stamp, stripped.trim_end().to_string()));
-                        }
+                        self.message(&stamp, stripped, place, sink);
+                        return Step::Consumed;
+                    }
+                    if is_second {
+                        let begun = (self.log_events.end.clone(), stripped.trim_end().to_string());
+                        self.unfinished = Some(begun);
                         return Step::Consumed;
                     }
                     // The line that begins a stack is longer than a mail's.
@@ -680,11 +667,8 @@ impl KernelLog {
                         self.message(&stamp, &whole, place, sink);
                         return Step::Consumed;
                     }
-                    if let Some(line_text) = smartd_lines::message_of(line) {
-                        let device = Some(sink.device(&line_text.drive));
-                        for (key, value) in line_text.facts {
-                            sink.fact(Fact::new(device, key, value, place.clone()));
-                        }
+                    if let Some(smartd_message) = smartd_lines::message_of(line) {
+                        smartd_message.state(&place, sink);
                         return Step::Consumed;
                     }
                     let others = line.trim().is_empty()
@@ -979,8 +963,8 @@ impl KernelLog {
         if let Some(line_text) = self.given_up.take() {
             // The adapter reports that it gives up, and the next line names the device.
             let address = names::address(message).filter(|_| message.contains("CDB: "));
-            let destination = names::destination(message);
-            let whose = address.or(destination.as_deref()).map(|address| self.names.at(address));
+            let older = names::older_address(message);
+            let whose = address.or(older.as_deref()).map(|address| self.names.at(address));
             let adapter = device(&line_text.message.text).map(str::to_string);
             let name = whose.or(adapter).unwrap_or_default();
             let mut given_up = line_text.message;

@@ -35,7 +35,7 @@ use serde_json::Value;
 
 use crate::drive::health::is_name;
 use crate::program::*;
-use crate::text::document::{Document, Piece, sniff_document};
+use crate::text::document::{Document, Piece, plain, sniff_document};
 
 pub const FORMAT: Format = Format::program::<Lsblk>(
     "block devices: lsblk as a tree, list, pairs or JSON",
@@ -306,14 +306,7 @@ impl Lsblk {
             let Some(fields) = device.as_object() else { continue };
             let row: Row = fields
                 .iter()
-                .filter_map(|(title, value)| {
-                    let text = match value {
-                        Value::String(text) => text.clone(),
-                        Value::Number(_) | Value::Bool(_) => value.to_string(),
-                        _ => return None,
-                    };
-                    Some((title.to_ascii_uppercase(), text))
-                })
+                .filter_map(|(title, value)| Some((title.to_ascii_uppercase(), plain(value)?)))
                 .collect();
             let name = self.row(&row, above, sink);
             if device.get("children").is_some() {

@@ -67,7 +67,7 @@ impl Reader for Nmon {
         match section {
             "AAA" => {
                 match (second, fields.next()) {
-                    ("host", Some(host)) => sink.source().is_of_host(host, host.to_string()),
+                    ("host", Some(host)) => sink.source().is_of_host(host),
                     ("interval", Some(seconds)) => self.interval = decimal(seconds),
                     _ => {}
                 }

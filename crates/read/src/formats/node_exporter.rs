@@ -30,7 +30,7 @@
 use std::collections::BTreeSet;
 
 use crate::counters::copies::{Clock, Copies};
-use crate::counters::diskstats::{Counters, Counts};
+use crate::counters::diskstats::Counters;
 use crate::program::*;
 use crate::text::exposition::{MetricLine, announced};
 
@@ -55,57 +55,39 @@ const MS: f64 = 1e3;
 /// The largest number that is believed to be a count: a float holds whole numbers up to there.
 const MOST: f64 = 9.007_199_254_740_992e15;
 
-/// What a metric counts, and how much of that its unit is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Field {
-    Ios(Part),
-    Merges(Part),
-    Sectors(Part),
-    Ms(Part),
-    InFlight,
-    Busy,
-    Weighted,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Part {
-    Read,
-    Write,
-    Discard,
-    Flush,
-}
-
-/// The metrics, without what all begin with (collector/diskstats_common.go of node_exporter), and
-/// what a unit of them is in the field's own.
-const METRICS: &[(&str, Field, f64)] = &[
-    ("reads_completed_total", Field::Ios(Part::Read), 1.0),
-    ("reads_completed", Field::Ios(Part::Read), 1.0),
-    ("reads_merged_total", Field::Merges(Part::Read), 1.0),
-    ("reads_merged", Field::Merges(Part::Read), 1.0),
-    ("read_bytes_total", Field::Sectors(Part::Read), 1.0 / SECTOR),
-    ("sectors_read", Field::Sectors(Part::Read), 1.0),
-    ("read_time_seconds_total", Field::Ms(Part::Read), MS),
-    ("read_time_ms", Field::Ms(Part::Read), 1.0),
-    ("writes_completed_total", Field::Ios(Part::Write), 1.0),
-    ("writes_completed", Field::Ios(Part::Write), 1.0),
-    ("writes_merged_total", Field::Merges(Part::Write), 1.0),
-    ("writes_merged", Field::Merges(Part::Write), 1.0),
-    ("written_bytes_total", Field::Sectors(Part::Write), 1.0 / SECTOR),
-    ("sectors_written", Field::Sectors(Part::Write), 1.0),
-    ("write_time_seconds_total", Field::Ms(Part::Write), MS),
-    ("write_time_ms", Field::Ms(Part::Write), 1.0),
-    ("discards_completed_total", Field::Ios(Part::Discard), 1.0),
-    ("discards_merged_total", Field::Merges(Part::Discard), 1.0),
-    ("discarded_sectors_total", Field::Sectors(Part::Discard), 1.0),
-    ("discard_time_seconds_total", Field::Ms(Part::Discard), MS),
-    ("flush_requests_total", Field::Ios(Part::Flush), 1.0),
-    ("flush_requests_time_seconds_total", Field::Ms(Part::Flush), MS),
-    ("io_now", Field::InFlight, 1.0),
-    ("io_time_seconds_total", Field::Busy, MS),
-    ("io_time_ms", Field::Busy, 1.0),
-    ("io_time_weighted_seconds_total", Field::Weighted, MS),
-    ("io_time_weighted", Field::Weighted, 1.0),
+/// The metrics, without what all begin with (collector/diskstats_common.go of node_exporter), the
+/// places of their counters in `/proc/diskstats`, and what a unit of them is there.
+const METRICS: &[(&str, usize, f64)] = &[
+    ("reads_completed_total", 0, 1.0),
+    ("reads_completed", 0, 1.0),
+    ("reads_merged_total", 1, 1.0),
+    ("reads_merged", 1, 1.0),
+    ("read_bytes_total", 2, 1.0 / SECTOR),
+    ("sectors_read", 2, 1.0),
+    ("read_time_seconds_total", 3, MS),
+    ("read_time_ms", 3, 1.0),
+    ("writes_completed_total", 4, 1.0),
+    ("writes_completed", 4, 1.0),
+    ("writes_merged_total", 5, 1.0),
+    ("writes_merged", 5, 1.0),
+    ("written_bytes_total", 6, 1.0 / SECTOR),
+    ("sectors_written", 6, 1.0),
+    ("write_time_seconds_total", 7, MS),
+    ("write_time_ms", 7, 1.0),
+    ("io_now", 8, 1.0),
+    ("io_time_seconds_total", 9, MS),
+    ("io_time_ms", 9, 1.0),
+    ("io_time_weighted_seconds_total", 10, MS),
+    ("io_time_weighted", 10, 1.0),
+    ("discards_completed_total", 11, 1.0),
+    ("discards_merged_total", 12, 1.0),
+    ("discarded_sectors_total", 13, 1.0),
+    ("discard_time_seconds_total", 14, MS),
+    ("flush_requests_total", 15, 1.0),
+    ("flush_requests_time_seconds_total", 16, MS),
 ];
+/// Counters of a line of `/proc/diskstats`.
+const COUNTERS: usize = 17;
 
 /// A line of a page, with its value, and when it was read, s since 1970.
 struct Sample<'a> {
@@ -128,19 +110,19 @@ impl<'a> Sample<'a> {
         behind.next().is_none().then_some(Sample { line, value, at })
     }
 
-    /// What it counts, and how much of that its unit is.
-    fn metric(&self) -> Option<(Field, f64)> {
+    /// The place of what it counts, and how much of that its unit is.
+    fn metric(&self) -> Option<(usize, f64)> {
         let metric = self.line.name.strip_prefix(FAMILY)?;
         let found = METRICS.iter().find(|(name, ..)| *name == metric);
-        found.map(|(_, field, unit)| (*field, *unit))
+        found.map(|(_, place, unit)| (*place, *unit))
     }
 
-    /// Of which device it counts what, in the field's own unit.
-    fn counts(&self) -> Option<(String, Field, u64)> {
-        let (field, unit) = self.metric()?;
+    /// Of which device it counts what, in the counter's own unit.
+    fn counts(&self) -> Option<(String, usize, u64)> {
+        let (place, unit) = self.metric()?;
         let count = (self.value * unit).round();
         let count = (0.0..MOST).contains(&count).then_some(count as u64)?;
-        Some((self.device()?, field, count))
+        Some((self.device()?, place, count))
     }
 
     fn device(&self) -> Option<String> {
@@ -165,53 +147,17 @@ fn begins(line: &str) -> bool {
     line.starts_with(BOOT) || Sample::of(line).is_some_and(|sample| sample.counts().is_some())
 }
 
-/// The counters of a device, as far as its lines were read, and which were.
+/// The counters of a device, as far as its lines were read.
 #[derive(Default)]
 struct Device {
     name: String,
-    seen: Vec<Field>,
-    parts: [Counts; 4],
-    in_flight: Option<u64>,
-    busy_ms: Option<u64>,
-    weighted_ms: Option<u64>,
+    counters: [Option<u64>; COUNTERS],
 }
 
 /// Labels of `node_disk_info`, and what they are.
 const INFO: &str = "node_disk_info";
 static LABELS: [(&str, typed::Key<String>); 2] =
     [("model", typed::DEVICE_MODEL), ("revision", typed::DEVICE_FIRMWARE)];
-
-impl Device {
-    fn take(&mut self, field: Field, count: u64) {
-        self.seen.push(field);
-        match field {
-            Field::Ios(part) => self.parts[part as usize].ios = count,
-            Field::Merges(part) => self.parts[part as usize].merges = Some(count),
-            Field::Sectors(part) => self.parts[part as usize].sectors = Some(count),
-            Field::Ms(part) => self.parts[part as usize].ms = Some(count),
-            Field::InFlight => self.in_flight = Some(count),
-            Field::Busy => self.busy_ms = Some(count),
-            Field::Weighted => self.weighted_ms = Some(count),
-        }
-    }
-
-    /// As a line of `/proc/diskstats` would have it; `None` without a count of reads and writes.
-    fn counters(self) -> Option<Counters> {
-        let has = |part| self.seen.contains(&Field::Ios(part));
-        let part = |part: Part| has(part).then_some(self.parts[part as usize]);
-        Some(Counters {
-            number: None,
-            read: part(Part::Read)?,
-            write: part(Part::Write)?,
-            discard: part(Part::Discard),
-            flush: part(Part::Flush),
-            in_flight: self.in_flight,
-            busy_ms: self.busy_ms,
-            weighted_ms: self.weighted_ms,
-            name: self.name,
-        })
-    }
-}
 
 #[derive(Default)]
 struct NodeExporter {
@@ -242,7 +188,9 @@ impl NodeExporter {
             self.copies.at(clock, sink);
         }
         for device in std::mem::take(&mut self.current) {
-            if let Some(counters) = device.counters().filter(Counters::is_used) {
+            let value = |place: usize| device.counters.get(place).copied().flatten();
+            let counters = Counters::of(&device.name, value).filter(Counters::is_used);
+            if let Some(counters) = counters {
                 self.used.insert(counters.name.clone());
                 self.copies.take(counters, None, sink);
             }
@@ -281,7 +229,7 @@ impl Reader for NodeExporter {
             self.known.extend(known);
             return Step::Consumed;
         }
-        let Some((name, field, count)) = sample.counts() else {
+        let Some((name, counter, count)) = sample.counts() else {
             return match sample.metric().is_some() {
                 true => Step::skipped("no count of a device"),
                 // A page holds hundreds of others.
@@ -292,7 +240,7 @@ impl Reader for NodeExporter {
             };
         };
         let known = |device: &Device| device.name == name;
-        if self.current.iter().any(|device| known(device) && device.seen.contains(&field)) {
+        if self.current.iter().any(|device| known(device) && device.counters[counter].is_some()) {
             self.turn(false, sink);
         }
         if let Some(at) = sample.at {
@@ -307,7 +255,7 @@ impl Reader for NodeExporter {
             self.current.push(Device { name: name.clone(), ..Device::default() });
             self.current.len() - 1
         });
-        self.current[place].take(field, count);
+        self.current[place].counters[counter] = Some(count);
         Step::Consumed
     }
 

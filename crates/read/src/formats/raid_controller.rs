@@ -31,95 +31,13 @@
 //! ## Not in this output
 //! Latencies.
 
-use crate::drive::raid_lines::{
-    Controller, DRIVES, PHYS, VOLUMES, begins, subject, titles, volume,
-};
-use crate::program::*;
-use crate::text::words::is_for_people;
+use iowhy_model::Level;
 
-pub const FORMAT: Format = Format::program::<Controller>(
+use crate::Format;
+use crate::describe::raid::RAID;
+
+pub const FORMAT: Format = Format::labels(
     "RAID controllers: storcli, perccli, MegaCli, ssacli, cciss_vol_status, sas2ircu",
     Level::E,
-    &[
-        "DG/VD", "EID:Slt", "PNO", "Drive /c", "Virtual Drive: ", "Virtual Disk: ", " in Slot ",
-        "BBU status for Adapter:", "-- Virtual Drive Information", "logicaldrive ",
-        "physicaldrive ", "status: ", "Non-Volatile Cache status:", "Current Cache Policy",
-        "Default Cache Policy", "Battery/Capacitor Status", "Predictive Failure Count",
-        "IR Volume information", "IR Configuration Utility", "Cache Status:", "Slot Number:",
-        "Enclosure Device ID:", "Adapter #", "Firmware state:", "Rebuild Progress on Device",
-    ],
-    sniff,
-)
-.resumed();
-
-fn sniff(lines: &[&str]) -> Detect {
-    let Some(first) = lines.first() else { return Detect::No };
-    let text = first.trim();
-    if !is_for_people(text) {
-        return Detect::No;
-    }
-    let table = [VOLUMES, DRIVES, PHYS].iter().any(|columns| titles(text, columns));
-    if table || subject(text).is_some() || volume(text).is_some() || begins(text) {
-        return Detect::Yes;
-    }
-    let next = lines.get(1..).unwrap_or_default();
-    // A piece of `ssacli ... show detail`: a drive, or the controller's cache.
-    if text.starts_with("physicaldrive ") || text.starts_with("Cache Status:") {
-        let known = |line: &&str| PIECES.iter().any(|label| line.trim().starts_with(label));
-        return match next.iter().any(known) {
-            true => Detect::Yes,
-            false if next.len() < SECTION => Detect::NeedLine,
-            false => Detect::No,
-        };
-    }
-    // A drive's section whose first lines are in another language, or missing.
-    if slot(text) {
-        return match next.iter().any(|line| begins(line.trim()) || is_errors(line.trim())) {
-            true => Detect::Yes,
-            false if next.len() < SECTION => Detect::NeedLine,
-            false => Detect::No,
-        };
-    }
-    // These precede a listing, and other listings too.
-    if !text.starts_with("Enclosure Device ID:") && !text.starts_with("Adapter #") {
-        return Detect::No;
-    }
-    match next.iter().map(|line| line.trim()).find(|line| !line.is_empty()) {
-        Some(line)
-            if line.starts_with("Slot Number:") || line.starts_with("Enclosure Device ID:") =>
-        {
-            Detect::Yes
-        }
-        None if lines.len() < 4 => Detect::NeedLine,
-        _ => Detect::No,
-    }
-}
-
-/// Lines from a drive's slot to its errors, or from the beginning of a piece to one of [`PIECES`].
-const SECTION: usize = 6;
-
-/// Labels that follow a drive of a Smart Array, or the state of its controller's cache.
-const PIECES: [&str; 6] = [
-    "Drive Type:", "Interface Type:", "Last Failure Reason:", "Cache Status Details:",
-    "Cache Disable Reason:", "Cache Ratio:",
-];
-
-/// `Slot Number: 4`.
-fn slot(text: &str) -> bool {
-    text.strip_prefix("Slot Number:").is_some_and(|number| integer(number.trim()).is_some())
-}
-
-/// `Media Error Count: 88`.
-fn is_errors(text: &str) -> bool {
-    text.strip_prefix("Media Error Count:").is_some_and(|count| integer(count.trim()).is_some())
-}
-
-impl Reader for Controller {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let text = line.trim();
-        if text.is_empty() || text.chars().all(|c| matches!(c, '-' | '=')) {
-            return Step::Consumed;
-        }
-        if self.says(text, sink) || begins(text) { Step::Consumed } else { Step::NotMine }
-    }
-}
+    &RAID,
+);

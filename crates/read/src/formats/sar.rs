@@ -445,7 +445,7 @@ impl Reader for Sar {
             {
                 return Step::End;
             }
-            sink.source().is_of_host(name, host);
+            sink.source().is_of_printed_host(name, host);
             self.date = Some(date.to_string());
             return Step::Consumed;
         }

@@ -37,9 +37,9 @@ use iowhy_model::typed::Share;
 use iowhy_model::{FactKey, key};
 use serde_json::Value;
 
-use crate::drive::health::{Drive, nvme_fact, nvme_key, nvme_value, wear};
+use crate::drive::health::{Drive, PHY_COUNTERS, nvme_fact, nvme_key, nvme_value, wear};
 use crate::program::*;
-use crate::text::document::{Document, Piece, sniff_document};
+use crate::text::document::{Document, Piece, plain, sniff_document};
 
 pub const FORMAT: Format = Format::program::<Smart>(
     "drive health: smartctl -j, nvme smart-log -o json",
@@ -122,7 +122,7 @@ fn record(document: &Value, sink: &mut dyn Sink) {
     let place = sink.source().place();
     let mut stated = None;
     for (key, at) in PLACES {
-        let value = document.pointer(at).and_then(word).filter(|_| stated != Some(key));
+        let value = document.pointer(at).and_then(plain).filter(|_| stated != Some(key));
         if let Some(value) = value {
             drive.add_text(key.clone(), &value, &place);
             stated = Some(key);
@@ -136,7 +136,7 @@ fn record(document: &Value, sink: &mut dyn Sink) {
     let mut failing: Vec<String> = Vec::new();
     for attribute in list("/ata_smart_attributes/table") {
         let Some(id) = attribute.get("id").and_then(Value::as_u64) else { continue };
-        if let Some(raw) = attribute.pointer("/raw/value").and_then(word) {
+        if let Some(raw) = attribute.pointer("/raw/value").and_then(plain) {
             drive.add_text(typed::SMART_RAW.member(id), &raw, &place);
         }
         let name = attribute.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -178,7 +178,7 @@ fn record(document: &Value, sink: &mut dyn Sink) {
     }
     for counter in list("/sata_phy_event_counters/table") {
         let id = counter.get("id").and_then(Value::as_u64);
-        if let (Some(id), Some(value)) = (id, counter.get("value").and_then(word)) {
+        if let (Some(id), Some(value)) = (id, counter.get("value").and_then(plain)) {
             drive.add_text(typed::SMART_SATA_PHY.member(id), &value, &place);
         }
     }
@@ -196,7 +196,7 @@ fn record(document: &Value, sink: &mut dyn Sink) {
     let health: BTreeMap<_, _> = health.and_then(Value::as_object).into_iter().flatten().collect();
     for (key, value) in health {
         // nvme-cli writes the warnings as an object of bits in some versions.
-        let Some(value) = word(value).or_else(|| word(value.get("value")?)) else { continue };
+        let Some(value) = plain(value).or_else(|| plain(value.get("value")?)) else { continue };
         let key = nvme_key(key).unwrap_or(key);
         match nvme_value(key, &value) {
             Some(value) => drive.add(nvme_fact(key, value), &place),
@@ -208,21 +208,17 @@ fn record(document: &Value, sink: &mut dyn Sink) {
 
 /// Counters of the phys of all ports, each summed over them, by their names in sysfs.
 fn phys(document: &Value) -> BTreeMap<&'static str, u64> {
-    const COUNTERS: [(&str, &str); 4] = [
-        ("invalid_dword_count", "invalid_dword_count"),
-        ("running_disparity_error_count", "running_disparity_error_count"),
-        ("loss_of_dword_synchronization_count", "loss_of_dword_sync_count"),
-        ("phy_reset_problem_count", "phy_reset_problem_count"),
-    ];
     let within = |value: &'_ Value, start: &str| -> Vec<Value> {
         let members = value.as_object().into_iter().flatten();
         members.filter(|(key, _)| key.starts_with(start)).map(|(_, value)| value.clone()).collect()
     };
     let mut sums = BTreeMap::new();
     for phy in within(document, "scsi_sas_port_").iter().flat_map(|port| within(port, "phy_")) {
-        for (theirs, ours) in COUNTERS {
-            if let Some(count) = phy.get(theirs).and_then(Value::as_u64) {
-                let sum: &mut u64 = sums.entry(ours).or_default();
+        for counter in PHY_COUNTERS {
+            // They spell out one word.
+            let theirs = counter.replace("_sync_", "_synchronization_");
+            if let Some(count) = phy.get(&theirs).and_then(Value::as_u64) {
+                let sum: &mut u64 = sums.entry(counter).or_default();
                 *sum = sum.saturating_add(count);
             }
         }
@@ -237,13 +233,4 @@ fn self_tests_failed(document: &Value) -> Option<u64> {
     let count = |key: &str| log.get(key).and_then(Value::as_u64);
     let outdated = count("error_count_outdated").unwrap_or(0);
     Some(count("error_count_total")?.saturating_sub(outdated))
-}
-
-/// A plain value as text.
-fn word(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
-        _ => None,
-    }
 }

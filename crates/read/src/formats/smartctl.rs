@@ -36,7 +36,7 @@ use iowhy_model::{FactKey, key};
 use crate::describe::drive::{celsius, firmware, hours, model, number, rpm, serial};
 use crate::describe::report::*;
 use crate::drive::health::{
-    disk_behind, drive_named, leading, nvme_fact, nvme_key, nvme_value, wear,
+    PHY_COUNTERS, disk_behind, drive_named, leading, nvme_fact, nvme_key, nvme_value, wear,
 };
 
 pub const FORMAT: Format =
@@ -239,34 +239,31 @@ static LABELS: Labels = Labels {
         follows("^{LU WWN Device Id:|User Capacity:}", |_, _, _| Some(()))
             .when(is_aligned)
             .like(&["LU WWN Device Id: 5 0014ee 2b1234567", "User Capacity:    4,000,787,030,016 bytes"]),
-        // Counters of a SAS link, as the kernel names them in sas_phy.
-        // `sg_logs` may have been copied with two of them in a line.
+        // Counters of a SAS link; `sg_logs` may have been copied with two of them in a line.
         says(
             "^Invalid DWORD count = {n:#} Running disparity error count = {more:#}$",
-            |found, report, _| {
-                report.add(COUNTS[3], found.number("more")?);
-                counter(0, found, report)
-            },
+            |found, report, _| counter(0, "n", found, report).and(counter(1, "more", found, report)),
         )
         .like(&["Invalid DWORD count = 27   Running disparity error count = 26"]),
         says(
             "^Loss of DWORD synchronization count = {n:#} Phy reset problem count = {more:#}$",
-            |found, report, _| {
-                report.add(COUNTS[2], found.number("more")?);
-                counter(1, found, report)
-            },
+            |found, report, _| counter(2, "n", found, report).and(counter(3, "more", found, report)),
         )
         .like(&["Loss of DWORD synchronization count = 8   Phy reset problem count = 487"]),
-        says("^Invalid DWORD count = {n:#}", |found, report, _| counter(0, found, report))
+        says("^Invalid DWORD count = {n:#}", |found, report, _| counter(0, "n", found, report))
             .like(&["Invalid DWORD count = 3"]),
+        says("^Running disparity error count = {n:#}", |found, report, _| {
+            counter(1, "n", found, report)
+        })
+        .like(&["Running disparity error count = 2"]),
         says("^Loss of DWORD synchronization {|count }= {n:#}", |found, report, _| {
-            counter(1, found, report)
+            counter(2, "n", found, report)
         })
         .like(&["Loss of DWORD synchronization = 1", "Loss of DWORD synchronization count = 1"]),
-        says("^Phy reset problem {|count }= {n:#}", |found, report, _| counter(2, found, report))
-            .like(&["Phy reset problem = 0", "Phy reset problem count = 0"]),
-        says("^Running disparity error count = {n:#}", |found, report, _| counter(3, found, report))
-            .like(&["Running disparity error count = 2"]),
+        says("^Phy reset problem {|count }= {n:#}", |found, report, _| {
+            counter(3, "n", found, report)
+        })
+        .like(&["Phy reset problem = 0", "Phy reset problem count = 0"]),
         perhaps("^{:text}", |_, report, _| (!report.part.is_empty()).then_some(()))
             .when(|found| !found.line().contains(':'))
             .like(&["ID      Size     Value  Description"]),
@@ -411,13 +408,8 @@ fn passed(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
 }
 
 /// Counters of its phys, all together: a drive with two ports has two, and each counts for itself.
-const COUNTS: [&str; 4] = [
-    "invalid_dword_count", "loss_of_dword_sync_count", "phy_reset_problem_count",
-    "running_disparity_error_count",
-];
-
-fn counter(place: usize, found: &Found, report: &mut Report) -> Option<()> {
-    report.add(COUNTS.get(place)?, found.number("n")?)
+fn counter(place: usize, hole: &str, found: &Found, report: &mut Report) -> Option<()> {
+    report.add(PHY_COUNTERS.get(place)?, found.number(hole)?)
 }
 
 /// Attributes by their names in other layouts: `Current_Pending_Sector  val=099 worst=098 raw=624`
@@ -635,7 +627,7 @@ fn totals(report: &mut Report, _: &mut dyn Sink) {
     if let Some(us) = report.kept("exit") {
         report.fact(typed::SMART_IDLE_EXIT, Nanos::from_us(us));
     }
-    for counter in COUNTS {
+    for counter in PHY_COUNTERS {
         if report.kept(counter).is_some() {
             report.fact(typed::PHY.of(counter), of(report, counter));
         }

@@ -23,34 +23,32 @@
 //! ## Not in this output
 //! Attributes and drives that smartd does not monitor.
 
-use iowhy_model::Fact;
-
 use crate::describe::report::*;
 use crate::drive::smartd_lines;
 
 pub const FORMAT: Format =
-    Format::labels("drive health: smartd in the system log or by mail", Level::E, &LABELS);
+    Format::labels("drive health: smartd in the system log or by mail", Level::E, &LABELS)
+        .logged_by("smartd");
 
-/// The model is on the next line.
+/// The drive of the last message; its model is on the next line.
+const DRIVE: &str = "drive";
 const INFO: &str = "info";
 
 static LABELS: Labels = Labels {
     lines: &[
         begins("Device: /", |found, report, sink| {
-            let found_message = smartd_lines::message_of(found.line())?;
-            let device = Some(sink.device(&found_message.drive));
-            for (key, value) in found_message.facts {
-                sink.fact(Fact::new(device, key, value, report.place().to_string()));
-            }
+            let message = smartd_lines::message_of(found.line())?;
             report.forget(INFO);
-            report.quote_alone(&found_message.drive)
+            report.keep_text(DRIVE, &message.drive);
+            message.state(report.place(), sink);
+            Some(())
         })
         .when(|found| smartd_lines::message_of(found.line()).is_some())
         .like(&["Device: /dev/sda [SAT], 8 Currently unreadable (pending) sectors"]),
         says("^Device info:$", |_, report, _| report.keep(INFO, 1.0)).like(&["Device info:"]),
         perhaps("^{model:text}$", |found, report, sink| {
             report.take(INFO)?;
-            let (drive, model) = (report.quoted().first()?, model(found.line())?);
+            let (drive, model) = (report.kept_text(DRIVE)?, model(found.line())?);
             sink.add_fact_at(drive, typed::SMART_MODEL, model, report.place());
             Some(())
         })

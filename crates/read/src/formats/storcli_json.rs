@@ -25,9 +25,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::drive::raid_lines::Controller;
+use crate::describe::labels::LabelsReader;
+use crate::describe::raid::{RAID, begins_part};
 use crate::program::*;
-use crate::text::document::{Document, Piece, sniff_document};
+use crate::text::document::{Document, Piece, plain, sniff_document};
 
 pub const FORMAT: Format = Format::program::<StorcliJson>(
     "RAID controllers: storcli and perccli in JSON (J)",
@@ -44,10 +45,16 @@ const TABLES: [&[&str]; 4] = [
     &["Model", "State"],
 ];
 
-#[derive(Default)]
 struct StorcliJson {
     document: Document,
-    printed: Controller,
+    /// Reads what the document says as if it were printed.
+    printed: LabelsReader,
+}
+
+impl Default for StorcliJson {
+    fn default() -> StorcliJson {
+        StorcliJson { document: Document::default(), printed: RAID.reader() }
+    }
 }
 
 impl Reader for StorcliJson {
@@ -79,8 +86,8 @@ impl Reader for StorcliJson {
 impl StorcliJson {
     fn controller(&mut self, controller: &Value, sink: &mut dyn Sink) {
         let status = controller.get("Command Status").and_then(Value::as_object);
-        if let Some(number) = status.and_then(|status| status.get("Controller")).and_then(word) {
-            self.printed.says(&format!("Controller = {number}"), sink);
+        if let Some(number) = status.and_then(|status| status.get("Controller")).and_then(plain) {
+            self.printed.line(&format!("Controller = {number}"), sink);
         }
         if let Some(data) = controller.get("Response Data") {
             self.part("", data, sink);
@@ -90,14 +97,14 @@ impl StorcliJson {
     /// A value as the lines of the printed form: its heading, its labels, then its parts.
     fn part(&mut self, name: &str, value: &Value, sink: &mut dyn Sink) {
         if !name.is_empty() {
-            self.printed.begins_part();
-            self.printed.says(&format!("{name} :"), sink);
+            begins_part(&mut self.printed.report);
+            self.printed.line(&format!("{name} :"), sink);
         }
         match value {
             Value::Object(fields) => {
                 for (label, value) in fields {
-                    if let Some(value) = word(value) {
-                        self.printed.says(&format!("{label} = {value}"), sink);
+                    if let Some(value) = plain(value) {
+                        self.printed.line(&format!("{label} = {value}"), sink);
                     }
                 }
                 for (label, value) in fields {
@@ -110,8 +117,8 @@ impl StorcliJson {
                 for row in rows {
                     match row.as_object().and_then(table_row) {
                         Some((heading, row)) => {
-                            self.printed.says(&heading, sink);
-                            self.printed.says(&row, sink);
+                            self.printed.line(&heading, sink);
+                            self.printed.line(&row, sink);
                         }
                         None if row.is_object() => self.part("", row, sink),
                         None => {}
@@ -133,17 +140,9 @@ fn table_row(row: &Map<String, Value>) -> Option<(String, String)> {
     let is_of = |columns: &&&[&str]| columns.iter().take(2).all(|column| row.contains_key(*column));
     let columns = TABLES.iter().find(is_of)?;
     let cell = |column: &&str| {
-        let text = row.get(*column).and_then(word).unwrap_or_default();
+        let text = row.get(*column).and_then(plain).unwrap_or_default();
         let text = text.split_whitespace().collect::<Vec<_>>().join("_");
         if text.is_empty() { "-".to_string() } else { text }
     };
     Some((columns.join(" "), columns.iter().map(cell).collect::<Vec<_>>().join(" ")))
-}
-
-fn word(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.trim().to_string()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
 }

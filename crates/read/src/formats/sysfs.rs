@@ -25,6 +25,7 @@
 
 use iowhy_model::{FactKey, key};
 
+use crate::drive::health::PHY_COUNTERS;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::by_line::<Sysfs>(
@@ -62,12 +63,6 @@ const FILES: &[(&str, FactKey)] = &[
     ("md/degraded", key::ARRAY_DEGRADED),
     ("md/sync_action", key::ARRAY_ACTION),
 ];
-/// Counters of a phy (Documentation/ABI/testing/sysfs-class-sas_phy is missing;
-/// drivers/scsi/scsi_transport_sas.c).
-const PHY: &[&str] = &[
-    "invalid_dword_count", "running_disparity_error_count", "loss_of_dword_sync_count",
-    "phy_reset_problem_count",
-];
 /// Other files of the same folders, which hold no fact that is read.
 const OTHERS: [&str; 3] = ["/queue/", "/sas_phy/", "/md/"];
 
@@ -79,7 +74,7 @@ fn file(path: &str) -> Option<(&str, Option<FactKey>)> {
     }
     if let Some((_, rest)) = path.split_once("sas_phy/") {
         let (phy, name) = rest.split_once('/')?;
-        let known = PHY.iter().find(|known| **known == name);
+        let known = PHY_COUNTERS.iter().find(|known| **known == name);
         return Some((phy, known.map(|name| key::PHY.of(name))));
     }
     let (_, rest) = path.split_once("block/")?;

@@ -40,7 +40,7 @@ static LABELS: Labels = Labels {
             let cells = cells(found.line());
             let counters = || cells.iter().skip(1).map(|path| counter(path));
             match counters().flatten().next() {
-                Some((host, _)) => sink.source().is_of_host(host, host.to_string()),
+                Some((host, _)) => sink.source().is_of_host(host),
                 None => {
                     sink.note(note("no disk counter found: only their English names are known"))
                 }

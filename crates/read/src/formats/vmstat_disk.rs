@@ -23,7 +23,7 @@
 //! an interval.
 
 use crate::counters::copies::{Clock, Copies};
-use crate::counters::diskstats::{Counters, Counts};
+use crate::counters::diskstats::Counters;
 use crate::program::*;
 use crate::text::invocation::invocation;
 
@@ -72,28 +72,9 @@ fn row(line: &str) -> Option<(Counters, Option<Clock>)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (name, rest) = words.split_first()?;
     let values: Vec<u64> = rest.iter().take(10).map_while(|word| integer(word)).collect();
-    let [r, r_merged, r_sectors, r_ms, w, w_merged, w_sectors, w_ms, in_flight, _busy_s] =
-        values[..]
-    else {
-        return None;
-    };
-    let counts = |ios, merges, sectors, ms| Counts {
-        ios,
-        merges: Some(merges),
-        sectors: Some(sectors),
-        ms: Some(ms),
-    };
-    let counters = Counters {
-        number: None,
-        name: name.to_string(),
-        read: counts(r, r_merged, r_sectors, r_ms),
-        write: counts(w, w_merged, w_sectors, w_ms),
-        discard: None,
-        flush: None,
-        in_flight: Some(in_flight),
-        busy_ms: None,
-        weighted_ms: None,
-    };
+    // The last one is in seconds.
+    let (_, values) = values.split_last().filter(|_| values.len() == 10)?;
+    let counters = Counters::of(name, |place| values.get(place).copied())?;
     let now = rest.get(10..).filter(|rest| !rest.is_empty()).map(|rest| rest.join(" "));
     Some((counters, now.and_then(|now| WallTime::read(&now)).map(Clock::Wall)))
 }

@@ -37,6 +37,15 @@ pub(crate) fn sniff_document(lines: &[&str], keys: &[&str]) -> Detect {
     Detect::NeedLines
 }
 
+/// A plain value as text; `None` for a list, an object and null.
+pub(crate) fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
 /// What came of a line.
 #[derive(Debug)]
 pub(crate) enum Piece {

@@ -1,7 +1,7 @@
 //! What precedes the first letter of an input: a byte order mark is ignored, UTF-16 (of
 //! Windows' `typeperf` and PowerShell's `>`) becomes UTF-8.
 
-use std::io::{BufRead, ErrorKind, Read, Result};
+use std::io::{BufRead, Chain, Cursor, ErrorKind, Read, Result};
 
 /// Bytes of the first piece that are examined for UTF-16 without a mark.
 const LOOKED_AT: usize = 64;
@@ -11,11 +11,7 @@ const LETTERS: usize = 16;
 /// An input as UTF-8 without a mark.
 pub(crate) enum DecodedInput<'a> {
     /// As read, after what was examined already.
-    Plain {
-        head: Vec<u8>,
-        place: usize,
-        reader: &'a mut dyn BufRead,
-    },
+    Plain(Chain<Cursor<Vec<u8>>, &'a mut dyn BufRead>),
     Utf16(Utf16<'a>),
 }
 
@@ -40,11 +36,11 @@ impl<'a> DecodedInput<'a> {
             head.push(byte);
         }
         let mark = MARKS.iter().find(|(mark, _)| head.starts_with(mark));
-        Ok(match mark {
-            Some((_, Some(big))) => DecodedInput::Utf16(Utf16::new(reader, *big)),
-            Some((mark, None)) => DecodedInput::Plain { place: mark.len(), head, reader },
-            None => DecodedInput::Plain { head, place: 0, reader },
-        })
+        if let Some((_, Some(big))) = mark {
+            return Ok(DecodedInput::Utf16(Utf16::new(reader, *big)));
+        }
+        let marked = mark.map_or(0, |(mark, _)| mark.len());
+        Ok(DecodedInput::Plain(Cursor::new(head.split_off(marked)).chain(reader)))
     }
 }
 
@@ -91,18 +87,14 @@ impl Read for DecodedInput<'_> {
 impl BufRead for DecodedInput<'_> {
     fn fill_buf(&mut self) -> Result<&[u8]> {
         match self {
-            DecodedInput::Plain { head, place, .. } if *place < head.len() => {
-                Ok(head.get(*place..).unwrap_or_default())
-            }
-            DecodedInput::Plain { reader, .. } => reader.fill_buf(),
+            DecodedInput::Plain(input) => input.fill_buf(),
             DecodedInput::Utf16(utf16) => utf16.fill(),
         }
     }
 
     fn consume(&mut self, count: usize) {
         match self {
-            DecodedInput::Plain { head, place, .. } if *place < head.len() => *place += count,
-            DecodedInput::Plain { reader, .. } => reader.consume(count),
+            DecodedInput::Plain(input) => input.consume(count),
             DecodedInput::Utf16(utf16) => utf16.place += count,
         }
     }

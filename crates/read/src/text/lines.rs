@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::io::{BufRead, ErrorKind, Read, Result};
+use std::io::{BufRead, Chain, Read, Result};
 
 use crate::BlockSize;
+use crate::text::encoding::fill;
 use crate::text::letters::{ESCAPE, cleaned, without_remark};
 
 /// Longest line kept, bytes; of a longer one the rest is dropped and the loss is noted.
@@ -182,7 +183,8 @@ impl<'a> Lines<'a> {
         (self.current, self.fresh) = (self.base + self.buffer.len(), self.base + self.buffer.len());
         self.bytes = before;
         let head = self.buffer.get(skip..).unwrap_or_default();
-        Rest { head, reader: self.reader, bytes: &mut self.bytes }
+        let reader: &mut dyn BufRead = self.reader;
+        Rest { input: head.chain(reader), bytes: &mut self.bytes }
     }
 
     fn bytes_of(&self, start: usize, end: usize) -> &[u8] {
@@ -250,14 +252,7 @@ impl<'a> Lines<'a> {
     fn fill(&mut self) -> Result<bool> {
         self.buffer.drain(..self.current - self.base);
         self.base = self.current;
-        let chunk = loop {
-            match self.reader.fill_buf() {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-                // Called again, since the borrow checker does not let the first answer out.
-                Ok(_) => break self.reader.fill_buf()?,
-            }
-        };
+        let chunk = fill(self.reader)?;
         let part = &chunk[..chunk.len().min(BLOCK)];
         if let Some(place) = memchr::memrchr(ESCAPE, part) {
             self.escaped = self.base + self.buffer.len() + place + 1;
@@ -271,8 +266,7 @@ impl<'a> Lines<'a> {
 
 /// The rest of an input, as bytes.
 pub(crate) struct Rest<'a> {
-    head: &'a [u8],
-    reader: &'a mut dyn BufRead,
+    input: Chain<&'a [u8], &'a mut dyn BufRead>,
     bytes: &'a mut u64,
 }
 
@@ -287,15 +281,12 @@ impl Read for Rest<'_> {
 
 impl BufRead for Rest<'_> {
     fn fill_buf(&mut self) -> Result<&[u8]> {
-        if self.head.is_empty() { self.reader.fill_buf() } else { Ok(self.head) }
+        self.input.fill_buf()
     }
 
     fn consume(&mut self, count: usize) {
         *self.bytes += count as u64;
-        match self.head.split_at_checked(count) {
-            Some((_, rest)) if !self.head.is_empty() => self.head = rest,
-            _ => self.reader.consume(count),
-        }
+        self.input.consume(count);
     }
 }
 

@@ -62,6 +62,12 @@ impl Wrapping {
         last.is_some_and(|rule| matches!(rule.name, "quote" | "tags"))
     }
 
+    /// Whether a process wrote the lines.
+    pub(crate) fn is_of_a_process(&self) -> bool {
+        let mut layers = self.layers.iter().filter(|(_, width)| *width == 1);
+        layers.any(|(rule, _)| RULES.get(*rule).is_some_and(|rule| rule.name == "program"))
+    }
+
     /// The lines are not wrapped.
     pub(crate) fn is_none(&self) -> bool {
         self.layers.is_empty()
@@ -440,7 +446,8 @@ fn one_of<'a>(text: &'a str, letters: &[char]) -> Option<&'a str> {
     text.strip_prefix(letters)
 }
 
-/// Who wrote a line of a log: `host prog[123]: `, `stdout F `, `[info] `, `INFO `.
+/// Who wrote a line of a log: `host prog[123]: `, `stdout F `, `[info] `, `INFO `. The width is 1
+/// for a process, by its number.
 fn program(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     const LEVELS: [&str; 12] = [
         "TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "stdout F", "stderr F",
@@ -455,7 +462,9 @@ fn program(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
         rest.get(rest.len() - parted(rest)?..)
     });
     let bracket = || text.strip_prefix('[')?.split_once("] ").map(|(_, rest)| rest);
-    Some((Cow::Borrowed(level.or_else(bracket).or_else(|| speaker(text))?), 0))
+    let bare = level.or_else(bracket).or_else(|| speaker(text))?;
+    let before = text.get(..text.len() - bare.len()).unwrap_or_default();
+    Some((Cow::Borrowed(bare), usize::from(before.trim_end().ends_with("]:"))))
 }
 
 /// `prog: `, `prog[123]: `, either with a host before it.

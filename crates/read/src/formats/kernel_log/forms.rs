@@ -581,7 +581,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// What follows a name with its number.
-fn numbered<'a>(message: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn numbered<'a>(message: &'a str, name: &str) -> Option<&'a str> {
     let rest = message.strip_prefix(name)?;
     let after = rest.trim_start_matches(is_digit);
     (after.len() < rest.len()).then_some(after)

@@ -370,18 +370,16 @@ pub(super) fn is_bare(line: &str) -> bool {
         "md/raid", "EXT4-fs ", "XFS (", "Aborting journal on device ", "nfs: server ",
         "CIFS VFS: ", "CIFS: VFS: ",
     ];
+    /// With a number behind it.
+    const NUMBERED: [&str; 11] = [
+        "ata", "ahcich", "mpt2sas", "mpt3sas", "mr_sas", "sd ", "nvme nvme", "connection", "scsi ",
+        "scsi target", "scsi host",
+    ];
     // None of them begins so, but times and documents do.
     if line.starts_with(['[', '{', '<', '"']) {
         return false;
     }
-    let numbered = |prefix: &str| {
-        let rest = line.strip_prefix(prefix);
-        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    let older = || {
-        let scsi = line.starts_with("scsi");
-        scsi && (names::older_address(line).is_some() || names::destination(line).is_some())
-    };
+    let older = || line.starts_with("scsi") && names::older_address(line).is_some();
     BEGIN.iter().any(|begin| line.starts_with(begin))
         || names::address(line).is_some()
         || older()
@@ -389,18 +387,7 @@ pub(super) fn is_bare(line: &str) -> bool {
         || peripheral(line).is_some()
         || forms::of_ide(line).is_some()
         || forms::older_sense(line).is_some()
-        || (numbered("ata")
-            || numbered("ahcich")
-            || numbered("mpt2sas")
-            || numbered("mpt3sas")
-            || numbered("mr_sas")
-            || numbered("sd ")
-            || numbered("nvme nvme")
-            || numbered("connection")
-            || numbered("scsi ")
-            || numbered("scsi target")
-            || numbered("scsi host"))
-            && line.contains(": ")
+        || NUMBERED.iter().any(|name| forms::numbered(line, name).is_some()) && line.contains(": ")
 }
 
 /// Whether the message is a driver's about its PCI function: `pcieport 0000:00:1d.0: AER: ...`.

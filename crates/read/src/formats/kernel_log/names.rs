@@ -52,29 +52,29 @@ pub(super) fn is_older(message: &str) -> bool {
         && address(message).is_some()
 }
 
-/// 1:0:0:2 of `scsi1 (0:2): rejecting I/O to offline device` (target and unit of channel 0) and of
-/// `scsi: Device offlined - not ready after error recovery: host 1 channel 0 id 0 lun 2`, as
-/// kernels before 2.6.18 write an address (drivers/scsi/scsi_lib.c, scsi_error.c).
+/// 1:0:0:2 of `scsi1 (0:2): rejecting I/O to offline device` (target and unit of channel 0), of
+/// `scsi1 : destination target 0, lun 2` and of `scsi: Device offlined - not ready after error
+/// recovery: host 1 channel 0 id 0 lun 2`, as kernels before 2.6.20 write an address
+/// (drivers/scsi/scsi_lib.c, scsi_error.c, constants.c).
 pub(super) fn older_address(message: &str) -> Option<String> {
-    let number = |text: &str| text.parse::<u32>().ok();
+    let address = |numbers: [&str; 4]| {
+        let [host, channel, id, lun] = numbers.map(|number| number.parse::<u32>().ok());
+        Some(format!("{}:{}:{}:{}", host?, channel?, id?, lun?))
+    };
     if let Some((_, rest)) = message.split_once(": host ") {
         let words: Vec<&str> = rest.split_whitespace().collect();
         let [host, "channel", channel, "id", id, "lun", lun, ..] = words[..] else { return None };
-        let (host, channel) = (number(host)?, number(channel)?);
-        return Some(format!("{host}:{channel}:{}:{}", number(id)?, number(lun)?));
+        return address([host, channel, id, lun]);
     }
-    let (host, rest) = message.strip_prefix("scsi")?.split_once(" (")?;
-    let (id, lun) = rest.split_once("): ")?.0.split_once(':')?;
-    Some(format!("{}:0:{}:{}", number(host)?, number(id)?, number(lun)?))
-}
-
-/// 1:0:2:0 of `scsi1 : destination target 2, lun 0`, by which the SCSI layer named a command's
-/// device before 2.6.20 (drivers/scsi/constants.c, scsi_print_command).
-pub(super) fn destination(message: &str) -> Option<String> {
-    let number = |text: &str| text.parse::<u32>().ok();
-    let (host, rest) = message.strip_prefix("scsi")?.split_once(" : destination target ")?;
-    let (id, lun) = rest.trim_end().split_once(", lun ")?;
-    Some(format!("{}:0:{}:{}", number(host)?, number(id)?, number(lun)?))
+    let rest = message.strip_prefix("scsi")?;
+    let (host, (id, lun)) = match rest.split_once(" : destination target ") {
+        Some((host, rest)) => (host, rest.trim_end().split_once(", lun ")?),
+        None => {
+            let (host, rest) = rest.split_once(" (")?;
+            (host, rest.split_once("): ")?.0.split_once(':')?)
+        }
+    };
+    address([host, "0", id, lun])
 }
 
 /// 1 of `scsi host1: uas_eh_device_reset_handler start`.
@@ -123,9 +123,9 @@ impl Names {
         self.known_at(address).unwrap_or_else(|| address.to_string())
     }
 
-    /// Joins an address and a disk: a request that the SCSI layer or the drive refuses, `sd 4:0:0:1:
-    /// rejecting I/O to offline device`, `sd 4:0:0:1: Device not ready: `, fails in the next line,
-    /// `I/O error, dev sdc, ...`.
+    /// Joins an address and a disk: a request that the SCSI layer or the drive refuses,
+    /// `sd 4:0:0:1: rejecting I/O to offline device`, `sd 4:0:0:1: Device not ready: `, fails in the
+    /// next line, `I/O error, dev sdc, ...`.
     pub(super) fn join(&mut self, stamp: &str, message: &str, of_request: Option<&str>) {
         let refused = self.refused.take();
         if let Some(address) = address(message)
@@ -225,6 +225,7 @@ mod tests {
     fn older_kernels_write_an_address_in_other_ways() {
         for message in [
             "scsi1 (0:2): rejecting I/O to offline device",
+            "scsi1 : destination target 0, lun 2 ",
             "scsi: Device offlined - not ready after error recovery: host 1 channel 0 id 0 lun 2",
         ] {
             assert_eq!(super::older_address(message).as_deref(), Some("1:0:0:2"), "{message}");
@@ -233,7 +234,6 @@ mod tests {
         for other in ["scsi1: Dumping Card State", "scsi host1: uas", "scsi1 : aic79xx", "scsi: x"]
         {
             assert_eq!((super::older_address(other), super::address(other)), (None, None));
-            assert_eq!(super::destination(other), None);
         }
     }
 }
