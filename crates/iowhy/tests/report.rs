@@ -66,6 +66,36 @@ fn reads(latencies: &[f64]) -> String {
 }
 
 #[test]
+fn a_ladder_has_its_steps_and_an_overload_its_queue() {
+    let folder = Folder::new("pattern");
+    let page = |capture: &Path| std::fs::read_to_string(folder.report(capture)).unwrap();
+    let dusty = page(&case("dusty-disk"));
+    let (_, ladder) = dusty.split_once(">Latency in revolutions</h2>").expect("a ladder");
+    let ladder = &ladder[..ladder.find("</figure>").unwrap()];
+    // The published disk turns at 7210 rpm and loses 28 revolutions at most.
+    assert!(ladder.contains("one more revolution of 8.32 ms"), "{ladder}");
+    assert!(ladder.contains(">+25<") && !ladder.contains(">+30<"), "{ladder}");
+    let storm = "../read/samples/iostat/sysstat-7--random-storm-times.txt";
+    let storm = page(&Path::new(env!("CARGO_MANIFEST_DIR")).join(storm));
+    let (_, queue) = storm.split_once(">Queue over time</h2>").expect("a queue");
+    let queue = &queue[..queue.find("</figure>").unwrap()];
+    // aqu-sz of 142 and 105.
+    assert!(queue.contains(">150<") && queue.contains("as the averages report it"), "{queue}");
+    assert!(!dusty.contains("Queue over time") && !storm.contains("Latency in revolutions"));
+}
+
+#[test]
+fn an_example_is_not_compared_with_itself() {
+    let folder = Folder::new("example");
+    let page = folder.0.join("report.html");
+    let mut report = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+    let made = report.args(["report", "--example", "dusty-disk", "-o"]).arg(&page).output().unwrap();
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("device.retry") && !page.contains("Before and after"));
+}
+
+#[test]
 fn before_and_after_stand_beside_each_other() {
     let folder = Folder::new("beside");
     let (before, after) = (folder.0.join("before.txt"), folder.0.join("after.txt"));

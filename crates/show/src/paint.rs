@@ -20,6 +20,8 @@ pub use canvas::{Canvas, fitted, wrap};
 pub use colour::Colour;
 pub use columns::{Align, Cell, Columns};
 pub use figure::{Anchor, Figure, LETTER};
+#[cfg(test)]
+pub use figure::Shape;
 pub use grid::{Grid, Mark, density};
 pub use palette::{Palette, Ramp};
 pub use png::png;

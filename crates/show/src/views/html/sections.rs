@@ -11,12 +11,14 @@ use iowhy_model::{
 use super::Pictured;
 use super::drawn::{self, slowest as slowest_events};
 use super::escape::{prose, text};
+use crate::Style;
 use crate::clock::Clock;
 use crate::device_label;
 use crate::map_figure::figures;
 use crate::paint::{Tone, svg};
 use crate::scale::stage_words;
 use crate::sources::file_name;
+use crate::verdict_figure;
 use crate::words::{
     blame_headline, bound, bytes, count, duration, explains, impact, quantity, several, share,
     sureness, tone,
@@ -230,6 +232,26 @@ fn jump(finding: &Finding) -> String {
     device.map_or(String::new(), |k| {
         format!("<p class=\"note\"><a href=\"#device-{k}\">pictures of this device</a></p>")
     })
+}
+
+/// The picture of the first verdict, if it has one: steps of revolutions, or a queue.
+pub fn pattern(
+    report: &Report,
+    findings: &[&Finding],
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let first = findings.first();
+    let Some(drawn) = first.and_then(|first| verdict_figure::of(report, first, style)) else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "<h2 id=\"pattern\">{}</h2>\n<div class=\"scroll\"><figure class=\"bars\">",
+        drawn.heading
+    )?;
+    svg(&drawn.figure, out)?;
+    writeln!(out, "<figcaption>{}</figcaption></figure></div>", text(&drawn.caption))
 }
 
 /// A heat map for each device: still without scripts, live with them.
