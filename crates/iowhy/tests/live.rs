@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::rig::{self, Loop, can_run, until_attached};
+use crate::top::Terminal;
 
 /// Starts a program with its output kept.
 fn start(program: &str, words: &[&str]) -> Child {
@@ -453,6 +454,13 @@ fn an_idle_disk_is_reported_and_the_next_command_can_be_pasted() {
         "{text}"
     );
     assert!(text.contains("`./run why --example dusty-disk`"), "{text}");
+    // On a terminal a verdict follows, of a bundled capture.
+    let command = format!("why --for 500ms --device {}", disk.name);
+    if let Some(terminal) = Terminal::run("idle", (100, 40), &command) {
+        let screen = terminal.wait_for("end 0");
+        assert!(screen.starts_with("IDLE: no I/O in 500 ms"), "{screen}");
+        assert!(screen.contains("THE DISK IS TO BLAME") && screen.contains("  next  "), "{screen}");
+    }
     // Nor is there a verdict on three I/Os.
     let ended = Command::new(env!("CARGO_BIN_EXE_iowhy"))
         .args(["why", "--device", &disk.name, "--", "dd", "of=/dev/null", "count=3"])
