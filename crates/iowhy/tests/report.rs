@@ -90,7 +90,8 @@ fn an_example_is_not_compared_with_itself() {
     let folder = Folder::new("example");
     let page = folder.0.join("report.html");
     let mut report = Command::new(env!("CARGO_BIN_EXE_iowhy"));
-    let made = report.args(["report", "--example", "dusty-disk", "-o"]).arg(&page).output().unwrap();
+    let made =
+        report.args(["report", "--example", "dusty-disk", "-o"]).arg(&page).output().unwrap();
     assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("device.retry") && !page.contains("Before and after"));

@@ -19,9 +19,9 @@ pub use bar::{bar, gauge};
 pub use canvas::{Canvas, fitted, wrap};
 pub use colour::Colour;
 pub use columns::{Align, Cell, Columns};
-pub use figure::{Anchor, Figure, LETTER};
 #[cfg(test)]
 pub use figure::Shape;
+pub use figure::{Anchor, Figure, LETTER};
 pub use grid::{Grid, Mark, density};
 pub use palette::{Palette, Ramp};
 pub use png::png;
