@@ -416,7 +416,8 @@ fn what_is_served_is_the_table_of_metrics() {
     assert!(by_device > 1000.0 && by_volume == by_device, "{by_volume} {by_device}: {text}");
 }
 
-/// A control group whose path is that of a container; it goes away with its guard, after those in it.
+/// A control group whose path is that of a container; it goes away with its guard, after those in
+/// it.
 struct ContainerGroup {
     folder: PathBuf,
     id: String,
