@@ -87,6 +87,7 @@ pub fn rank(
     own_load::take_out(analysis, &mut findings);
     keep_as_remarks(&mut findings);
     own_load::explain(analysis, &mut findings);
+    guards::spare_if_filled_by_write_back(analysis, &mut findings);
     explain_away(analysis, detectors, &mut findings);
     guards::hold_back(analysis, detectors, &mut findings);
     poorer::adopt(analysis, &mut findings, poorer);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::rig::{self, Loop, can_run, until_attached};
+use crate::top::Terminal;
 
 /// Starts a program with its output kept.
 fn start(program: &str, words: &[&str]) -> Child {
@@ -383,12 +384,26 @@ fn a_disk_without_a_number_in_sys_has_its_name() {
 
 #[test]
 fn without_the_right_to_trace_counters_are_sampled_and_the_gap_is_named() {
-    if !can_run(&[]) {
+    if !can_run(&["fio"]) {
         return;
     }
     // The binary is copied to where everybody may run it.
     let binary = std::env::temp_dir().join(format!("iowhy-unprivileged-{}", std::process::id()));
     rig::copy_program(env!("CARGO_BIN_EXE_iowhy"), &binary);
+    // What is not seen stands on the screen of a verdict, so a device is busy.
+    let disk = paced();
+    let load = disk.under_load(&["--rw=randread", "--rate_iops=500"]);
+    let shown = Command::new(&binary)
+        .args(["why", "--width", "100", "--for", "2s", "--device", &disk.name])
+        .stdin(Stdio::null())
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .unwrap();
+    drop(load);
+    let screen = String::from_utf8_lossy(&shown.stdout);
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("dirty throttling (`CAP_BPF` is missing)"), "{screen}");
     let ended = Command::new(&binary)
         .args(["why", "--json", "--for", "2s"])
         .stdin(Stdio::null())
@@ -439,6 +454,13 @@ fn an_idle_disk_is_reported_and_the_next_command_can_be_pasted() {
         "{text}"
     );
     assert!(text.contains("`./run why --example dusty-disk`"), "{text}");
+    // On a terminal a verdict follows, of a bundled capture.
+    let command = format!("why --for 500ms --device {}", disk.name);
+    if let Some(terminal) = Terminal::run("idle", (100, 40), &command) {
+        let screen = terminal.wait_for("end 0");
+        assert!(screen.starts_with("IDLE: no I/O in 500 ms"), "{screen}");
+        assert!(screen.contains("THE DISK IS TO BLAME") && screen.contains("  next  "), "{screen}");
+    }
     // Nor is there a verdict on three I/Os.
     let ended = Command::new(env!("CARGO_BIN_EXE_iowhy"))
         .args(["why", "--device", &disk.name, "--", "dd", "of=/dev/null", "count=3"])

@@ -374,6 +374,55 @@ fn snoop_tells_stacks_folded_for_a_flame_graph() {
     assert!(frames.contains(";submit_bio") && count.parse::<u64>().is_ok(), "{line}");
 }
 
+/// Reads of a device through functions that have frame pointers.
+const READER: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) long read_block(int disk, void *to, long at)
+{
+    return pread(disk, to, 4096, at * 4096);
+}
+__attribute__((noinline)) long read_blocks_in_order(int disk, void *to)
+{
+    long sum = 0;
+    for (long at = 0; at < 64; at++)
+        sum += read_block(disk, to, at);
+    return sum;
+}
+int main(int number, char **words)
+{
+    void *to;
+    int disk = open(words[number - 1], O_RDONLY | O_DIRECT);
+    if (disk < 0 || posix_memalign(&to, 4096, 4096))
+        return 1;
+    while (read_blocks_in_order(disk, to) > 0)
+        usleep(1000);
+    return 1;
+}
+"#;
+
+#[test]
+fn stacks_have_the_names_of_the_functions_of_a_program() {
+    if !can_run(&["cc"]) {
+        return;
+    }
+    let (folder, disk) = (Folder::new("functions"), Loop::beside_others(16));
+    let (source, program) = (folder.0.join("reader.c"), folder.0.join("reader"));
+    std::fs::write(&source, READER).expect("its source");
+    let mut cc = Command::new("cc");
+    cc.args(["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o"]);
+    assert!(cc.args([&program, &source]).status().expect("cc").success());
+    let reader = Command::new(&program).arg(&disk.path).spawn().expect("the reader");
+    let _reader = disk.worked_on_by(reader);
+    let words = ["snoop", "-d", &disk.name, "--stacks", "--folded", "--for", "2s"];
+    let folded = printed(&words);
+    // Of libc's function without a frame pointer the caller is not on the stack.
+    let named = ";main_(reader);read_blocks_in_order_(reader);";
+    assert!(folded.lines().any(|line| line.contains(named)), "{folded}");
+}
+
 #[test]
 fn ios_are_counted_by_file_live_and_from_a_capture() {
     if !can_run(&["fio"]) {

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::browser::Browser;
 use crate::folder::Folder;
+use crate::rig::{Loop, can_run};
 
 impl Folder {
     /// The report of a capture.
@@ -63,6 +64,95 @@ fn reads(latencies: &[f64]) -> String {
         screen += &format!("{at:.6} dd 1 sdb R {sector} 4096 {latency:.3}\n");
     }
     screen
+}
+
+#[test]
+fn a_ladder_has_its_steps_and_an_overload_its_queue() {
+    let folder = Folder::new("pattern");
+    let page = |capture: &Path| std::fs::read_to_string(folder.report(capture)).unwrap();
+    let dusty = page(&case("dusty-disk"));
+    let (_, ladder) = dusty.split_once(">Latency in revolutions</h2>").expect("a ladder");
+    let ladder = &ladder[..ladder.find("</figure>").unwrap()];
+    // The published disk turns at 7210 rpm and loses 28 revolutions at most.
+    assert!(ladder.contains("one more revolution of 8.32 ms"), "{ladder}");
+    assert!(ladder.contains(">+25<") && !ladder.contains(">+30<"), "{ladder}");
+    let storm = "../read/samples/iostat/sysstat-7--random-storm-times.txt";
+    let storm = page(&Path::new(env!("CARGO_MANIFEST_DIR")).join(storm));
+    let (_, queue) = storm.split_once(">Queue over time</h2>").expect("a queue");
+    let queue = &queue[..queue.find("</figure>").unwrap()];
+    // aqu-sz of 142 and 105.
+    assert!(queue.contains(">150<") && queue.contains("as the averages report it"), "{queue}");
+    assert!(!dusty.contains("Queue over time") && !storm.contains("Latency in revolutions"));
+}
+
+#[test]
+fn an_example_is_not_compared_with_itself() {
+    let folder = Folder::new("example");
+    let page = folder.0.join("report.html");
+    let mut report = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+    let made =
+        report.args(["report", "--example", "dusty-disk", "-o"]).arg(&page).output().unwrap();
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("device.retry") && !page.contains("Before and after"));
+}
+
+/// The commands under "Reproduce" of a page, as a shell reads them.
+fn reproduced(page: &Path) -> Vec<String> {
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, rest) = page.split_once("Reproduce and download").expect("the section");
+    let rest = &rest[..rest.find("</dl>").unwrap()];
+    let plain = |code: &str| code.replace("&#39;", "'").replace("&amp;", "&");
+    rest.split("<code>").skip(1).map(|code| plain(code.split("</code>").next().unwrap())).collect()
+}
+
+/// Runs each of them.
+fn run_all(commands: &[String], folder: &Path) {
+    assert_eq!(commands.len(), 5, "{commands:?}");
+    for command in commands {
+        let words = command.strip_prefix("iowhy ").expect("iowhy itself");
+        let program = env!("CARGO_BIN_EXE_iowhy");
+        let output = Command::new("sh")
+            .args(["-c", &format!("'{program}' {words}")])
+            .current_dir(folder)
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() < Some(2), "{command}: {message}");
+    }
+}
+
+#[test]
+fn the_lines_that_reproduce_a_report_run() {
+    let folder = Folder::new("reproduce");
+    let page = folder.0.join("page.html");
+    let report = |words: &[&str]| {
+        let made = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+            .arg("report")
+            .args(words)
+            .args(["--force", "-o"])
+            .arg(&page)
+            .current_dir(&folder.0)
+            .output()
+            .unwrap();
+        assert!(made.status.code() < Some(2), "{}", String::from_utf8_lossy(&made.stderr));
+        reproduced(&page)
+    };
+    std::fs::copy(case("dusty-disk"), folder.0.join("it's a disk.txt")).unwrap();
+    run_all(&report(&["it's a disk.txt"]), &folder.0);
+    let example = report(&["--example", "dusty-disk"]);
+    assert!(example[0].ends_with(" --example dusty-disk"), "{example:?}");
+    run_all(&example, &folder.0);
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = Loop::beside_others(16);
+    let load = disk.under_load(&["--rw=randread", "--rate_iops=300"]);
+    let watched = report(&["--for", "1s", "-d", &disk.name]);
+    assert!(watched[0].contains(&format!(" -d {}", disk.name)), "{watched:?}");
+    run_all(&watched, &folder.0);
+    drop(load);
 }
 
 #[test]

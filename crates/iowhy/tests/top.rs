@@ -100,6 +100,15 @@ fn case(name: &str) -> String {
 }
 
 #[test]
+fn an_example_is_called_so() {
+    let Some(terminal) = Terminal::run("example", (120, 40), "top --example dusty-disk") else {
+        return;
+    };
+    terminal.wait_for("replay of example dusty-disk");
+    terminal.keys(&["q"]);
+}
+
+#[test]
 fn a_capture_is_replayed_at_three_sizes() {
     for size in [(80, 24), (120, 40), (250, 60)] {
         let name = format!("replay-{}", size.0);

@@ -416,6 +416,115 @@ fn what_is_served_is_the_table_of_metrics() {
     assert!(by_device > 1000.0 && by_volume == by_device, "{by_volume} {by_device}: {text}");
 }
 
+/// A control group whose path is that of a container; it goes away with its guard, after those in
+/// it.
+struct ContainerGroup {
+    folder: PathBuf,
+    id: String,
+}
+
+impl ContainerGroup {
+    /// Where the block controller is; `None` where it is nowhere.
+    fn new() -> Option<ContainerGroup> {
+        let groups = Path::new("/sys/fs/cgroup");
+        let enabled = std::fs::read_to_string(groups.join("cgroup.subtree_control"));
+        let has_io = enabled.is_ok_and(|text| text.split_whitespace().any(|word| word == "io"));
+        let first = groups.join("blkio");
+        let parent = if first.join("cgroup.procs").exists() { first } else { groups.to_path_buf() };
+        if parent == groups && !has_io {
+            return None;
+        }
+        let id = format!("{:08x}", std::process::id()).repeat(8);
+        let folder = parent.join(format!("docker-{id}.scope"));
+        std::fs::create_dir(&folder).ok()?;
+        Some(ContainerGroup { folder, id })
+    }
+
+    /// Runs fio in it.
+    fn fio(&self, disk: &Loop, how: &str) {
+        let script = format!(
+            "echo $$ > '{}/cgroup.procs' && exec fio --name=x --filename={} --direct=1 {how}",
+            self.folder.display(),
+            disk.path
+        );
+        let output = Command::new("sh").args(["-c", &script]).output().expect("sh");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+impl Drop for ContainerGroup {
+    fn drop(&mut self) {
+        // The kernel lets go of those that ended a moment later.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn ios_of_a_container_are_counted_under_its_name() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let Some(container) = ContainerGroup::new() else {
+        return println!("skipped: needs control groups with the block controller");
+    };
+    let folder = Folder::new("containers");
+    let (store, disk) = (folder.0.join("store"), Loop::beside_others(64));
+    disk.settle();
+    let more = ["--device", &disk.name, "--listen", "127.0.0.1:0", "--metrics-by", "container"];
+    let (recorder, message) = recorder(iowhy(), &store, &more);
+    let port = message.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
+    let port: u16 = port.and_then(|(port, _)| port.parse().ok()).expect("its port");
+    // The container reads, and nobody else does.
+    container.fio(&disk, "--rw=randread --bs=4k --number_ios=1500 --rate_iops=1000");
+    disk.fio(&["--rw=randwrite", "--bs=4k", "--number_ios=700", "--rate_iops=1000"]);
+    let value = |text: &str, begin: &str| -> Option<f64> {
+        text.lines().find_map(|line| line.strip_prefix(begin)?.trim().parse().ok())
+    };
+    let device = &disk.name;
+    let of_device =
+        |what: &str, op: &str| format!("iowhy_{what}_total{{device=\"{device}\",op=\"{op}\"}}");
+    let of_name = |what: &str, name: &str, op: &str| {
+        format!("iowhy_named_{what}_total{{by=\"container\",name=\"{name}\",op=\"{op}\"}}")
+    };
+    let text = until(60, "all are counted", || {
+        let text = get(port, "/metrics")?;
+        let lost = value(&text, "iowhy_lost_ios_total ").unwrap_or(0.0);
+        let counted =
+            ["read", "write"].map(|op| value(&text, &of_device("ios", op)).unwrap_or(0.0));
+        // Of some I/Os the kernel shows no probe that they completed: those are lost.
+        (counted.iter().sum::<f64>() + lost >= 2200.0).then_some(text)
+    });
+    recorder.ended();
+    let named = container.id.get(..12).expect("its first digits");
+    for (name, op) in [(named, "read"), ("", "write")] {
+        let both = |what: &str| {
+            (value(&text, &of_device(what, op)), value(&text, &of_name(what, name, op)))
+        };
+        let (all, own) = both("ios");
+        assert!(all > Some(0.0) && own == all, "{op}: {own:?} of {all:?} in\n{text}");
+        let (all, own) = both("waited_seconds");
+        let apart = (all.expect("a time") - own.expect("a time")).abs();
+        assert!(apart < 1e-6, "{op}: {own:?} s of {all:?} s");
+    }
+    assert_eq!(value(&text, &of_name("ios", named, "write")), None);
+}
+
+#[test]
+fn metrics_by_name_are_refused_where_most_ios_have_none() {
+    let folder = Folder::new("by-turns");
+    let words =
+        ["watch", "--clock", "kernel", "--metrics-by", "container", "--for", "1s", "--store"];
+    let refused = iowhy().args(words).arg(folder.0.join("store")).output().expect("iowhy");
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    assert!(message.contains("`--metrics-by`") && message.contains("hint: "), "{message}");
+}
+
 #[test]
 fn tables_are_exported_while_the_recorder_writes() {
     if !can_run(&["fio"]) {

@@ -5,7 +5,8 @@
 //! -D`, or the per-device table of the outlier script. C: `biosnoop`, with the queue or without,
 //! in the decimals of bcc or of libbpf-tools. D: the JSON lines of `iowhy snoop`, written by
 //! the real view. E: the same beside `dmesg`, `smartctl -j` or `nvme smart-log`, the mounts, the
-//! files of control groups, of pressure and of the queues. The scenario decides which of them.
+//! files of control groups, of pressure and of the queues, and the pauses of a live watch. The
+//! scenario decides which of them.
 //!
 //! **Must never know:** a detector.
 
@@ -16,6 +17,7 @@ mod counters;
 mod evidence;
 mod health;
 mod iostat;
+mod pauses;
 mod settings;
 
 use iowhy_model::{Level, Recording};
@@ -87,7 +89,9 @@ pub fn inputs(scenario: &Scenario, level: Level) -> Result<Vec<Input>, String> {
 pub fn recording(scenario: &Scenario, level: Level, inputs: &[Input]) -> Result<Recording, String> {
     let mut recording = Recording::new();
     for Input { name, text } in inputs {
-        if settings::states(name, text, &mut recording) {
+        let stated = settings::states(name, text, &mut recording)
+            || pauses::states(name, text, &mut recording);
+        if stated {
             continue;
         }
         iowhy_read::scan(name, &mut text.as_bytes(), None, &mut recording)

@@ -30,6 +30,7 @@ mod parts;
 mod peers;
 mod reports;
 mod shared;
+mod writeback;
 
 pub use chance::Chance;
 pub use effect::{Effect, Heat};
@@ -221,7 +222,7 @@ const fn misleading(
 
 /// All recipes.
 pub fn recipes() -> Vec<Recipe> {
-    let tables: [&[Recipe]; 15] = [
+    let tables: [&[Recipe]; 16] = [
         bursts::RECIPES,
         cap::RECIPES,
         device::RECIPES,
@@ -235,6 +236,7 @@ pub fn recipes() -> Vec<Recipe> {
         peers::RECIPES,
         reports::RECIPES,
         shared::RECIPES,
+        writeback::RECIPES,
         confounders::RECIPES,
         misleading::RECIPES,
     ];

@@ -2,7 +2,7 @@
 
 use iowhy_diagnose::{Calibration, Options, judge};
 use iowhy_lab::render::LEVELS;
-use iowhy_lab::score::{Grade, Score, published, published_table};
+use iowhy_lab::score::{Case, Grade, Score, published, published_table};
 use iowhy_lab::written::written;
 use iowhy_model::{Finding, Recording, Step};
 
@@ -56,6 +56,37 @@ fn verdicts_against_truth() {
     }
     let (accused, well) = score.accused(None);
     assert_eq!(accused, 0, "of {well} captures of healthy disks, as on that day");
+}
+
+/// Cases of programs that are paused for their dirty pages, which other cases did not show: the
+/// seed is that of the calibration.
+#[test]
+fn write_back_fills_healthy_disks_and_slow_ones() {
+    let first = |name: &str, number: usize| {
+        let case = Case::parse(&format!("{name}:{number}"), 1).expect(name);
+        let answers = case.judge().expect("a capture that is read");
+        let [answer] = &answers[..] else { panic!("{name}: only at level E") };
+        (answer.first, answer.accuses, answer.confidence)
+    };
+    // A full cache before a platter, full buffers of flash: steps and a queue, but no fault.
+    for (name, numbers) in [
+        ("load.writeback/two-copies-beside-a-log", [0, 19, 23]),
+        ("load.writeback/restore-beside-a-database", [8, 11, 20]),
+        ("load.writeback/import-onto-flash", [0, 1, 33]),
+    ] {
+        for number in numbers {
+            let (verdict, accuses, confidence) = first(name, number);
+            assert_eq!((verdict, accuses), ("load.writeback", None), "{name}:{number}");
+            assert!(confidence > 0.8, "{name}:{number}: {confidence}");
+        }
+    }
+    // The near misses: hardly paused, a slow disk, a limited volume.
+    for number in 0..3 {
+        let (verdict, accuses, _) = first("load.saturated/hardly-paused", number);
+        assert!(verdict != "load.writeback" && accuses.is_none(), "{number}: {verdict}");
+        assert_eq!(first("device.slow/pages-of-a-slow-disk", number).0, "device.slow");
+        assert_eq!(first("cap.volume/pages-of-a-limited-volume", number).0, "cap.volume");
+    }
 }
 
 #[test]

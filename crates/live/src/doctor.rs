@@ -143,7 +143,7 @@ fn rights() -> Check {
         Ok(Rights { sys_admin: true, .. }) => Ok("root, or equivalent capabilities".to_string()),
         Ok(_) => Ok("`CAP_BPF` and `CAP_PERFMON`".to_string()),
         Err(error) => Err((
-            error.to_string().replace("cannot trace: ", ""),
+            error.why(),
             "no tracing: run as root, or `setcap cap_bpf,cap_perfmon+ep` on the binary",
         )),
     };
@@ -209,7 +209,7 @@ fn described(types: Result<&KernelTypes, &Error>) -> Check {
     let found = match types {
         Ok(_) => Ok(format!("`{}`", btf::PATH)),
         Err(error) => Err((
-            error.to_string().replace("cannot trace: ", ""),
+            error.why(),
             "no tracing: it needs a kernel built with CONFIG_DEBUG_INFO_BTF (all major \
              distributions since 2020)",
         )),
@@ -235,6 +235,11 @@ fn attach_points(types: &KernelTypes) -> Vec<Check> {
         ),
         ("block_bio_complete", false, "bio-based devices (dm, md, zram) are not available"),
         ("block_rq_merge", false, "requests merged after their start may be counted as lost"),
+        (
+            "balance_dirty_pages",
+            false,
+            "programs that the kernel pauses for their dirty pages (`load.writeback`) are not seen",
+        ),
     ];
     let points = points.into_iter().map(|(name, needed, consequence)| {
         let found = match types.tracepoint_arguments(name) {
@@ -286,7 +291,7 @@ fn test_load(shape: &KernelShape, may_load: bool) -> Check {
     let found = match Programs::load(shape, &settings) {
         Ok(_) => Ok("the kernel accepts all BPF programs and the ring buffer".to_string()),
         Err(error) => Err((
-            error.to_string().replace("cannot trace: ", ""),
+            error.why(),
             match is_filtered() {
                 true => {
                     "no tracing: the seccomp profile of the container or service may block bpf(2). \

@@ -54,6 +54,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// The reason alone, where what failed stands beside it.
+    pub fn why(&self) -> String {
+        let text = self.to_string();
+        text.strip_prefix("cannot trace: ").map_or(text.clone(), str::to_string)
+    }
+
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {

@@ -38,6 +38,7 @@ mod stretch_histograms;
 mod symbols;
 mod sysfs;
 mod thinning;
+mod user_frames;
 mod watch_list;
 
 pub use call_latencies::Callers;

@@ -6,6 +6,8 @@ use std::fs;
 
 use iowhy_model::{DeviceId, Event, Name, Nanos, Op};
 
+use crate::user_frames::UserFrames;
+
 /// Kernel and user stack by their numbers; negative where there is none.
 pub type StackIds = (i32, i32);
 
@@ -21,7 +23,8 @@ const OWN: [&str; 3] = ["bpf_", "__bpf_", "__traceiter_"];
 pub struct StackCount {
     /// The kernel's frames, innermost first, as `function+0x12`.
     pub kernel: Vec<String>,
-    /// The program's frames, innermost first, as `file+0x1234` with the offset in the file.
+    /// The program's frames, innermost first, as `function (file)`, or as `file+0x1234` with the
+    /// offset in the file where that has no name.
     pub user: Vec<String>,
     /// The process.
     pub pid: Option<u32>,
@@ -43,7 +46,7 @@ pub struct StackCount {
 #[derive(Debug)]
 pub struct Stacks {
     symbols: KernelSymbols,
-    maps: HashMap<u32, Vec<MemoryMapping>>,
+    user: UserFrames,
     counts: HashMap<(StackIds, Option<u32>, DeviceId, Op), StackCount>,
     /// I/Os whose stack could not be kept.
     missed: u64,
@@ -53,20 +56,12 @@ pub struct Stacks {
 #[derive(Debug)]
 pub struct KernelSymbols(Vec<(u64, String)>);
 
-/// A part of a file in the memory of a process.
-#[derive(Clone, PartialEq, Debug)]
-struct MemoryMapping {
-    start: u64,
-    end: u64,
-    offset: u64,
-    file: String,
-}
-
 impl Stacks {
     /// Empty. The kernel's symbols are read now, because the privilege for them is dropped later.
     pub fn new() -> Stacks {
         let symbols = KernelSymbols::read();
-        Stacks { symbols, maps: HashMap::new(), counts: HashMap::new(), missed: 0 }
+        let user = UserFrames::default();
+        Stacks { symbols, user, counts: HashMap::new(), missed: 0 }
     }
 
     /// Counts an I/O; `frames` gives the addresses of a stack by its number.
@@ -85,12 +80,10 @@ impl Stacks {
             }
             Entry::Vacant(entry) => {
                 let of = |id: i32| u32::try_from(id).map(&frames).unwrap_or_default();
-                let maps = event.pid.map_or(&[][..], |pid| {
-                    self.maps.entry(pid).or_insert_with(|| mapped(pid)).as_slice()
-                });
+                let user = &mut self.user;
                 entry.insert(StackCount {
                     kernel: self.symbols.frames(&of(ids.0)),
-                    user: of(ids.1).into_iter().map(|at| user_frame(maps, at)).collect(),
+                    user: of(ids.1).into_iter().map(|at| user.frame(event.pid, at)).collect(),
                     pid: event.pid,
                     comm: event.comm,
                     device: event.device,
@@ -162,35 +155,6 @@ impl KernelSymbols {
     }
 }
 
-fn user_frame(maps: &[MemoryMapping], at: u64) -> String {
-    match maps.iter().find(|part| (part.start..part.end).contains(&at)) {
-        Some(part) => format!("{}+{:#x}", part.file, at - part.start + part.offset),
-        None => format!("{at:#x}"),
-    }
-}
-
-/// The files in a process's memory; none if it has exited, or may not be inspected.
-fn mapped(pid: u32) -> Vec<MemoryMapping> {
-    let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    text.lines().filter_map(part).collect()
-}
-
-/// A line of /proc/PID/maps; `None` if it is not a mapped file.
-fn part(line: &str) -> Option<MemoryMapping> {
-    let mut words = line.split_whitespace();
-    let (start, end) = words.next()?.split_once('-')?;
-    let number = |text: &str| u64::from_str_radix(text, 16).ok();
-    let offset = words.nth(1)?;
-    let file = words.nth(2)?;
-    let name = file.rsplit('/').next().unwrap_or(file).to_string();
-    Some(MemoryMapping {
-        start: number(start)?,
-        end: number(end)?,
-        offset: number(offset)?,
-        file: name,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use iowhy_model::{Layer, Time};
@@ -205,18 +169,13 @@ mod tests {
         let frames = [0xffff_ffff_8200_0010, 0xffff_ffff_8100_0104, 0xffff_ffff_8100_0290];
         assert_eq!(symbols.frames(&frames), ["submit+0x4", "next+0x90"]);
         assert_eq!(KernelSymbols::parse("").frames(&[0x10]), ["0x10"]);
-        let maps = [part("55d0c0000000-55d0c0002000 r-xp 00001000 08:01 42    /usr/bin/dd")
-            .expect("a file")];
-        assert_eq!(user_frame(&maps, 0x55d0_c000_0010), "dd+0x1010");
-        assert_eq!(user_frame(&maps, 0x10), "0x10");
-        assert_eq!(part("7f0000000000-7f0000001000 rw-p 00000000 00:00 0 "), None);
     }
 
     #[test]
     fn times_are_added_by_stack_and_taken_once() {
         let mut stacks = Stacks {
             symbols: KernelSymbols::parse(""),
-            maps: HashMap::new(),
+            user: UserFrames::default(),
             counts: HashMap::new(),
             missed: 0,
         };

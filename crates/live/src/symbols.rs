@@ -69,6 +69,60 @@ pub fn place_of(file: &Path, what: &str) -> Result<u64, Error> {
     offset.ok_or_else(|| no(format!("`{what}` is not in an executable section")))
 }
 
+/// Functions of a program file by their offsets in it.
+#[derive(Debug, Default)]
+pub struct FunctionTable(Vec<Function>);
+
+#[derive(Debug)]
+struct Function {
+    start: u64,
+    /// That of its segment, if the length is unknown: then it reaches to the next one.
+    end: u64,
+    name: String,
+}
+
+impl FunctionTable {
+    /// Those that its symbol tables name; none if it is stripped or no 64-bit ELF file.
+    pub fn of(bytes: &[u8]) -> FunctionTable {
+        let Ok(parsed) = ElfFile64::<Endianness>::parse(bytes) else {
+            return FunctionTable::default();
+        };
+        let endian = parsed.endian();
+        let headers = parsed.elf_header().program_headers(endian, bytes).unwrap_or_default();
+        // The offset of an address, and where its segment ends in the file.
+        let place = |address: u64| {
+            headers.iter().find_map(|header| {
+                let (start, length): (u64, u64) = (header.p_vaddr(endian), header.p_filesz(endian));
+                let inside = address.wrapping_sub(start) < length && header.p_flags(endian) & 1 > 0;
+                let offset: u64 = header.p_offset(endian);
+                let end = offset.checked_add(length).filter(|_| inside)?;
+                Some((offset + (address - start), end))
+            })
+        };
+        let all = parsed.symbols().chain(parsed.dynamic_symbols());
+        let named = all.filter(|known| known.is_definition() && known.kind() == SymbolKind::Text);
+        let mut functions: Vec<Function> = named
+            .filter_map(|known| {
+                let name = known.name().ok().filter(|name| !name.is_empty())?;
+                let name = name.split('@').next().unwrap_or(name).to_string();
+                let (start, last) = place(known.address())?;
+                let end = start.saturating_add(known.size());
+                Some(Function { start, end: if end > start { end } else { last }, name })
+            })
+            .collect();
+        functions.sort_by_key(|function| (function.start, function.end));
+        functions.dedup_by_key(|function| function.start);
+        FunctionTable(functions)
+    }
+
+    /// The function at an offset in the file.
+    pub fn at(&self, offset: u64) -> Option<&str> {
+        let behind = self.0.partition_point(|known| known.start <= offset);
+        let known = self.0.get(behind.checked_sub(1)?)?;
+        (offset < known.end).then_some(known.name.as_str())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +136,13 @@ mod tests {
         assert!(near.contains("no function `mai`; it has"), "{near}");
         let none = place_of(&me, "+0x7fffffffffff").expect_err("beyond its end").to_string();
         assert!(none.contains("no code at"), "{none}");
+        // And back, up to its end.
+        let table = FunctionTable::of(&std::fs::read(&me).expect("it is there"));
+        assert_eq!((table.at(place), table.at(place + 1)), (Some("main"), Some("main")));
+        assert_eq!((table.at(0), table.at(u64::MAX)), (None, None));
+        for cut in [&b""[..], b"\x7fELF", &[0x7f; 4096]] {
+            assert_eq!(FunctionTable::of(cut).at(place), None);
+        }
         let text = place_of(Path::new("/proc/self/status"), "main").expect_err("no program");
         assert!(text.to_string().contains("not a 64-bit ELF file"), "{text}");
     }

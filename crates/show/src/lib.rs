@@ -27,6 +27,7 @@ mod sources;
 pub mod tables;
 pub mod top;
 pub mod trend;
+mod verdict_figure;
 mod view;
 pub mod views;
 mod words;

@@ -19,6 +19,8 @@ pub use bar::{bar, gauge};
 pub use canvas::{Canvas, fitted, wrap};
 pub use colour::Colour;
 pub use columns::{Align, Cell, Columns};
+#[cfg(test)]
+pub use figure::Shape;
 pub use figure::{Anchor, Figure, LETTER};
 pub use grid::{Grid, Mark, density};
 pub use palette::{Palette, Ramp};

@@ -17,7 +17,9 @@
 //! ## Rule
 //! One program was paused for more than a tenth of the time watched, at a device. A fault of that
 //! device, a limit on it or an array's rebuild explains the pauses, if one of them is found:
-//! a slow write-back fills memory as well as a fast writer.
+//! a slow write-back fills memory as well as a fast writer. That the device is slow, or delays in
+//! steps, is only suspected if it completes a request in 2.5 healthy service times or less: then it
+//! is full, and its cache passes on the steps of its medium.
 //!
 //! ## Wrong if
 //! The device is slow at single writes, too.

@@ -36,6 +36,10 @@ const SHARE: f64 = 0.5;
 /// as a healthy one may be from its class.
 const AS_SLOW: f64 = 0.5;
 
+/// Time per completion over S0 up to which a disk is as fast as a healthy one under a load that
+/// never pauses (docs/METHOD.md, 1 Replay).
+const SERVED_WELL: f64 = 2.5;
+
 /// How far a number may miss its bound before the clause has the maximum negative weight: a factor
 /// of two is three nats (docs/METHOD.md, 11 Confidence).
 const MISSED: f64 = 2.0;
@@ -61,6 +65,33 @@ fn is_missed(bound: Bound, value: f64) -> bool {
             (value - low.midpoint(high)).abs() > MISSED * (high - low) / 2.0
         }
     }
+}
+
+/// Doubts that a disk is slow, or delays in steps, where programs are paused for their dirty pages
+/// and the disk completes these as fast as a healthy one. Write-back sends as much as a disk takes:
+/// it queues, and a full write cache passes on the steps of its medium.
+pub fn spare_if_filled_by_write_back(analysis: &Analysis, findings: &mut [Finding]) {
+    let paused = |f: &&Finding| f.verdict == Verdict::LoadWriteback && f.confidence() >= STANDS;
+    let paused: Vec<Finding> = findings.iter().filter(paused).cloned().collect();
+    for finding in findings.iter_mut().filter(|f| GENERIC.contains(&f.verdict)) {
+        let same = |other: &Finding| {
+            subjects::same_disk(analysis, other, finding)
+                && subjects::same_host(analysis, other, finding)
+        };
+        if paused.iter().any(same) && is_served_well(analysis, finding) {
+            let why = format!("`{}` also explains it", Verdict::LoadWriteback);
+            finding.doubt(why, SHAPE_ALONE);
+        }
+    }
+}
+
+fn is_served_well(analysis: &Analysis, finding: &Finding) -> bool {
+    let (place, device) = (finding.subject.listings.first(), finding.subject.device);
+    let trace = place.zip(device).and_then(|(place, device)| analysis.trace(*place, device));
+    trace.is_some_and(|trace| {
+        let per_completion = trace.span_ns() / trace.spans.len().max(1) as f64;
+        per_completion <= SERVED_WELL * trace.s0.median_ms() * 1e6
+    })
 }
 
 /// Keeps generic accusations below the firm threshold if something harmless may explain them.

@@ -92,11 +92,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             && knows_devices(&gathered.recording, &asked.selection);
         Ok(known.then_some(gathered.recording))
     };
-    let earlier = Files {
+    let mut earlier = Files {
         files: asked.against.clone(),
         read_as: asked.files.read_as.clone(),
         ..Files::default()
     };
+    // It is the state after, not before.
+    earlier.read_as.example = None;
     let (recording, before) = if reads {
         confinement::reading(inputs.iter().map(PathBuf::as_path).chain(learned), &writes)?;
         let recording = read(&asked.files)?;

@@ -16,10 +16,12 @@
 //! for a file system's own blocks it is the device. The path may be some seconds old, has at most
 //! eight parts, and is one of its names if the file has several. `--stacks` counts I/Os by the call
 //! stack of the task that submitted them instead, for all processes of the same name together, and
-//! prints at each interval and at the end the ten stacks whose I/Os took the most time: kernel
-//! functions by name, program functions as file and offset (`addr2line -e FILE 0x1234` finds the
-//! line). `--folded` prints all stacks, one per line with the number of I/Os, for `flamegraph.pl`.
-//! A program built without frame pointers shows its innermost frames only.
+//! prints at each interval and at the end the ten stacks whose I/Os took the most time: functions
+//! of the kernel, then those of the program with its file, or file and offset if that is stripped
+//! (`addr2line -e FILE 0x1234` finds the line with its debug information). C++ and Rust functions
+//! have their symbols' names (`c++filt` reads them). `--folded` prints all stacks, one per line
+//! with the number of I/Os, for `flamegraph.pl`. A program built without frame pointers shows its
+//! innermost frames only.
 //!
 //! ## Examples
 //! `iowhy snoop --device sdb`: until Ctrl-C.

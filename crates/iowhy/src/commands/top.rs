@@ -122,6 +122,10 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
     let style = Output::default().style(filter);
     let name = match files.files.as_slice() {
         [one] => one.file_name().unwrap_or(one.as_os_str()).to_string_lossy().into_owned(),
+        [] => match &files.read_as.example {
+            Some(example) => format!("example {example}"),
+            None => "the recorder's store".to_string(),
+        },
         many => format!("{} files", many.len()),
     };
     // The enclosing intervals, and the one shown.

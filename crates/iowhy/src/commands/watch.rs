@@ -181,6 +181,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let text = "`--otlp-ca` has no effect: the `--otlp` address does not use TLS";
         return Err(HintedError::error(text, "push to `--otlp https://HOST`, or omit it"));
     }
+    if asked.metrics_by.is_some() && asked.clock == TraceClock::Kernel {
+        let text = "`--metrics-by` counts single I/Os, and `--clock kernel` sees those of one \
+                    second in thirty";
+        return Err(HintedError::error(text, "omit one of the two"));
+    }
     let (devices, partition) = device_lookup::on_this_machine(&asked.device)?;
     if let Some((name, _)) = partition {
         let text = device_lookup::of_whole_disk(&name, &name, &devices.join(", "));

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Input, health, settings};
+use super::{Input, health, pauses, settings};
 use crate::scenarios::{Chance, DiskRun, LogEvent, Scenario, Trace};
 
 /// Messages of a healthy machine.
@@ -29,6 +29,10 @@ pub(super) fn inputs(scenario: &Scenario, taste: &mut Chance) -> Vec<Input> {
     let groups = groups(scenario);
     if !groups.is_empty() {
         inputs.push(Input { name: "cgroup.txt", text: groups });
+    }
+    let pauses = pauses::text(scenario);
+    if !pauses.is_empty() {
+        inputs.push(Input { name: pauses::NAME, text: pauses });
     }
     inputs.extend(health::documents(scenario, taste));
     inputs

@@ -32,6 +32,12 @@ pub enum Trace {
     Port(usize, Port),
     /// The model that the disk reports.
     Model(usize, &'static str),
+    /// A program of that name dirties pages of the disk, this many times as fast as they are
+    /// written back meanwhile.
+    Dirties(usize, &'static str, f64),
+    /// Bytes of dirty pages below which nobody is paused, and the share of them that is dirty when
+    /// the watching begins.
+    Freerun(f64, f64),
 }
 
 /// What the kernel reports of a failed request.

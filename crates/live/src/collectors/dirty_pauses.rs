@@ -8,7 +8,7 @@
 //!
 //! ## Needs
 //! Linux 5.10 or later with BTF, and root or `CAP_BPF` with `CAP_PERFMON`. Without, nothing is
-//! watched, and the rest of the watch is not affected.
+//! watched, the rest of the watch is not affected, and `not seen` of the verdict says why.
 //!
 //! ## Costs
 //! A microsecond when a task is paused, at most every few milliseconds per task; nothing for other
@@ -53,6 +53,8 @@ const DIRTIER_WORDS: usize = 10;
 const PAUSES_WORDS: usize = 4;
 /// Processes reported per device, those with the longest pauses (a choice).
 const REPORTED: usize = 5;
+/// What is not seen without it.
+const SEEN: &str = "dirty throttling";
 
 /// Who was paused: device, process and its name.
 type Dirtier = (String, u32, String);
@@ -69,6 +71,8 @@ struct Pauses {
 #[derive(Default)]
 pub struct DirtyPauses {
     running: Option<AttachedState>,
+    /// Why nothing is watched.
+    refused: Option<Error>,
 }
 
 struct AttachedState {
@@ -89,11 +93,7 @@ impl AttachedState {
     fn begin() -> Result<AttachedState, Error> {
         Rights::read()?.suffice()?;
         let types = KernelTypes::read()?;
-        let many = match types.tracepoint_arguments(TRACEPOINT) {
-            Some(MANY) => 1u32,
-            Some(FEW) => 0,
-            _ => return Err(absent(TRACEPOINT)),
-        };
+        let many = has_many(types.tracepoint_arguments(TRACEPOINT))?;
         let btf = Btf::from_sys_fs().map_err(refused)?;
         let (globals, mut loader) = (CallerGlobals::of(&Callers::default()), EbpfLoader::new());
         loader.btf(Some(&btf)).override_global("many_arguments", &many, true);
@@ -200,6 +200,25 @@ impl Pauses {
     }
 }
 
+/// Whether the tracepoint hands over each limit as an argument of its own.
+fn has_many(arguments: Option<usize>) -> Result<u32, Error> {
+    let what = match arguments {
+        Some(MANY) => return Ok(1),
+        Some(FEW) => return Ok(0),
+        Some(other) => format!("`{TRACEPOINT}` of this kernel has {other} arguments"),
+        None => format!("the kernel has no tracepoint `{TRACEPOINT}`"),
+    };
+    Err(Error::Kernel { what })
+}
+
+/// Emits that nothing is watched and why, in a listing of its own.
+fn state_refused(error: &Error, sink: &mut dyn Sink) {
+    sink.begin(Source::new(NAME, "live", Level::E));
+    let (why, from) = (error.why(), TRACEPOINT);
+    sink.fact(Fact::of(None, typed::UNSEEN.member(SEEN), why, from));
+    sink.end();
+}
+
 /// Process, name and device of a key of the table.
 fn dirtier(key: &[u32; DIRTIER_WORDS]) -> (u32, String, String) {
     let bytes: Vec<u8> = key.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -256,7 +275,10 @@ impl Collector for DirtyPauses {
 
     /// Without the right to watch, nothing is.
     fn begin(&mut self, _sink: &mut dyn Sink) -> Result<(), Error> {
-        self.running = AttachedState::begin().ok();
+        match AttachedState::begin() {
+            Ok(running) => self.running = Some(running),
+            Err(error) => self.refused = Some(error),
+        }
         Ok(())
     }
 
@@ -268,11 +290,16 @@ impl Collector for DirtyPauses {
     }
 
     fn snapshot(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        if let Some(error) = &self.refused {
+            state_refused(error, sink);
+        }
         self.running.as_mut().map_or(Ok(()), |running| running.report(sink))
     }
 
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
-        self.running.take().map_or(Ok(()), |mut running| running.report(sink))
+        self.snapshot(sink)?;
+        self.running = None;
+        Ok(())
     }
 }
 
@@ -303,6 +330,28 @@ mod tests {
         let text = "nr_dirty 100\nnr_writeback 20\nnr_writeback_temp 9\nnr_dirty_threshold 150\n";
         assert_eq!(dirty_of(text, 4096), Some((491_520, 614_400)));
         assert_eq!(dirty_of("nr_dirty x", 4096), None);
+    }
+
+    #[test]
+    fn what_is_not_seen_is_stated_with_the_reason() {
+        assert_eq!((has_many(Some(12)).unwrap(), has_many(Some(8)).unwrap()), (1, 0));
+        let missing = Error::Missing { right: "CAP_BPF".to_string() };
+        for (error, why) in [
+            (missing, "`CAP_BPF` is missing"),
+            (has_many(None).unwrap_err(), "the kernel has no tracepoint `balance_dirty_pages`"),
+            (
+                has_many(Some(9)).unwrap_err(),
+                "`balance_dirty_pages` of this kernel has 9 arguments",
+            ),
+        ] {
+            let (mut recording, mut pauses) = (Recording::new(), DirtyPauses::default());
+            pauses.refused = Some(error);
+            pauses.end(&mut recording).unwrap();
+            let [listing] = &recording.listings[..] else { panic!("not one listing") };
+            let [fact] = &listing.facts[..] else { panic!("not one fact") };
+            assert_eq!(fact.key.member_of(key::UNSEEN), Some("dirty throttling"));
+            assert_eq!(fact.value.text(), Some(why));
+        }
     }
 
     #[test]

@@ -398,6 +398,7 @@ families {
     TRACE_NOT_IN_DISKSTATS "trace.*.not_in_diskstats" Count "requests not counted in \
                                                              /proc/diskstats";
     TRACE_REQUEUES "trace.*.requeues" Count "requeued requests";
+    UNSEEN "unseen.*" Text "what a live watch could not see, and why";
     VM "vm.*" Any "counter of /proc/vmstat";
     VMSTAT_MAX "vmstat.*.max" Any "largest value of a column of vmstat";
     VMSTAT_MEAN "vmstat.*.mean" Any "mean of a column of vmstat";

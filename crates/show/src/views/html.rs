@@ -3,9 +3,10 @@
 //! ## Shows
 //! Host, time range and devices; the verdict with its confidence, forecast and next steps; the
 //! processes that waited; the incidents of a flight recorder over time; the other findings, by the
-//! action they need; the evidence; heat maps, histograms and the slowest I/Os, zoomable in time;
-//! the inputs with everything that was lost, skipped or not read; and the data to download. Without
-//! scripts, static pictures and all tables are shown.
+//! action they need; the evidence; of retries the latencies in revolutions, of an overload the
+//! queue; heat maps, histograms and the slowest I/Os, zoomable in time; the inputs with everything
+//! that was lost, skipped or not read; and the data to download. Without scripts, static pictures
+//! and all tables are shown.
 //!
 //! ## Units
 //! Those of `summary`, `heatmap` and `histogram`. Times are local if the input has the time of day,
@@ -90,11 +91,12 @@ pub fn page(
         beside::section(before, report, style, out)?;
     }
     sections::evidence(report, &findings, out)?;
+    sections::pattern(report, &findings, style, out)?;
     sections::pictures(&pictured, out)?;
     sections::histograms(&pictured, out)?;
     sections::slowest(&pictured, out)?;
     sections::inputs(report, out)?;
-    sections::reproduce(report, out)?;
+    sections::reproduce(report, &findings, out)?;
     let packed = miniz_oxide::deflate::compress_to_vec(drawn::json(&pictured, style).as_bytes(), 9);
     writeln!(
         out,

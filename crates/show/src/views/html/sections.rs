@@ -11,12 +11,14 @@ use iowhy_model::{
 use super::Pictured;
 use super::drawn::{self, slowest as slowest_events};
 use super::escape::{prose, text};
+use crate::Style;
 use crate::clock::Clock;
 use crate::device_label;
 use crate::map_figure::figures;
 use crate::paint::{Tone, svg};
 use crate::scale::stage_words;
 use crate::sources::file_name;
+use crate::verdict_figure;
 use crate::words::{
     blame_headline, bound, bytes, count, duration, explains, impact, quantity, several, share,
     sureness, tone,
@@ -30,6 +32,9 @@ const ROWS: usize = 20;
 const FIRST: usize = 5;
 /// Evidence rows of a finding: a report is read by people, the JSON has them all.
 const EVIDENCE: usize = 60;
+/// The input of a live watch, and what the name of a bundled capture begins with.
+const LIVE: &str = "live";
+const EXAMPLE: &str = "example ";
 /// Devices with a picture; the rest has its row in the table of histograms.
 const PICTURES: usize = 16;
 
@@ -230,6 +235,26 @@ fn jump(finding: &Finding) -> String {
     device.map_or(String::new(), |k| {
         format!("<p class=\"note\"><a href=\"#device-{k}\">pictures of this device</a></p>")
     })
+}
+
+/// The picture of the first verdict, if it has one: steps of revolutions, or a queue.
+pub fn pattern(
+    report: &Report,
+    findings: &[&Finding],
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let first = findings.first();
+    let Some(drawn) = first.and_then(|first| verdict_figure::of(report, first, style)) else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "<h2 id=\"pattern\">{}</h2>\n<div class=\"scroll\"><figure class=\"bars\">",
+        drawn.heading
+    )?;
+    svg(&drawn.figure, out)?;
+    writeln!(out, "<figcaption>{}</figcaption></figure></div>", text(&drawn.caption))
 }
 
 /// A heat map for each device: still without scripts, live with them.
@@ -488,8 +513,37 @@ pub fn inputs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// Files that a command names.
 const NAMED: usize = 4;
 
-/// The commands that show the same numbers.
-pub fn reproduce(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+/// The commands that show the same numbers; of a watch, those that watch the same again.
+pub fn reproduce(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
+    let from = match again(report, findings) {
+        Some(again) => again,
+        None => inputs_as_words(report),
+    };
+    writeln!(out, "<h2 id=\"reproduce\">Reproduce and download</h2><dl>")?;
+    for (what, command) in [
+        ("verdict", "iowhy why -v"),
+        ("maps", "iowhy map"),
+        ("percentiles", "iowhy hist"),
+        ("slowest", "iowhy snoop --over 10ms"),
+        ("numbers", "iowhy why --json"),
+    ] {
+        term(out, what, &format!("<code>{command} {}</code>", text(&from)))?;
+    }
+    writeln!(out, "</dl><p id=\"downloads\" class=\"controls\"></p></main>")
+}
+
+/// Options that watch the machine again as the report did; `None` if it is of captures.
+fn again(report: &Report, findings: &[&Finding]) -> Option<String> {
+    let mut listings = report.recording.listings.iter().map(|listing| &listing.source);
+    let watched = listings.find(|source| source.input == LIVE)?.watched;
+    let seconds = watched.map_or(10.0, |length| length.seconds().ceil().max(1.0));
+    let accused = findings.first().and_then(|first| device(report, first));
+    let accused = accused.map_or(String::new(), |name| format!(" -d {}", shell(name)));
+    Some(format!("--for {seconds:.0}s{accused}"))
+}
+
+/// The inputs, as a command names them.
+fn inputs_as_words(report: &Report) -> String {
     let mut files: Vec<&str> = Vec::new();
     for listing in &report.recording.listings {
         if files.len() == NAMED {
@@ -499,19 +553,11 @@ pub fn reproduce(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             files.push(&listing.source.input);
         }
     }
-    let quoted: Vec<String> = files.iter().map(|file| shell(file)).collect();
-    let files = quoted.join(" ");
-    writeln!(out, "<h2 id=\"reproduce\">Reproduce and download</h2><dl>")?;
-    for (what, command) in [
-        ("verdict", format!("iowhy why -v {files}")),
-        ("maps", format!("iowhy map {files}")),
-        ("percentiles", format!("iowhy hist {files}")),
-        ("slowest", format!("iowhy snoop --over 10ms {files}")),
-        ("numbers", format!("iowhy why --json {files}")),
-    ] {
-        term(out, what, &format!("<code>{}</code>", text(&command)))?;
-    }
-    writeln!(out, "</dl><p id=\"downloads\" class=\"controls\"></p></main>")
+    let word = |input: &&str| match input.strip_prefix(EXAMPLE) {
+        Some(name) => format!("--example {}", shell(name)),
+        None => shell(input),
+    };
+    files.iter().map(word).collect::<Vec<String>>().join(" ")
 }
 
 /// A file name as one word of a shell.

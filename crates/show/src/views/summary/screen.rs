@@ -5,7 +5,7 @@ use std::io;
 
 use iowhy_model::{
     Evidence, Finding, Forecast, Level, NameTable, Observation, OwnerNames, Recording, Report,
-    Requester, Severity, Unit,
+    Requester, Severity, Unit, key,
 };
 
 use super::verdict::{about, accuses};
@@ -387,7 +387,7 @@ fn not_seen(canvas: &Canvas, report: &Report) -> Block {
     }
 }
 
-fn missing(recording: &Recording) -> Vec<&'static str> {
+fn missing(recording: &Recording) -> Vec<String> {
     let listings = &recording.listings;
     let facts = || listings.iter().flat_map(|listing| &listing.facts);
     let under = |part: &str| facts().any(|fact| fact.key.is_under(part));
@@ -401,16 +401,26 @@ fn missing(recording: &Recording) -> Vec<&'static str> {
         !listing.events.is_empty() || listing.folded > 0 || listing.source.level >= Level::C
     });
     let queue = listings.iter().filter(measured).any(|listing| listing.source.sees_queue);
-    [
+    let known = [
         (!any, "any latency"),
         (any && !single, "individual I/Os"),
         (any && !queue, "time in the host's queue"),
         (!under("smart"), "drive health (SMART)"),
         (!under("kernel"), "kernel log"),
-    ]
-    .into_iter()
-    .filter_map(|(missing, what)| missing.then_some(what))
-    .collect()
+    ];
+    let mut missing: Vec<String> =
+        known.into_iter().filter_map(|(is, what)| is.then(|| what.to_string())).collect();
+    for fact in facts() {
+        if let Some(what) = fact.key.member_of(key::UNSEEN)
+            && let Some(why) = fact.value.text()
+        {
+            let stated = format!("{what} ({why})");
+            if !missing.contains(&stated) {
+                missing.push(stated);
+            }
+        }
+    }
+    missing
 }
 
 /// What was read, and what is missing of it, in a line.
