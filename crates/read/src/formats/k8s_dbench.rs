@@ -111,7 +111,7 @@ fn latency(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()
 fn sequential(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     for (op, what) in [(Op::Read, "read"), (Op::Write, "write")] {
         let per_s = throughput(found.text(what)?)?;
-        let device = device(report, "sequential", op, sink);
+        device(report, "sequential", op, sink);
         let rates =
             Rates { ios_per_s: per_s / LARGE, bytes_per_s: Some(per_s), ..Rates::default() };
         report.average(Some(op), rates, None, sink)?;
