@@ -249,7 +249,7 @@ fn leaves_its_bus(case: &Case) -> bool {
         let after_s = line.message.at_s.zip(last_s).map(|(at_s, last_s)| at_s - last_s);
         goes && after_s.is_some_and(|after_s| (0.0..GONE_S).contains(&after_s))
     };
-    LogLine::messages(&errors) <= LAST_WORDS && case.analysis.facts.log().any(|line| leaves(line))
+    LogLine::messages(&errors) <= LAST_WORDS && case.analysis.facts.log().any(leaves)
 }
 
 /// Whether the kernel's log shows tasks that hang, and no request that failed.

@@ -1,10 +1,10 @@
 //! Tasks in uninterruptible sleep, by name, and the disks after which threads of the kernel among
 //! them are named.
 
-use iowhy_model::{device_of_numbers, key};
+use iowhy_model::key;
 
 use crate::analysis::{Analysis, Host};
-use crate::facts::disk_names;
+use crate::facts::kernel_threads;
 use crate::phrase;
 
 /// Names that are listed.
@@ -43,44 +43,9 @@ fn names<'s>(analysis: &'s Analysis, host: Host) -> Vec<(&'s str, f64)> {
 }
 
 fn disks(names: &[(&str, f64)]) -> Vec<String> {
-    let mut disks: Vec<String> = names.iter().filter_map(|(name, _)| disk_of(name)).collect();
+    let mut disks: Vec<String> =
+        names.iter().filter_map(|(name, _)| kernel_threads::disk_of(name)).collect();
     disks.sort();
     disks.dedup();
     disks
-}
-
-/// The disk that a thread is named after: `sdb` of `jbd2/sdb3-8`, `flush-8:16` and
-/// `kworker/u8:1+flush-8:16`, `dm-0` of `xfsaild/dm-0` (fs/jbd2/journal.c, fs/fs-writeback.c).
-fn disk_of(thread: &str) -> Option<String> {
-    let name = match thread.split_once("flush-") {
-        Some((_, numbers)) => device_of_numbers(numbers)?,
-        None => {
-            let of = thread.strip_prefix("jbd2/").or_else(|| thread.strip_prefix("xfsaild/"))?;
-            let number = of.strip_prefix("dm-").unwrap_or(of).split('-').next()?;
-            if of.starts_with("dm-") { format!("dm-{number}") } else { number.to_string() }
-        }
-    };
-    let is_whole = ["dm", "md", "loop"].contains(&disk_names::kind(&name));
-    let disk = if is_whole { name.as_str() } else { disk_names::without_partition(&name) };
-    Some(disk.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn threads_are_named_after_disks() {
-        for (thread, disk) in [
-            ("jbd2/sdb3-8", Some("sdb")),
-            ("jbd2/dm-12-8", Some("dm-12")),
-            ("xfsaild/nvme0n1p1", Some("nvme0n1")),
-            ("flush-8:16", Some("sdb")),
-            ("kworker/u16:2+flush-9:127", Some("md127")),
-            ("cp", None),
-            ("kjournald", None),
-        ] {
-            assert_eq!(disk_of(thread).as_deref(), disk, "{thread}");
-        }
-    }
 }

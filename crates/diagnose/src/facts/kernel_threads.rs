@@ -3,6 +3,10 @@
 //! Each does its part of the I/O on one CPU. Names are those of `/proc/PID/comm`; a worker of the
 //! kernel's pools has its queue after its own name (Documentation/core-api/workqueue.rst).
 
+use iowhy_model::device_of_numbers;
+
+use crate::facts::disk_names;
+
 /// What threads of such a name do.
 struct KernelThread {
     /// The name begins so.
@@ -94,6 +98,22 @@ pub fn is_program(who: &str) -> bool {
         && !["[", "kworker", "("].iter().any(|begins| name.starts_with(begins))
 }
 
+/// The disk that a thread is named after: `sdb` of `jbd2/sdb3-8`, `flush-8:16` and
+/// `kworker/u8:1+flush-8:16`, `dm-0` of `xfsaild/dm-0` (fs/jbd2/journal.c, fs/fs-writeback.c).
+pub fn disk_of(thread: &str) -> Option<String> {
+    let name = match thread.split_once("flush-") {
+        Some((_, numbers)) => device_of_numbers(numbers)?,
+        None => {
+            let of = thread.strip_prefix("jbd2/").or_else(|| thread.strip_prefix("xfsaild/"))?;
+            let number = of.strip_prefix("dm-").unwrap_or(of).split('-').next()?;
+            if of.starts_with("dm-") { format!("dm-{number}") } else { number.to_string() }
+        }
+    };
+    let is_whole = ["dm", "md", "loop"].contains(&disk_names::kind(&name));
+    let disk = if is_whole { name.as_str() } else { disk_names::without_partition(&name) };
+    Some(disk.to_string())
+}
+
 /// `dd if=/dev/zero of=/home/test (4711)` without the arguments.
 pub fn without_arguments(who: &str) -> String {
     let mut words = who.split_whitespace();
@@ -117,6 +137,21 @@ mod tests {
         assert!(is_program("dd if=/dev/zero (11)"));
         for other in ["[kswapd0] (41)", "kworker/u8:3 (9)", " (882)", "txg_sync (7)"] {
             assert!(!is_program(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn threads_are_named_after_disks() {
+        for (thread, disk) in [
+            ("jbd2/sdb3-8", Some("sdb")),
+            ("jbd2/dm-12-8", Some("dm-12")),
+            ("xfsaild/nvme0n1p1", Some("nvme0n1")),
+            ("flush-8:16", Some("sdb")),
+            ("kworker/u16:2+flush-9:127", Some("md127")),
+            ("cp", None),
+            ("kjournald", None),
+        ] {
+            assert_eq!(disk_of(thread).as_deref(), disk, "{thread}");
         }
     }
 }

@@ -409,7 +409,7 @@ fn missing(recording: &Recording) -> Vec<String> {
         (!under("kernel"), "kernel log"),
     ];
     let mut missing: Vec<String> =
-        known.into_iter().filter_map(|(is, what)| is.then(|| what.to_string())).collect();
+        known.into_iter().filter(|(is, _)| *is).map(|(_, what)| what.to_string()).collect();
     for fact in facts() {
         if let Some(what) = fact.key.member_of(key::UNSEEN)
             && let Some(why) = fact.value.text()
