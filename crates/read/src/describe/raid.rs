@@ -24,6 +24,7 @@ const ENCLOSURE: &str = "enclosure";
 const ABOUT: &str = "about";
 const UNNAMED: &str = "unnamed";
 
+/// The report of any of these tools.
 pub(crate) static RAID: Labels = Labels {
     may_resume: true,
     near: 10,

@@ -350,7 +350,7 @@ fn unread_behind_3ware(message: &str) -> Option<String> {
 
 /// What btrfs counts of a member: `BTRFS error (device sda1): bdev /dev/sdb1 errs: wr 270, rd 271,
 /// flush 0, corrupt 6, gen 0` (fs/btrfs/volumes.c, btrfs_dev_stat_print_on_error).
-fn btrfs_counts(message: &str) -> Option<(&str, &str, Vec<(&'static str, u64)>)> {
+fn btrfs_counts(message: &str) -> Option<(&str, &str, KindCounts)> {
     const KINDS: [(&str, &str); 5] = [
         ("wr", "write"),
         ("rd", "read"),
@@ -366,7 +366,7 @@ fn btrfs_counts(message: &str) -> Option<(&str, &str, Vec<(&'static str, u64)>)>
         let (_, kind) = KINDS.iter().find(|(known, _)| *known == name)?;
         Some((*kind, integer(count)?))
     });
-    let counts: Option<Vec<(&str, u64)>> = counts.collect();
+    let counts: Option<KindCounts> = counts.collect();
     let is_path = member.starts_with('/') && !member.contains(char::is_whitespace);
     counts
         .filter(|counts| is_path && counts.len() == KINDS.len())
@@ -504,9 +504,12 @@ struct Record {
     is_part: bool,
 }
 
+/// How many errors of each kind were counted.
+type KindCounts = Vec<(&'static str, u64)>;
+
 /// Errors by kind that btrfs counted of a member, with their place.
 struct BtrfsCounts {
-    counts: Vec<(&'static str, u64)>,
+    counts: KindCounts,
     place: String,
     /// The device by which the file system is known.
     volume: String,

@@ -82,20 +82,3 @@ fn model(text: &str) -> Option<String> {
     let (_, name) = words.split_last()?;
     (!name.is_empty()).then(|| name.join(" "))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn models_of_both_kinds_of_drive() {
-        assert_eq!(
-            model("[WD       WD4001FYYG-01SL3 VR08], lu id: 0x5, S/N: X, 4.00 TB").as_deref(),
-            Some("WD WD4001FYYG-01SL3")
-        );
-        assert_eq!(
-            model("ST4000DM000-1F2168, S/N:Z30, FW:CC52, 4.00 TB").as_deref(),
-            Some("ST4000DM000-1F2168")
-        );
-    }
-}

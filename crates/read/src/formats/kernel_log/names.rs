@@ -124,8 +124,8 @@ impl Names {
     }
 
     /// Joins an address and a disk: a request that the SCSI layer or the drive refuses,
-    /// `sd 4:0:0:1: rejecting I/O to offline device`, `sd 4:0:0:1: Device not ready: `, fails in the
-    /// next line, `I/O error, dev sdc, ...`.
+    /// `sd 4:0:0:1: rejecting I/O to offline device`, `sd 4:0:0:1: Device not ready: `, fails in
+    /// the next line, `I/O error, dev sdc, ...`.
     pub(super) fn join(&mut self, stamp: &str, message: &str, of_request: Option<&str>) {
         let refused = self.refused.take();
         if let Some(address) = address(message)
