@@ -400,7 +400,7 @@ pub fn held_in_submission(analysis: &Analysis, verdict: Verdict) -> Vec<Finding>
         let listing = &analysis.recording.listings[run.listing];
         let on_a_device = |fact: &Fact| {
             fact.key.member_of(key::FIO) == Some("filename")
-                && fact.value.to_string().starts_with("/dev/")
+                && disk_names::is_a_node(&fact.value.to_string())
         };
         let held = held(analysis, &run).filter(|_| !listing.facts.iter().any(on_a_device))?;
         let source = analysis.source(run.listing);

@@ -128,6 +128,11 @@ pub fn is_stacked(disk: &str) -> bool {
     matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd") || disk.starts_with("mapper/")
 }
 
+/// Whether a path is of a device and no file.
+pub fn is_a_node(path: &str) -> bool {
+    path.starts_with("/dev/")
+}
+
 /// Whether its data is on another machine, by its name (Ceph, network block devices).
 pub fn is_elsewhere(disk: &str) -> bool {
     matches!(kind(disk), "rbd" | "nbd" | "rnbd")
