@@ -96,7 +96,7 @@ pub fn page(
     sections::histograms(&pictured, out)?;
     sections::slowest(&pictured, out)?;
     sections::inputs(report, out)?;
-    sections::reproduce(report, &findings, out)?;
+    sections::reproduce(report, &findings, style, out)?;
     let packed = miniz_oxide::deflate::compress_to_vec(drawn::json(&pictured, style).as_bytes(), 9);
     writeln!(
         out,

@@ -514,8 +514,13 @@ pub fn inputs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 const NAMED: usize = 4;
 
 /// The commands that show the same numbers; of a watch, those that watch the same again.
-pub fn reproduce(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
-    let from = match again(report, findings) {
+pub fn reproduce(
+    report: &Report,
+    findings: &[&Finding],
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let from = match again(report, findings, style) {
         Some(again) => again,
         None => inputs_as_words(report),
     };
@@ -533,13 +538,19 @@ pub fn reproduce(report: &Report, findings: &[&Finding], out: &mut dyn Write) ->
 }
 
 /// Options that watch the machine again as the report did; `None` if it is of captures.
-fn again(report: &Report, findings: &[&Finding]) -> Option<String> {
+fn again(report: &Report, findings: &[&Finding], style: &Style) -> Option<String> {
     let mut listings = report.recording.listings.iter().map(|listing| &listing.source);
     let watched = listings.find(|source| source.input == LIVE)?.watched;
     let seconds = watched.map_or(10.0, |length| length.seconds().ceil().max(1.0));
-    let accused = findings.first().and_then(|first| device(report, first));
-    let accused = accused.map_or(String::new(), |name| format!(" -d {}", shell(name)));
-    Some(format!("--for {seconds:.0}s{accused}"))
+    let accused = || findings.first().and_then(|first| device(report, first));
+    let asked = style.filter.devices.iter();
+    let asked = asked.filter_map(|id| report.recording.devices().get(id.index()));
+    let mut names: Vec<&str> = asked.map(|device| device.name.as_str()).collect();
+    if names.is_empty() {
+        names.extend(accused());
+    }
+    let names: String = names.into_iter().map(|name| format!(" -d {}", shell(name))).collect();
+    Some(format!("--for {seconds:.0}s{names}"))
 }
 
 /// The inputs, as a command names them.

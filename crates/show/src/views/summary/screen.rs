@@ -408,8 +408,8 @@ fn missing(recording: &Recording) -> Vec<String> {
         (!under("smart"), "drive health (SMART)"),
         (!under("kernel"), "kernel log"),
     ];
-    let mut missing: Vec<String> =
-        known.into_iter().filter(|(is, _)| *is).map(|(_, what)| what.to_string()).collect();
+    let known = known.into_iter().filter(|(is, _)| *is);
+    let mut missing: Vec<String> = known.map(|(_, what)| what.to_string()).collect();
     for fact in facts() {
         if let Some(what) = fact.key.member_of(key::UNSEEN)
             && let Some(why) = fact.value.text()
