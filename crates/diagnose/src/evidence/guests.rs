@@ -50,21 +50,35 @@ fn no_answer(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let found = candidates.iter().filter_map(|candidate| {
         let about = candidate.about();
-        let logged: Vec<&LogLine> = about.logged(MessageKind::Timeout).collect();
+        let of = |kind| -> Vec<&LogLine> { about.logged(kind).collect() };
+        let timed_out = of(MessageKind::Timeout);
+        let is_gone = timed_out.is_empty();
+        let logged = if is_gone { of(MessageKind::Offline) } else { timed_out };
         let guest = analysis.facts.hypervisor(&logged)?;
         let medium = about.logged(MessageKind::Medium).next().is_some();
         (!medium && is_of_the_host(&candidate.disk)).then_some(())?;
         let mut builder = EvidenceBuilder::about(candidate);
-        let what = "commands that failed or timed out, in the kernel's log";
+        let what = match is_gone {
+            true => "requests to an offline device, in the kernel's log",
+            false => "commands that failed or timed out, in the kernel's log",
+        };
         builder.log_lines(what, &logged, Some(Bound::Above(0.0)));
         let mut finding = builder.finding(verdict, Some(candidate.device));
+        let happened = match is_gone {
+            true => "it went offline: it was detached, or the storage behind its host (datastore, \
+                     network, the host's own disks) is gone"
+                .to_string(),
+            false => format!(
+                "{} got no answer: the storage behind its host (datastore, network, the host's own \
+                 disks) stood still",
+                phrase::count(LogLine::messages(&logged) as f64, "command(s)")
+            ),
+        };
         finding.sentence = format!(
-            "{} is a disk of a guest of {}, and {} got no answer: the storage behind its host \
-             (datastore, network, the host's own disks) stood still; the guest has no drive, cable \
-             or port that could fail",
+            "{} is a disk of a guest of {}, and {happened}; the guest has no drive, cable or port \
+             that could fail",
             phrase::disk(&candidate.disk),
-            guest.text(),
-            phrase::count(LogLine::messages(&logged) as f64, "command(s)")
+            guest.text()
         );
         finding.assume(NO_ANSWER, "commands without an answer on a disk that its host emulates");
         Some(finding)

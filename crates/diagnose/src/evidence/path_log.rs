@@ -6,6 +6,7 @@ use crate::analysis::Analysis;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::cases::Case;
 use crate::evidence::confidence;
+use crate::evidence::guests;
 use crate::evidence::shared_path::{CORRUPTED, FAILED, WAS_RESET};
 use crate::evidence::signals::{self, Signal, path, program};
 use crate::facts::kernel_log::LogLine;
@@ -64,6 +65,7 @@ pub const LOGGED: [Signal; 19] = [
         .takes(|_, line| line.message.has_no_medium())
         .what("request(s) to a reader or an enclosure without a medium, in the kernel's log"),
     path(MessageKind::Offline, &[], WAS_RESET)
+        .only_if(|case| !(case.is_of_a_guest() && guests::is_of_the_host(case.name)))
         .takes(is_gone)
         .what("request(s) to an offline device, in the kernel's log"),
     path(MessageKind::Link, &[], 0.0)

@@ -127,6 +127,15 @@ const SLOW_LINK: &str = "link is slow to respond";
 /// driver's message about a disk is so long.
 const LONG: usize = 800;
 
+/// Drivers of disks that only a hypervisor provides, and which (drivers/scsi/storvsc_drv.c,
+/// vmw_pvscsi.c; drivers/hv; drivers/block/virtio_blk.c).
+const OF_GUESTS: [(&str, &str); 5] = [
+    ("hv_storvsc ", "Hyper-V"),
+    ("hv_vmbus: ", "Hyper-V"),
+    ("STORVSC", "Hyper-V"),
+    ("vmw_pvscsi: ", "VMware"),
+    ("virtio_blk ", "virtio"),
+];
 /// How the driver of a RAID card that is given up says so (drivers/scsi/3w-9xxx.c).
 const RESETS_ITSELF: &str = "timed out, resetting card.";
 
@@ -437,6 +446,8 @@ struct KernelLog {
     buses: Buses,
     /// Resets of USB devices without a known disk.
     resets: Resets,
+    /// Whether a driver that only guests load has logged.
+    is_of_a_guest: bool,
     /// Disks of which a request failed.
     failing: BTreeSet<String>,
     /// Commands that may have more lines.
@@ -1015,6 +1026,11 @@ impl KernelLog {
         self.usb_speed.learn(message, &place);
         if let Some(hypervisor) = message.strip_prefix("Hypervisor detected: ") {
             sink.add_fact_at(None, typed::HOST_HYPERVISOR, hypervisor.trim(), &place);
+        } else if !self.is_of_a_guest
+            && let Some((_, name)) = OF_GUESTS.iter().find(|(begin, _)| message.starts_with(begin))
+        {
+            self.is_of_a_guest = true;
+            sink.add_fact_at(None, typed::HOST_HYPERVISOR, *name, &place);
         }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
         self.learn_sense(message);
