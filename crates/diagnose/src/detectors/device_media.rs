@@ -33,7 +33,8 @@
 //! - one 1-MiB range that was slow, more than ten medians, at each of two or more separate accesses
 //!   (Fisher's exact test, p below 0.01 over all ranges). This alone stays a suspicion.
 //!
-//! SMART alone stays a suspicion, too, where tasks hang in the kernel's log and no request failed.
+//! SMART alone stays a suspicion, too, where tasks hang in the kernel's log and no request failed;
+//! likewise one or two medium errors before the device is reset on USB or leaves it in a minute.
 //!
 //! For a machine that is watched live, log lines more than ten minutes older than the capture are a
 //! note: they do not explain current slowness.

@@ -22,6 +22,7 @@
 //! - requests that failed with ENOLINK;
 //! - transport errors counted by illumos (suspected only);
 //! - reads, writes and flushes of one member that failed alike;
+//! - reads or writes refused as an unknown command, which every drive knows;
 //! - members that their array gave up together between two reports, or wrong checksums alone on
 //!   three and more members, half of all, of several pools.
 //!
@@ -37,6 +38,7 @@
 //! - an NVMe controller that is lost although it is ready;
 //! - a Fibre Channel link that went down;
 //! - a member lost by its pool;
+//! - a reader or an enclosure that has no medium any more;
 //! - a disk that went offline if nothing shows how it is attached (a Fibre Channel link that went
 //!   down first shows it);
 //! - fewer than a hundred CRC errors in the drive's lifetime while a drive of the same model has

@@ -29,7 +29,8 @@
 //!
 //! Or all disks were idle for 95 % of the time, and no mean wait was 0.1 s (of one report, which
 //! may be the average since boot, not as a headline). Or no disk was timed, nothing is accused, and
-//! no task was blocked and no CPU waited for I/O (`vmstat`), or all latencies that programs
+//! no task was blocked and no CPU waited for I/O (`vmstat`; or ten times as many tasks ran as were
+//! blocked, and CPUs waited 2 % of the time at most), or all latencies that programs
 //! measured are those of flash: per request in flight within three times its service time, a flush
 //! within 5 ms, no single wait of a second, no slow part that contains a third of the time, and no
 //! rate that halves or doubles from second to second.

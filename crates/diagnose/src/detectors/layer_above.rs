@@ -34,8 +34,10 @@
 //! for I/O 60 % of its time (`iotop`). Or two reports show the background work of an array at the
 //! same block. Or a thread of InnoDB waited ten seconds for a lock inside the server, which had no
 //! read, write or flush pending. Or an array or volume is busy all the time and completes nothing,
-//! while no disk of the listing has anything to do. Suspected: the same test of one disk differs by
-//! two to six times.
+//! while no disk of the listing has anything to do. Or the threads of an asynchronous run (fio) are
+//! in submission 80 % of their time: what lies between makes each request wait there; suspected
+//! only with more than 32 in flight, where a full queue does the same. Suspected: the same test of
+//! one disk differs by two to six times.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.
