@@ -20,10 +20,10 @@
 //! tenth of memory is available while 10 % of the swap is in use (`top`, `free`), or there is no
 //! swap and four times as much is read as written, or `kswapd` uses 5 % of a CPU; or twice as much
 //! is swapped out as is free or cache, and a quarter of what is read comes from swap (`vmstat`);
-//! ten tasks in uninterruptible sleep stand for the idle CPUs. Or 100,000 pages a second are scanned, or 10,000 freed, and 100
-//! page faults a second read from disk (`sar -B`). If disks were measured they must have lost time,
-//! and none of them be slow by itself. With I/O pressure, it explains no more of the waits than the
-//! ratio of memory pressure to I/O pressure.
+//! ten tasks in uninterruptible sleep stand for the idle CPUs. Or 100,000 pages a second are
+//! scanned, or 10,000 freed, and 100 page faults a second read from disk (`sar -B`). If disks were
+//! measured they must have lost time, and none of them be slow by itself. With I/O pressure, it
+//! explains no more of the waits than the ratio of memory pressure to I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.

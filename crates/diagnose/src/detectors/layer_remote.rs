@@ -33,10 +33,11 @@
 //! have been blocked for 30 s or more.
 //!
 //! Or commands on a disk of a guest get no answer, or it goes offline, where the log (or a driver
-//! in it that only guests load) or a sentence beside it names the hypervisor; or one stream from a virtual disk stays below 20 MB/s: the host's storage. Or the
-//! client of a file server repeats one request in a hundred (`nfsstat -c`), or waits 10 ms and ten
-//! times as long for writes as for reads: the server's stable storage. Or it waits 100 ms and ten
-//! times as long for reads as for calls without data (`mountstats`).
+//! in it that only guests load) or a sentence beside it names the hypervisor; or one stream from a
+//! virtual disk stays below 20 MB/s: the host's storage. Or the client of a file server repeats one
+//! request in a hundred (`nfsstat -c`), or waits 10 ms and ten times as long for writes as for
+//! reads: the server's stable storage. Or it waits 100 ms and ten times as long for reads as for
+//! calls without data (`mountstats`).
 //!
 //! Or the server of a FUSE mount (sshfs, s3fs, ntfs-3g, virtiofs) does not answer: requests wait
 //! for it (`/sys/fs/fuse/connections`), and a program has waited in one call on the mount for 5 s
