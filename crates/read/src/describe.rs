@@ -1,4 +1,5 @@
-//! Formats that are described, not programmed: the engine that reads a listing by its description.
+//! Formats that are described, not programmed: the engine that reads a listing by its description,
+//! and what the descriptions of several formats share (`drive`, `raid`).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

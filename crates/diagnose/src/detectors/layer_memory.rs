@@ -252,9 +252,7 @@ fn thrashing(analysis: &Analysis, host: Host) -> Option<Finding> {
             let read = line(&reads, "read from all disks (bi)", Unit::BytesPerSecond, bound);
             (words, vec![available, read], THRASHES)
         }
-        (Some((left, available)), None, None, None)
-            if about.machine(key::SWAP_NONE).is_some() && reclaims.is_some() =>
-        {
+        (Some((left, available)), None, None, None) if about.machine(key::SWAP_NONE).is_some() => {
             let reclaims = reclaims?;
             let words = format!(
                 "{left}, there is no swap, and its reclaim takes {} of a CPU",

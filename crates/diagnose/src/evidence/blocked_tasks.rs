@@ -1,6 +1,8 @@
 //! Tasks in uninterruptible sleep, by name, and the disks after which threads of the kernel among
 //! them are named.
 
+use std::collections::BTreeMap;
+
 use iowhy_model::key;
 
 use crate::analysis::{Analysis, Host};
@@ -25,20 +27,31 @@ pub fn meaning(analysis: &Analysis, host: Host) -> Option<String> {
         .then(|| format!("{who}: they wait for I/O{of}, or for a lock of a file system or driver"))
 }
 
-/// The disks whose journal, log or dirty pages a blocked thread of this host writes.
-pub fn disks_of(analysis: &Analysis, host: Host) -> Vec<String> {
-    disks(&names(analysis, host))
+/// What iowait means where no disk is listed: I/O of the disks whose journal, log or dirty pages a
+/// blocked thread of this host writes.
+pub fn meaning_of_iowait(analysis: &Analysis, host: Host) -> Option<String> {
+    let disks = disks(&names(analysis, host));
+    (!disks.is_empty()).then(|| {
+        format!(
+            "tasks wait for I/O of {}, by the kernel's threads among them: `iostat -x 1` shows \
+             whether it is busy",
+            phrase::list(&disks)
+        )
+    })
 }
 
-/// Names, the most numerous first.
+/// Names, the most numerous first; of several lists the largest number of each.
 fn names<'s>(analysis: &'s Analysis, host: Host) -> Vec<(&'s str, f64)> {
-    let facts = analysis.listings_of(host).flat_map(|(_, listing)| &listing.facts);
-    let named = facts.filter_map(|fact| {
-        Some((fact.key.member_of(key::TASKS_BLOCKED_BY)?, fact.value.number()?))
-    });
-    let mut named: Vec<(&str, f64)> = named.collect();
-    named.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
-    named.dedup_by_key(|(name, _)| *name);
+    let mut most: BTreeMap<&str, f64> = BTreeMap::new();
+    for fact in analysis.listings_of(host).flat_map(|(_, listing)| &listing.facts) {
+        let name = fact.key.member_of(key::TASKS_BLOCKED_BY);
+        if let Some((name, tasks)) = name.zip(fact.value.number()) {
+            let known = most.entry(name).or_default();
+            *known = known.max(tasks);
+        }
+    }
+    let mut named: Vec<(&str, f64)> = most.into_iter().collect();
+    named.sort_by(|a, b| b.1.total_cmp(&a.1));
     named
 }
 

@@ -153,11 +153,6 @@ fn held_by_few(analysis: &Analysis, host: Host, disks: &[String]) -> Option<Obse
 fn meaning_here(analysis: &Analysis, host: Host, one: &NotableNumber, value: f64) -> String {
     let iowait = [key::VMSTAT_MEAN.of("wa"), key::CPU_MEAN.of("iowait")].contains(&one.key);
     let flush = [key::FLUSH_SLOWEST, key::FLUSH_SLOWEST_AT_LEAST].contains(&one.key);
-    if one.key == key::TASKS_BLOCKED
-        && let Some(meaning) = blocked_tasks::meaning(analysis, host)
-    {
-        return meaning;
-    }
     let of_machine = |key| analysis.facts.about(Some(host), "").machine_number(key);
     let of_disks = |listing: usize| {
         let rows = &analysis.listing(listing).intervals;
@@ -198,15 +193,12 @@ fn meaning_here(analysis: &Analysis, host: Host, one: &NotableNumber, value: f64
         }
         usual => usual,
     };
-    let named = blocked_tasks::disks_of(analysis, host);
-    if iowait && !lists_disks && !named.is_empty() {
-        return format!(
-            "tasks wait for I/O of {}, by the kernel's threads among them: `iostat -x 1` shows \
-             whether it is busy",
-            phrase::list(&named)
-        );
-    }
-    meaning.to_string()
+    let by_names = match () {
+        () if one.key == key::TASKS_BLOCKED => blocked_tasks::meaning(analysis, host),
+        () if iowait && !lists_disks => blocked_tasks::meaning_of_iowait(analysis, host),
+        () => None,
+    };
+    by_names.unwrap_or_else(|| meaning.to_string())
 }
 
 /// Bytes above which the size of a request is part of its time: 1 ms at 64 MB/s.

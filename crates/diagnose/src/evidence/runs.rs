@@ -364,6 +364,8 @@ const MAY_BE_FULL: &str = "with so many in flight, a full queue of the block dev
 /// A run whose threads wait while they submit: an asynchronous request that is none.
 struct Held {
     threads: f64,
+    /// Of these, in submission at any moment.
+    busy: f64,
     depth: f64,
     submission_ns: f64,
     count: u64,
@@ -387,6 +389,7 @@ fn held(analysis: &Analysis, run: &Run) -> Option<Held> {
     let is_held = depth >= 2.0 && mean_ns >= HANDING_NS && busy >= HELD * threads;
     (is_held && run.await_ms.is_some()).then_some(Held {
         threads,
+        busy,
         depth,
         submission_ns: mean_ns,
         count,
@@ -403,42 +406,26 @@ pub fn held_in_submission(analysis: &Analysis, verdict: Verdict) -> Vec<Finding>
                 && disk_names::is_a_node(&fact.value.to_string())
         };
         let held = held(analysis, &run).filter(|_| !listing.facts.iter().any(on_a_device))?;
-        let source = analysis.source(run.listing);
         let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
-        let busy = run.per_s * held.submission_ns / 1e9;
         finding.sentence = format!(
             "{} of {} are in submission at any moment, {} for each request: a file system without \
              asynchronous I/O (or buffered I/O) makes them wait there, so that the disk sees \
              about one request of each instead of {}",
-            phrase::digits(busy),
+            phrase::digits(held.busy),
             phrase::count(held.threads, "thread(s) of the run"),
             phrase::ns(held.submission_ns),
             phrase::digits(held.depth)
         );
+        let (computed, printed) =
+            (analysis.computed(run.listing, held.count), analysis.printed(run.listing, held.count));
         finding.evidence = vec![
-            computed(
-                "threads in submission, rate times its time",
-                busy,
-                Unit::Count,
-                held.count,
-                source,
-            )
-            .above(HELD * held.threads),
-            read_off(
-                "mean time of a submission",
-                held.submission_ns / 1e6,
-                Unit::Ms,
-                held.count,
-                source,
-            )
-            .above(HANDING_NS / 1e6),
-            read_off(
-                "requests in flight asked of each thread",
-                held.depth,
-                Unit::Requests,
-                1,
-                source,
-            ),
+            computed
+                .count("threads in submission, rate times its time", held.busy)
+                .above(HELD * held.threads),
+            printed
+                .ms("mean time of a submission", held.submission_ns / 1e6)
+                .above(HANDING_NS / 1e6),
+            printed.over(1).requests("requests in flight asked of each thread", held.depth),
         ];
         finding.assume(IN_SUBMISSION, "a run that waits where it hands its requests over");
         let is_many = run.in_flight().is_none_or(|n| n > FITS);

@@ -22,6 +22,7 @@ use iowhy_model::DeviceId;
 use iowhy_model::typed::{BytesPerSecond, PageCache};
 
 use crate::describe::report::*;
+use crate::text::numbers::in_thousands;
 
 pub const FORMAT: Format =
     Format::labels("rates and latencies of a Kubernetes volume", Level::A, &LABELS);
@@ -53,12 +54,7 @@ const FOUR: f64 = 4.0;
 
 /// `75.7k`, `9336`: powers of 1000, as fio prints rates.
 fn rate(word: &str) -> Option<f64> {
-    let scaled = |word: &str, scale: f64| decimal(word).map(|value| value * scale);
-    let value = match word.strip_suffix('k') {
-        Some(word) => scaled(word, 1e3),
-        None => word.strip_suffix('M').map_or(decimal(word), |word| scaled(word, 1e6)),
-    };
-    value.filter(|rate| *rate > 0.0)
+    in_thousands(&word.to_ascii_uppercase()).filter(|rate| *rate > 0.0)
 }
 
 /// `523MiB/s`, bytes per second.

@@ -144,11 +144,7 @@ fn mean(word: &str) -> Option<(f64, f64)> {
 
 /// Whether a row has something else where its numbers are: waits, time and mean are not known.
 fn is_damaged(line: &str) -> bool {
-    let line = line.trim();
-    let named = EVENTS.iter().find_map(|(name, _)| line.strip_prefix(name));
-    let Some(rest) = named.filter(|rest| rest.starts_with(char::is_whitespace)) else {
-        return false;
-    };
+    let Some((.., rest)) = event(line.trim()) else { return false };
     let words = || rest.split_whitespace();
     let numbers = words().filter(|word| decimal(&word.replace(',', "")).is_some()).count();
     let odd = words().filter(|word| has_odd(word)).count();

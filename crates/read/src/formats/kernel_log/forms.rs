@@ -416,8 +416,8 @@ const WITHOUT_COLON: [&str; 5] = ["tag#", "res ", "cmd ", "/pci@", "WARNING: /pc
 /// The SCSI layer's message on a line of its own where a kernel or a page broke the line after the
 /// disk's name.
 const OF_SCSI: [&str; 6] = [
-    "SCSI disk error : host ", "Sense Key : ", "Add. Sense: ", "Additional sense: ",
-    "Result: hostbyte=", "FAILED Result: hostbyte=",
+    OF_2_4, "Sense Key : ", "Add. Sense: ", "Additional sense: ", "Result: hostbyte=",
+    "FAILED Result: hostbyte=",
 ];
 /// Functions of drivers/ide that report the registers of a drive, and what else it reports.
 const OF_IDE: [&str; 17] = [
