@@ -1,8 +1,6 @@
 //! Averages of single I/Os that are no longer kept individually.
 
-use std::collections::HashMap;
-
-use crate::{DeviceId, Event, Interval, Layer, Nanos, Op, Rates, Time};
+use crate::{ByDevice, DeviceId, Event, Interval, Layer, Nanos, Op, Rates, Time};
 
 /// Sums over the I/Os of one device: enough for its rates and mean latencies.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,17 +31,17 @@ impl DeviceTotals {
     }
 
     /// The index of each device in a list.
-    pub fn places(all: &[DeviceTotals]) -> HashMap<DeviceId, usize> {
-        all.iter().enumerate().map(|(place, one)| (one.device, place)).collect()
+    pub fn places(all: &[DeviceTotals]) -> ByDevice<()> {
+        let mut places = ByDevice::default();
+        for (place, one) in all.iter().enumerate() {
+            places.get_or(one.device, (), || place);
+        }
+        places
     }
 
     /// Adds an I/O to the sums of its device; `places` has their index, a new device gets new sums.
-    pub fn count(
-        all: &mut Vec<DeviceTotals>,
-        places: &mut HashMap<DeviceId, usize>,
-        event: &Event,
-    ) {
-        let place = *places.entry(event.device).or_insert_with(|| {
+    pub fn count(all: &mut Vec<DeviceTotals>, places: &mut ByDevice<()>, event: &Event) {
+        let place = places.get_or(event.device, (), || {
             all.push(DeviceTotals::new(event.device));
             all.len() - 1
         });
@@ -107,7 +105,7 @@ mod tests {
 
     #[test]
     fn ten_reads_a_second_of_a_millisecond_each() {
-        let (mut all, mut places) = (Vec::new(), HashMap::new());
+        let (mut all, mut places) = (Vec::new(), ByDevice::default());
         for k in 0..20 {
             let mut event = Event::new(DeviceId::at(3), Op::Read, Layer::Block);
             event.issued = Some(Time::from_ns(k * 100_000_000));

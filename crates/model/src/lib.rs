@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod belief;
+mod by_device;
 mod cells;
 mod comparison;
 mod device;
@@ -59,6 +60,7 @@ mod verdict;
 pub mod waits;
 
 pub use belief::{Belief, Clause, Entry, Step};
+pub use by_device::ByDevice;
 pub use cells::{Cells, SingleIos, Waiters};
 pub use comparison::{ComparedSide, ComparedVerdict, Comparison, Difference, Explanation};
 pub use device::{Device, DeviceId, Medium, Name, is_kernel_name};

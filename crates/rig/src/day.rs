@@ -79,13 +79,13 @@ pub struct Day {
 }
 
 /// A disk that was there.
-struct Stretch {
-    scenario: &'static WrittenScenario,
-    faulty: bool,
-    device: String,
+pub(crate) struct Stretch {
+    pub scenario: &'static WrittenScenario,
+    pub faulty: bool,
+    pub device: String,
     /// Seconds since 1970.
-    from: f64,
-    until: f64,
+    pub from: f64,
+    pub until: f64,
 }
 
 /// What is reported about it afterwards.
@@ -101,7 +101,7 @@ struct Outcome {
 }
 
 /// Lines of the recorder, each with its time in seconds since 1970.
-type Lines = Vec<(f64, Value)>;
+pub(crate) type Lines = Vec<(f64, Value)>;
 
 impl Day {
     /// Runs it and prints the table. Fails if fewer than nineteen in twenty were found, or a
@@ -180,14 +180,14 @@ fn stretch(
 }
 
 /// The recorder of the whole machine.
-struct Recorder {
+pub(crate) struct Recorder {
     child: Child,
     lines: Option<JoinHandle<Lines>>,
 }
 
 impl Recorder {
     /// Starts it, and waits until it has written something.
-    fn start(store: &Path, judge: &str, clock: &str) -> io::Result<Recorder> {
+    pub fn start(store: &Path, judge: &str, clock: &str) -> io::Result<Recorder> {
         // It ends when this program does, however that is (setpriv(1)).
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "TERM"]).arg(iowhy()?);
@@ -209,7 +209,7 @@ impl Recorder {
     }
 
     /// Ends it as a terminal would; its output.
-    fn end(&mut self) -> io::Result<Lines> {
+    pub fn end(&mut self) -> io::Result<Lines> {
         rustix::process::kill_process(
             rustix::process::Pid::from_child(&self.child),
             rustix::process::Signal::TERM,
@@ -239,12 +239,12 @@ impl Drop for Recorder {
     }
 }
 
-fn now_s() -> f64 {
+pub(crate) fn now_s() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 
 /// What the store returns for `words`.
-fn asked(words: &[&str], store: &Path) -> io::Result<Value> {
+pub(crate) fn asked(words: &[&str], store: &Path) -> io::Result<Value> {
     let mut command = Command::new(iowhy()?);
     let output = command.args(words).args(["--json", "--store"]).arg(store).output()?;
     serde_json::from_slice(&output.stdout).map_err(|error| {
@@ -258,17 +258,7 @@ fn outcomes(stretches: Vec<Stretch>, reported: &Lines, store: &Path) -> io::Resu
     let rows = all["incidents"].as_array().cloned().unwrap_or_default();
     let mut outcomes = Vec::new();
     for stretch in stretches {
-        let mut incidents = Vec::new();
-        let mut accused = false;
-        for row in rows.iter().filter(|row| touches(row, &stretch)) {
-            let findings = row["others"].as_array().into_iter().flatten();
-            for finding in findings.chain([row]).filter(|of| is_of(of, &stretch)) {
-                let sure = finding["confidence"].as_f64().unwrap_or(0.0);
-                let blamed = matches!(finding["blame"].as_str(), Some("disk" | "path" | "limit"));
-                accused |= blamed && sure >= ACCUSES;
-                incidents.push(finding["verdict"].as_str().unwrap_or("not judged").to_string());
-            }
-        }
+        let (incidents, accused) = stretch.incidents(&rows);
         let at = format!("@{:.0}", f64::midpoint(stretch.from, stretch.until));
         // Where nothing was noticed only counts were kept, and the answer may be none.
         let why = asked(&["why", "--at", &at, "--device", &stretch.device], store).ok();
@@ -287,6 +277,24 @@ fn outcomes(stretches: Vec<Stretch>, reported: &Lines, store: &Path) -> io::Resu
         outcomes.push(Outcome { stretch, incidents, accused, why, told_s });
     }
     Ok(outcomes)
+}
+
+impl Stretch {
+    /// The verdicts of its incidents among these, and whether one blames the disk, its path or a
+    /// limit.
+    pub fn incidents(&self, rows: &[Value]) -> (Vec<String>, bool) {
+        let (mut incidents, mut accused) = (Vec::new(), false);
+        for row in rows.iter().filter(|row| touches(row, self)) {
+            let findings = row["others"].as_array().into_iter().flatten();
+            for finding in findings.chain([row]).filter(|of| is_of(of, self)) {
+                let sure = finding["confidence"].as_f64().unwrap_or(0.0);
+                let blamed = matches!(finding["blame"].as_str(), Some("disk" | "path" | "limit"));
+                accused |= blamed && sure >= ACCUSES;
+                incidents.push(finding["verdict"].as_str().unwrap_or("not judged").to_string());
+            }
+        }
+        (incidents, accused)
+    }
 }
 
 fn is_of(finding: &Value, stretch: &Stretch) -> bool {

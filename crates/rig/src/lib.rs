@@ -10,6 +10,7 @@
 //! - [`kernels`] boots other kernels and tests tracer and diagnosis in them.
 //! - [`pictures`] takes the README's pictures of `top` and the report.
 //! - [`scenarios`] are live disks with a known fault, each judged three ways.
+//! - [`week`] compares the recorder's alerts with those of monitoring rules.
 //! - [`faulty_disk`] puts a simulated disk behind a real block device.
 
 pub mod claims;
@@ -22,3 +23,4 @@ pub mod kernels;
 pub mod pictures;
 pub mod programs;
 pub mod scenarios;
+pub mod week;

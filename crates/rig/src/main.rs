@@ -16,6 +16,7 @@ use iowhy_rig::gallery::Gallery;
 use iowhy_rig::kernels::{self, Kernels};
 use iowhy_rig::pictures::Pictures;
 use iowhy_rig::scenarios::Scenarios;
+use iowhy_rig::week::Week;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 /// Disks with a known fault behind real block devices, and tests on them.
@@ -42,6 +43,8 @@ enum Command {
     Pictures(Pictures),
     /// Judges live disks with a known fault three ways and compares the verdicts with their logs
     Scenarios(Scenarios),
+    /// Counts the alerts of the flight recorder and of monitoring rules in a week of ordinary loads
+    Week(Week),
     /// Creates a block device with a known fault, runs a command on it, and removes it
     Disk(OneDisk),
     /// What runs inside such a machine
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Command::Kernels(kernels) => kernels.run(),
         Command::Pictures(pictures) => pictures.run().map(|()| ExitCode::SUCCESS),
         Command::Scenarios(scenarios) => scenarios.run(),
+        Command::Week(week) => week.run(),
         Command::Disk(disk) => disk.run(),
         Command::Guest => kernels::guest().map(|()| ExitCode::SUCCESS),
         Command::Serve(disk) => {

@@ -3,7 +3,7 @@
 
 #![expect(clippy::expect_used, clippy::print_stderr, reason = "a test may")]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -162,8 +162,8 @@ fn incidents_of_sick_disks_are_found_and_asked_for_later() {
     assert!(text.contains("contains no I/O at that time"), "{text}");
 }
 
-/// Planted for 46 s: one incident of 46 s, the same at every moment of it. Another disk that is
-/// faulty for the first half of them has its own.
+/// Planted for 46 s: one incident of 46 s, announced while it lasts, the same at every moment of
+/// it. Another disk that is faulty for the first half of them has its own.
 #[test]
 fn an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it() {
     let Some(_alone) =
@@ -174,7 +174,7 @@ fn an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it() {
     let store = Folder::new("extent");
     let [of_other, of_it, go] = ["other", "its", "go"].map(|what| store.0.with_extension(what));
     // Disks that others make meanwhile are not its own: it records these two alone.
-    let (mut watch, other, device, gone_s) = std::thread::scope(|scope| {
+    let (mut watch, announced, other, device, gone_s) = std::thread::scope(|scope| {
         let other = scope.spawn(|| read_when(&of_other, &go, "rotational", "stall=3s/1300ms", 23));
         let its = scope.spawn(|| read_when(&of_it, &go, "rotational", "retry=0.35", 46));
         let begun = Instant::now();
@@ -186,14 +186,20 @@ fn an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it() {
             std::thread::sleep(Duration::from_millis(50));
         };
         let [other_name, its_name] = &names;
-        let words =
-            ["--judge", "10s", "--psi", "100", "--device", other_name, "--device", its_name];
-        let watch = recorder(&store, &words);
+        let words = [
+            "--judge", "10s", "--psi", "100", "--json", "--device", other_name, "--device",
+            its_name,
+        ];
+        let mut watch = recorder(&store, &words);
+        let lines = BufReader::new(watch.stdout.take().expect("its stdout")).lines();
+        let announced = std::thread::spawn(|| {
+            lines.map_while(Result::ok).map(|line| (now_s(), line)).collect::<Vec<_>>()
+        });
         // Until it records; of these disks there is nothing yet.
         std::thread::sleep(Duration::from_secs(3));
         std::fs::write(&go, "").expect("the load may begin");
         let other = other.join().expect("the other disk");
-        (watch, other, its.join().expect("its disk"), now_s())
+        (watch, announced, other, its.join().expect("its disk"), now_s())
     });
     for file in [of_other, of_it, go] {
         let _ = std::fs::remove_file(file);
@@ -205,6 +211,10 @@ fn an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it() {
     )
     .expect("it can be told to end");
     watch.wait().expect("it ends");
+    let announced = announced.join().expect("its lines");
+    let name = format!("\"{device}\"");
+    let in_time = |(at, line): &(u64, String)| *at < gone_s && line.contains(&name);
+    assert!(announced.iter().any(in_time), "gone at {gone_s}: {announced:#?}");
     let (text, _) = reported(&store, &["incidents", "--json"]);
     println!("{device} beside {other}\n{}", reported(&store, &["incidents"]).0);
     let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");

@@ -16,7 +16,7 @@ use crate::confinement;
 use crate::stop::Stop;
 use crate::{messages, recorded};
 
-/// How often settings, mounts, limits and pressure are read.
+/// How often settings, mounts, limits and pressure are read, and once a new disk does I/O.
 const SNAPSHOT_S: u64 = 60;
 /// With the kernel's times, one second in this many is traced exactly: senders and B2Q.
 const SAMPLE_S: u64 = 30;
@@ -77,7 +77,7 @@ impl Recorder {
         self.seconds += 1;
 
         let seen = watched.second(now)?;
-        if self.seconds.is_multiple_of(SNAPSHOT_S) {
+        if self.seconds.is_multiple_of(SNAPSHOT_S) || watched.has_new_disk(&seen.second) {
             kept.snapshot(watched.look_around(), now);
             // After a busy minute most of the ring is free.
             iowhy_live::give_back_memory();

@@ -16,6 +16,9 @@ use super::verdicts::{CaseVerdict, FindingSummary};
 /// Time kept before the first alarm, and after the last one, ns.
 pub const BEFORE_NS: i64 = 30_000_000_000;
 const AFTER_NS: i64 = GAP_NS;
+/// While it goes on it is judged this long after it was noticed, and at twice, four times that as
+/// long as nobody is accused, ns (a choice); at once if the judge noticed it.
+const EARLY_NS: i64 = 10_000_000_000;
 /// Maximum length of a capture, ns.
 const LONGEST_NS: i64 = 60_000_000_000;
 /// Alarms that are listed; the first of each device and trigger is, up to twice as many.
@@ -46,8 +49,14 @@ pub struct Incident {
     offset_ns: i64,
     /// Suppressed alarms since the last incident.
     pub suppressed: u64,
-    /// Its verdict.
+    /// Its verdict; while it is captured, that on its beginning.
     judged: Option<CaseVerdict>,
+    /// When its beginning is judged next, CLOCK_MONOTONIC in ns.
+    early_ns: i64,
+    /// The verdict and the device that were announced.
+    announced: Option<(String, String)>,
+    /// Whether it is being captured.
+    open: bool,
     /// The bound for its device's slow seconds, once it is judged, and whether they continue.
     level: Option<SlowLevel>,
     ongoing: bool,
@@ -64,9 +73,17 @@ pub struct Incident {
 impl Incident {
     /// Begins with an alarm; `facts` are the first blocks of its capture, of at most `most` bytes.
     pub fn begin(id: String, alarm: Alarm, at: Clocks, facts: Arc<[u8]>, most: usize) -> Incident {
+        let early_ns = match alarm.trigger {
+            Trigger::Asked => i64::MAX,
+            Trigger::Verdict => at.monotonic,
+            _ => at.monotonic + EARLY_NS,
+        };
         Incident {
             id,
             at,
+            early_ns,
+            announced: None,
+            open: true,
             began_ns: alarm.at_ns - SECOND_NS,
             last_ns: alarm.at_ns,
             until_ns: alarm.at_ns + AFTER_NS,
@@ -187,18 +204,36 @@ impl Incident {
         }
     }
 
+    /// Its capture so far, if its beginning is to be judged now.
+    pub fn beginning(&mut self, ring: &Ring, now_ns: i64) -> Option<Vec<Arc<[u8]>>> {
+        if now_ns < self.early_ns || self.accused().is_some() {
+            return None;
+        }
+        let last = self.last_block(ring)?;
+        self.early_ns = now_ns + (now_ns - self.at.monotonic).max(EARLY_NS);
+        Some(self.capture.iter().cloned().chain([last]).collect())
+    }
+
+    /// Stores a verdict on its beginning; returns whether it accuses a device.
+    pub fn judge_early(&mut self, judged: CaseVerdict, around: &Recording) -> bool {
+        self.judged = Some(self.about_its_device(judged));
+        self.find_names(around);
+        self.accused().is_some()
+    }
+
+    /// Whether its verdict is news: not announced before for this device.
+    pub fn is_news(&mut self) -> bool {
+        let first = self.judged.as_ref().and_then(|judged| judged.first.as_ref());
+        let told = first.map(|first| (first.verdict.clone(), first.device.clone()));
+        let is_news = told.is_none() || told != self.announced;
+        self.announced = told;
+        is_news
+    }
+
     /// Stores the verdict, and determines how long its device was slow.
     pub fn judge(&mut self, judged: CaseVerdict, activity: &Activity, around: &Recording) {
-        let judged = self.about_its_device(judged);
-        self.judged = Some(judged);
-        let first = self.judged.as_ref().and_then(|judged| judged.first.as_ref());
-        let device = first.map(|first| first.device.clone()).filter(|device| !device.is_empty());
-        if let Some(device) = device {
-            let table = NameTable::of(around);
-            self.mounts = table.mounts(&device).into_iter().map(str::to_string).collect();
-            self.names = device_label::object(&table, &device);
-        }
-        self.changed = true;
+        self.judged = Some(self.about_its_device(judged));
+        self.find_names(around);
         let is_of_the_judge = self.alarms.iter().all(|alarm| alarm.trigger == Trigger::Verdict);
         let looked_ns = if is_of_the_judge { LOOK_NS } else { SECOND_NS };
         let noticed = (self.began_ns, self.last_ns);
@@ -210,6 +245,18 @@ impl Incident {
         if self.began_ns > self.last_ns {
             (self.began_ns, self.last_ns) = noticed;
         }
+    }
+
+    /// Mount points and other names of its device.
+    fn find_names(&mut self, around: &Recording) {
+        let first = self.judged.as_ref().and_then(|judged| judged.first.as_ref());
+        let device = first.map(|first| first.device.clone()).filter(|device| !device.is_empty());
+        if let Some(device) = device {
+            let table = NameTable::of(around);
+            self.mounts = table.mounts(&device).into_iter().map(str::to_string).collect();
+            self.names = device_label::object(&table, &device);
+        }
+        self.changed = true;
     }
 
     /// Puts the findings on its own device first: another device may be worse, but has an incident
@@ -270,7 +317,7 @@ impl Incident {
 
     /// Whether it continues, as far as known.
     pub fn ongoing(&self) -> bool {
-        self.ongoing
+        self.open || self.ongoing
     }
 
     /// Whether no later alarm can belong to it.
@@ -303,11 +350,17 @@ impl Incident {
 
     /// Ends its capture; returns the last block.
     pub fn end(&mut self, ring: &Ring) -> Option<Arc<[u8]>> {
-        let serial = self.serial?;
-        let last = ring.since(i64::MIN, Some(serial.saturating_sub(1))).next()?;
-        let block: Arc<[u8]> = ending(last).into();
+        self.open = false;
+        let block = self.last_block(ring)?;
         self.capture.push(Arc::clone(&block));
         Some(block)
+    }
+
+    /// The block that would end its capture now.
+    fn last_block(&self, ring: &Ring) -> Option<Arc<[u8]>> {
+        let serial = self.serial?;
+        let last = ring.since(i64::MIN, Some(serial.saturating_sub(1))).next()?;
+        Some(ending(last).into())
     }
 
     /// The complete incident for its file, with the judge's report.

@@ -154,6 +154,10 @@ impl Incidents {
         let any = !all.is_empty();
         for judged in all {
             self.judge_cpu_ns += judged.cpu_ns;
+            if judged.is_early {
+                self.judge_early(judged, watched, kept);
+                continue;
+            }
             if judged.incident.is_none() {
                 self.looks.took(judged.cpu_ns);
                 for known in &mut self.recent {
@@ -225,9 +229,25 @@ impl Incidents {
             kept.push(Write::Incident(open.id.clone(), new));
         }
         if open.is_over(now.monotonic) {
-            self.close(open, now, watched, kept);
-        } else {
-            self.open = Some(open);
+            return self.close(open, now, watched, kept);
+        }
+        if self.judge.waiting == 0
+            && let Some(capture) = open.beginning(watched.intake().ring(), now.monotonic)
+        {
+            self.judge.push(JudgeJob { incident: Some(open.id.clone()), is_early: true, capture });
+        }
+        self.open = Some(open);
+    }
+
+    /// Announces an incident that goes on, if the verdict on its beginning accuses a device.
+    fn judge_early(&mut self, judged: CaseVerdict, watched: &Watched, kept: &Kept) {
+        let open = self.open.as_mut().filter(|open| judged.incident.as_ref() == Some(&open.id));
+        let Some(open) = open else { return };
+        if open.judge_early(judged, watched.around()) {
+            kept.incident(open);
+            if open.is_news() {
+                self.notifier.push(open.json(kept.boot()));
+            }
         }
     }
 
@@ -240,7 +260,8 @@ impl Incidents {
             self.rate.over(&alarm.device.clone(), alarm.trigger, now.monotonic);
         }
         let capture = std::mem::take(&mut incident.capture);
-        let taken = self.judge.push(JudgeJob { incident: Some(incident.id.clone()), capture });
+        let case = JudgeJob { incident: Some(incident.id.clone()), is_early: false, capture };
+        let taken = self.judge.push(case);
         if taken {
             self.unjudged.push(incident);
         } else {
@@ -265,7 +286,9 @@ impl Incidents {
         }
         kept.incident(&mut incident);
         // Recipients of a notification can read the complete incident in the store.
-        self.notifier.push(incident.json(kept.boot()));
+        if incident.is_news() {
+            self.notifier.push(incident.json(kept.boot()));
+        }
         self.recent.push(incident);
         let over = self.recent.len().saturating_sub(RECENT);
         self.recent.drain(..over).for_each(|mut gone| kept.incident(&mut gone));
@@ -298,7 +321,7 @@ impl Incidents {
         capture.push(beginning(first, &stated).into());
         capture.extend(kept.iter().map(|kept| Arc::clone(&kept.bytes)));
         capture.push(ending(last).into());
-        self.judge.push(JudgeJob { incident: None, capture });
+        self.judge.push(JudgeJob { incident: None, is_early: false, capture });
     }
 
     /// Closes open incidents, and waits this long for the judge.

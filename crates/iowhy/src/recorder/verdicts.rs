@@ -24,6 +24,8 @@ const OTHERS: usize = 16;
 pub struct JudgeJob {
     /// The incident; `None` for a verdict between incidents.
     pub incident: Option<String>,
+    /// Whether it goes on: this is a verdict on its beginning.
+    pub is_early: bool,
     /// A capture, block by block.
     pub capture: Vec<Arc<[u8]>>,
 }
@@ -57,6 +59,8 @@ pub struct FindingSummary {
 pub struct CaseVerdict {
     /// The incident, if it is about one.
     pub incident: Option<String>,
+    /// Whether it is a verdict on its beginning.
+    pub is_early: bool,
     /// The first finding.
     pub first: Option<FindingSummary>,
     /// Accusations of other devices.
@@ -127,7 +131,8 @@ fn outcome(case: JudgeJob, devices: &[String]) -> CaseVerdict {
     let mut recording = Recording::new();
     recording.keep_stretches(EVENTS);
     let input = case.incident.clone().unwrap_or_else(|| "the last seconds".to_string());
-    let mut bytes = Blocks { blocks: case.capture.into_iter().rev().collect(), at: 0 };
+    let blocks = case.capture.iter().rev().cloned().collect();
+    let mut bytes = Blocks { blocks, at: 0 };
     // Unreadable parts are counted in the recording.
     let _ = iowhy_read::scan(&input, &mut bytes, None, &mut recording);
     scope::about(&mut recording, devices);
@@ -149,7 +154,8 @@ fn outcome(case: JudgeJob, devices: &[String]) -> CaseVerdict {
     let thinned = thinned(&recording);
     let report = Report { recording, findings };
     let report = if case.incident.is_some() { json(&report) } else { "null".to_string() };
-    CaseVerdict { incident: case.incident, first, others, lost, thinned, report, cpu_ns: 0 }
+    let JudgeJob { incident, is_early, .. } = case;
+    CaseVerdict { incident, is_early, first, others, lost, thinned, report, cpu_ns: 0 }
 }
 
 /// The devices of sampled listings.

@@ -1,7 +1,7 @@
 //! What the recorder watches: the collectors, the kernel's log, pressure, marks, and each minute
 //! the machine around them.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use iowhy_live::{BlockTrace, KernelLog, TraceMode, TraceOptions};
+use iowhy_live::{BlockDevice, BlockTrace, KernelLog, TraceMode, TraceOptions};
 use iowhy_model::{Fact, Level, Nanos, Recording, Sink, Source, Time, key};
 use signal_hook::consts::SIGUSR1;
 
@@ -84,6 +84,8 @@ pub struct Watched {
     snapshot: Snapshot,
     /// The devices at the last reading, until taken.
     present: Option<HashSet<String>>,
+    /// The disks that were known by a name at the last reading, by their sequence numbers.
+    looked_at: HashMap<String, Option<u64>>,
     /// I/Os lost by the tracer.
     pub lost: u64,
     /// The exact tracer was refused its turn.
@@ -128,6 +130,7 @@ impl Watched {
             named,
             snapshot: Snapshot::new(Recording::new()),
             present: None,
+            looked_at: HashMap::new(),
             lost: 0,
             is_refused: false,
         };
@@ -234,6 +237,16 @@ impl Watched {
         Some(percent / 100.0)
     }
 
+    /// Whether a disk did I/O that came after the last reading: its medium and settings are unknown.
+    pub fn has_new_disk(&mut self, second: &Second) -> bool {
+        let names: BTreeSet<&String> = second.histograms.iter().map(|(name, _)| name).collect();
+        let new = names.into_iter().filter(|name| {
+            let now = iowhy_live::disk_sequence(name);
+            now.is_some() && self.looked_at.insert((*name).clone(), now) != Some(now)
+        });
+        new.count() > 0
+    }
+
     /// Reads settings, mounts, limits, pressure.
     pub fn look_around(&mut self) -> &Snapshot {
         let mut recording = Recording::new();
@@ -244,6 +257,9 @@ impl Watched {
             let named = NamingFacts::of(&devices).with_unreadable_of(&self.named);
             named.state(&self.wanted, &mut recording);
             self.present = Some(devices.iter().map(|one| one.name.clone()).collect());
+            let sequence =
+                |one: &BlockDevice| (one.name.clone(), iowhy_live::disk_sequence(&one.name));
+            self.looked_at = devices.iter().map(sequence).collect();
             for device in devices {
                 let id = recording.device(&device.name);
                 if let Some(medium) = device.medium {

@@ -1,10 +1,9 @@
 //! Single I/Os counted over time, in columns that widen as the time they cover grows.
 
-use std::collections::HashMap;
-
 use crate::cells::SingleIos;
 use crate::{
-    DeviceId, DeviceTotals, Distribution, Edges, Event, Histogram, Layer, Nanos, Op, Stage, Time,
+    ByDevice, DeviceId, DeviceTotals, Distribution, Edges, Event, Histogram, Layer, Nanos, Op,
+    Stage, Time,
 };
 
 /// Columns of all series together (1.9 KB each: 31 MB).
@@ -35,9 +34,9 @@ pub(super) struct Columns {
     /// Which stage is counted over time; else the longest.
     over_time: Option<Stage>,
     /// The index of each device in these, and of each key in `timed` and `whole`.
-    places: HashMap<DeviceId, usize>,
-    timed_places: HashMap<Key, usize>,
-    whole_places: HashMap<Key, usize>,
+    places: ByDevice<()>,
+    timed_places: ByDevice<Kind>,
+    whole_places: ByDevice<Kind>,
     /// One stage of each event, over time.
     timed: Vec<TimeColumns>,
     /// Its other stages, all in one.
@@ -51,7 +50,9 @@ struct TimeColumns {
     columns: Vec<(i64, Histogram)>,
 }
 
-type Key = (DeviceId, Op, Layer, Stage);
+type Key = (DeviceId, Kind);
+
+type Kind = (Op, Layer, Stage);
 
 impl Columns {
     /// Counts events kept so far.
@@ -73,9 +74,9 @@ impl Columns {
             counted: Vec::new(),
             singles,
             over_time,
-            places: HashMap::new(),
-            timed_places: HashMap::new(),
-            whole_places: HashMap::new(),
+            places: ByDevice::default(),
+            timed_places: ByDevice::default(),
+            whole_places: ByDevice::default(),
             timed: Vec::new(),
             whole: Vec::new(),
         };
@@ -95,7 +96,7 @@ impl Columns {
         else {
             return;
         };
-        let key = |stage| (event.device, event.op, event.layer, stage);
+        let key = |stage| (event.device, (event.op, event.layer, stage));
         self.record(key(shown), at.ns(), latency);
         for stage in Stage::ALL.into_iter().filter(|stage| *stage != shown) {
             if let Some(latency) = event.latency(stage) {
@@ -105,12 +106,12 @@ impl Columns {
     }
 
     fn record(&mut self, key: Key, at: i64, latency: Nanos) {
-        if self.timed.len() >= SERIES && !self.timed_places.contains_key(&key) {
+        if self.timed.len() >= SERIES && self.timed_places.get(key.0, key.1).is_none() {
             self.unplaced += 1;
             return;
         }
         (self.first, self.last) = (self.first.min(at), self.last.max(at));
-        let series = *self.timed_places.entry(key).or_insert_with(|| {
+        let series = self.timed_places.get_or(key.0, key.1, || {
             self.timed.push(TimeColumns { key, columns: Vec::new() });
             self.timed.len() - 1
         });
@@ -124,11 +125,11 @@ impl Columns {
     }
 
     fn add(&mut self, key: Key, latency: Nanos) {
-        if self.whole.len() >= SERIES && !self.whole_places.contains_key(&key) {
+        if self.whole.len() >= SERIES && self.whole_places.get(key.0, key.1).is_none() {
             return;
         }
-        let (device, op, layer, stage) = key;
-        let place = *self.whole_places.entry(key).or_insert_with(|| {
+        let (device, (op, layer, stage)) = key;
+        let place = self.whole_places.get_or(key.0, key.1, || {
             let empty = Histogram::empty(self.edges.clone());
             let mut new = Distribution::new(device, layer, stage, empty);
             new.op = Some(op);
@@ -151,7 +152,7 @@ impl Columns {
         let Columns { edges, shift, first, last, timed, mut whole, .. } = self;
         let length = Some(Nanos(last.saturating_sub(first).saturating_add(1)));
         whole.iter_mut().for_each(|one| one.length = length);
-        for TimeColumns { key: (device, op, layer, stage), columns } in timed {
+        for TimeColumns { key: (device, (op, layer, stage)), columns } in timed {
             let mut filled = columns.into_iter().peekable();
             for column in first >> shift..=last >> shift {
                 let here = filled.next_if(|(number, _)| *number == column);

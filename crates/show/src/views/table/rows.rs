@@ -283,7 +283,7 @@ fn of_events(
         DeviceTotals::count(&mut all, &mut places, event);
     }
     let of_device = |device| {
-        let known = places.get(&device).and_then(|place| all.get(*place));
+        let known = places.get(device, ()).and_then(|place| all.get(place));
         let none = DeviceTotals::new(device);
         let counted = known.unwrap_or(&none);
         let mut row = of_interval(recording, &counted.interval(listing.source.watched));
