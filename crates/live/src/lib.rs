@@ -39,6 +39,7 @@ mod symbols;
 mod sysfs;
 mod thinning;
 mod user_frames;
+mod waiting_tasks;
 mod watch_list;
 
 pub use call_latencies::Callers;
@@ -47,8 +48,8 @@ pub use collector::Collector;
 pub use collectors::{
     BlockTrace, COLLECTORS, CallCount, CollectorEntry, DirtyPauses, DiskStats, EndedBy, EventCount,
     Ftrace, FuseWaits, HostFacts, KernelLog, MountStats, Syscalls, TraceClock, TraceMode,
-    TraceOptions, UnfinishedCall, Uprobe, UprobeOptions, WaitCount, WaitEnd, Waits, add_ends,
-    beside, call_names,
+    TraceOptions, UnfinishedCall, Uprobe, UprobeOptions, WaitCount, WaitEnd, WaitOptions, Waits,
+    add_ends, beside, call_names,
 };
 pub use confine::{
     Confinement, FileRules, Needs, confine_asking, confine_looking, confine_pushing,

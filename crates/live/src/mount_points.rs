@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::path::Path;
 
 /// The mounts of this process.
-const MOUNTS: &str = "/proc/self/mountinfo";
+const MOUNTS: &str = "proc/self/mountinfo";
 
 /// A mount point.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -22,14 +23,19 @@ pub struct MountPoints(HashMap<u32, (bool, MountPoint)>);
 impl MountPoints {
     /// The current mounts.
     pub fn read() -> MountPoints {
+        MountPoints::read_in(Path::new("/"))
+    }
+
+    /// The same of a folder that looks like a machine.
+    pub fn read_in(root: &Path) -> MountPoints {
         let mut mounts = MountPoints::default();
-        mounts.read_again();
+        mounts.take(&fs::read_to_string(root.join(MOUNTS)).unwrap_or_default());
         mounts
     }
 
     /// Adds new mounts; unmounted ones keep their names.
     pub fn read_again(&mut self) {
-        self.take(&fs::read_to_string(MOUNTS).unwrap_or_default());
+        self.take(&fs::read_to_string(Path::new("/").join(MOUNTS)).unwrap_or_default());
     }
 
     /// The mount point of the file system with this number; `None` for number 0.
@@ -41,6 +47,11 @@ impl MountPoints {
         };
         let known = self.0.get(&number).map(|(_, mount)| mount.clone());
         (number != 0).then(|| known.unwrap_or_else(unknown))
+    }
+
+    /// The number of the file system that is mounted there.
+    pub fn number_at(&self, place: &str) -> Option<u32> {
+        self.0.iter().find(|(_, (_, mount))| mount.place == place).map(|(number, _)| *number)
     }
 
     /// Of several mount points the first one with its root (proc_pid_mountinfo(5): number, parent,
@@ -109,6 +120,7 @@ mod tests {
         assert_eq!(of(52), known("/mnt\\", "fuse.sshfs"));
         assert_eq!(of(53), known("0:53, not mounted here", ""));
         assert_eq!(of(0), None);
+        assert_eq!((mounts.number_at("/mnt\\"), mounts.number_at("/x")), (Some(52), None));
     }
 
     #[test]

@@ -28,7 +28,8 @@ use std::path::{Path, PathBuf};
 use iowhy_model::typed::OfProcess;
 use iowhy_model::{Fact, Level, Sampling, Sink, Source, Time, typed};
 
-use crate::mount_points::{self, MountPoints};
+use crate::mount_points::MountPoints;
+use crate::waiting_tasks::{WaitingTask, waiting_tasks};
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
@@ -37,30 +38,6 @@ pub const NAME: &str = "fuse-waits";
 const CONNECTIONS: &str = "sys/fs/fuse/connections";
 /// Where a task waits for the reply to a request that it sent itself (fs/fuse/dev.c).
 const OF_A_REQUEST: &str = "request_wait_answer";
-/// Calls with the file as their first argument that ask a FUSE server.
-const BY_FILE: [libc::c_long; 18] = [
-    libc::SYS_read,
-    libc::SYS_pread64,
-    libc::SYS_readv,
-    libc::SYS_preadv,
-    libc::SYS_preadv2,
-    libc::SYS_write,
-    libc::SYS_pwrite64,
-    libc::SYS_writev,
-    libc::SYS_pwritev,
-    libc::SYS_pwritev2,
-    libc::SYS_fsync,
-    libc::SYS_fdatasync,
-    libc::SYS_sync_file_range,
-    libc::SYS_syncfs,
-    libc::SYS_getdents64,
-    libc::SYS_ftruncate,
-    libc::SYS_fallocate,
-    libc::SYS_copy_file_range,
-];
-/// Calls that wait until another program does something: a lock, a device's answer.
-const BY_DESIGN: [libc::c_long; 3] = [libc::SYS_fcntl, libc::SYS_flock, libc::SYS_ioctl];
-
 /// Watches the connections of this machine's FUSE mounts.
 #[derive(Debug)]
 pub struct FuseWaits {
@@ -86,17 +63,6 @@ struct Connection {
     unread: Option<File>,
     /// Its requests without a reply when that was last read.
     requests: Option<u64>,
-}
-
-/// A task in a call on such a file system.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct WaitingTask {
-    connection: u32,
-    process: String,
-    task: PathBuf,
-    comm: String,
-    /// How often it went to sleep since it exists.
-    sleeps: u64,
 }
 
 impl FuseWaits {
@@ -132,27 +98,12 @@ impl FuseWaits {
     /// Looks at every task once.
     fn look(&mut self) {
         let busy: Vec<u32> = self.connections.iter().filter_map(Connection::busy).collect();
-        if busy.is_empty() {
-            return;
-        }
-        let own = std::process::id().to_string();
-        for (process, folder) in numbered(&self.root.join("proc")) {
-            if process == own {
-                continue;
-            }
-            let tasks = numbered(&folder.join("task"));
-            self.waiting.extend(tasks.into_iter().filter_map(|(_, task)| {
-                let connection = connection_of(&folder, &task, &busy)?;
-                let comm = fs::read_to_string(task.join("comm")).ok()?.trim_end().to_string();
-                let sleeps = sleeps(&task)?;
-                Some(WaitingTask { connection, process: process.clone(), task, comm, sleeps })
-            }));
-        }
+        self.waiting = waiting_tasks(&self.root, &busy, |at| at == OF_A_REQUEST);
     }
 
     /// Forgets those that have run since then.
     fn look_again(&mut self) {
-        self.waiting.retain(|known| sleeps(&known.task) == Some(known.sleeps));
+        self.waiting.retain(WaitingTask::still_waits);
         self.connections.iter_mut().for_each(Connection::read);
         self.seen = clock::now();
     }
@@ -180,7 +131,7 @@ impl FuseWaits {
     /// Tasks that still wait for it; none if every request was answered.
     fn waiting_for(&self, connection: &Connection) -> impl Iterator<Item = &WaitingTask> {
         let (number, answered) = (connection.number, connection.requests == Some(0));
-        self.waiting.iter().filter(move |task| task.connection == number && !answered)
+        self.waiting.iter().filter(move |task| task.system == number && !answered)
     }
 
     fn has_any(&self) -> bool {
@@ -258,44 +209,6 @@ impl Connection {
     fn busy(&self) -> Option<u32> {
         self.requests.filter(|requests| *requests > 0).map(|_| self.number)
     }
-}
-
-/// Which of these file systems a task waits for, of a process with that folder.
-fn connection_of(process: &Path, task: &Path, busy: &[u32]) -> Option<u32> {
-    // proc_pid_syscall(5): the number of the call, then its arguments; `running` if it runs.
-    let text = fs::read_to_string(task.join("syscall")).ok()?;
-    let mut words = text.split_whitespace();
-    let call: libc::c_long = words.next()?.parse().ok()?;
-    if BY_FILE.contains(&call) {
-        let file = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
-        let info = fs::read_to_string(task.join(format!("fdinfo/{file}"))).ok()?;
-        let mount = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim();
-        let mounts = fs::read_to_string(process.join("mountinfo")).ok()?;
-        return mount_points::number_of(&mounts, mount).filter(|number| busy.contains(number));
-    }
-    // A call on a path does not show its mount; with one that anybody waits for it is that.
-    let [only] = busy else { return None };
-    let asks = || fs::read_to_string(task.join("wchan")).is_ok_and(|at| at == OF_A_REQUEST);
-    (!BY_DESIGN.contains(&call) && asks()).then_some(*only)
-}
-
-/// How often a task went to sleep, if it sleeps now.
-fn sleeps(task: &Path) -> Option<u64> {
-    let status = fs::read_to_string(task.join("status")).ok()?;
-    let field = |name: &str| {
-        let mut lines = status.lines();
-        lines.find_map(|line| line.strip_prefix(name)).map(str::trim)
-    };
-    let asleep = field("State:")?.starts_with(['S', 'D']);
-    field("voluntary_ctxt_switches:")?.parse().ok().filter(|_| asleep)
-}
-
-/// Folders named by a number: processes, or tasks of one.
-fn numbered(folder: &Path) -> Vec<(String, PathBuf)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let named = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry)));
-    let numbered = named.filter(|(name, _)| name.bytes().all(|byte| byte.is_ascii_digit()));
-    numbered.map(|(name, entry)| (name, entry.path())).collect()
 }
 
 #[cfg(test)]

@@ -6,23 +6,32 @@
 //! were sent and not answered at each sample. Each sample yields the averages since the previous
 //! one.
 //!
+//! Requests without a reply are those sent since the sample with the fewest: what was in flight when
+//! a connection broke is sent again, and the kernel counts it as unanswered for ever. Those of before
+//! are known by their tasks: what was in a call on the mount when the watch began and has not run
+//! since (of several mounts, only in calls with an open file). A client without a connection sends
+//! nothing: one that tries to connect has a request that waits.
+//!
 //! ## Needs
-//! Nothing: every user may read the counters of the mounts of their mount namespace. Without an
-//! NFS mount it reports nothing.
+//! Nothing: every user may read the counters of the mounts of their mount namespace, and see their
+//! own tasks; root sees all. Without an NFS mount it reports nothing.
 //!
 //! ## Costs
 //! One file per sample, a few kB per mount; the kernel answers from its own counters, so reading
-//! does not wait for a server that hangs.
+//! does not wait for a server that hangs. Two to five small files per task, once, and one per
+//! waiting task and sample.
 //!
 //! ## Not in this output
-//! Mounts of other namespaces (containers), SMB, Ceph and FUSE. Single requests, and the waiting
-//! processes. What the server's disks did.
+//! Mounts of other namespaces (containers), SMB, Ceph and FUSE. Single requests. What the server's
+//! disks did.
 
 use std::path::{Path, PathBuf};
 
-use iowhy_model::{Level, Nanos, Sampling, Sink, Source, Time};
+use iowhy_model::{Level, Nanos, Sampling, Sink, Source, Time, waits};
 use iowhy_read::mountstats::{MountCounters, MountHistory, MountLine, MountReader, Readings};
 
+use crate::mount_points::MountPoints;
+use crate::waiting_tasks::{WaitingTask, waiting_tasks};
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
@@ -33,25 +42,35 @@ const PATH: &str = "proc/self/mountstats";
 /// Reads /proc/self/mountstats.
 #[derive(Debug)]
 pub struct MountStats {
-    path: PathBuf,
+    root: PathBuf,
     /// The listing, once there is a mount.
     listing: Option<usize>,
     began: Time,
     read: Time,
     history: MountHistory,
+    /// Tasks that wait since the beginning, and the numbers of the mounts.
+    waiting: Vec<WaitingTask>,
+    points: MountPoints,
 }
 
 impl MountStats {
     /// For this machine with `/`, else for a folder with `proc` in it.
     pub fn new(root: &Path) -> Self {
         let zero = Time::from_ns(0);
-        let history = MountHistory::default();
-        MountStats { path: root.join(PATH), listing: None, began: zero, read: zero, history }
+        MountStats {
+            root: root.to_path_buf(),
+            listing: None,
+            began: zero,
+            read: zero,
+            history: MountHistory::default(),
+            waiting: Vec::new(),
+            points: MountPoints::default(),
+        }
     }
 
     /// The current mounts; none if the kernel has no NFS.
     fn mounts(&self) -> Vec<MountCounters> {
-        let bytes = std::fs::read(&self.path).unwrap_or_default();
+        let bytes = std::fs::read(self.root.join(PATH)).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let mut reader = MountReader::default();
         let mut mounts = Vec::new();
@@ -61,7 +80,23 @@ impl MountStats {
             }
         }
         mounts.extend(reader.finish().map(|mount| *mount));
+        for mount in &mut mounts {
+            let number = self.points.number_at(&mount.point);
+            let on_it = self.waiting.iter().filter(|task| Some(task.system) == number);
+            mount.waiting = on_it.count() as u64;
+        }
         mounts
+    }
+
+    /// Looks for tasks that wait for a server already.
+    fn look(&mut self, mounts: &[MountCounters]) {
+        self.points = MountPoints::read_in(&self.root);
+        let numbers = mounts.iter().filter_map(|mount| self.points.number_at(&mount.point));
+        let mut numbers: Vec<u32> = numbers.collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let asks = |at: &str| waits::server_awaited_in(at) == Some("NFS");
+        self.waiting = waiting_tasks(&self.root, &numbers, asks);
     }
 
     /// Opens the listing, or continues it.
@@ -86,11 +121,16 @@ impl Collector for MountStats {
     fn begin(&mut self, _sink: &mut dyn Sink) -> Result<(), Error> {
         self.began = clock::now();
         self.read = self.began;
-        self.mounts().into_iter().for_each(|mount| self.history.begin(mount));
+        let mounts = self.mounts();
+        if !mounts.is_empty() {
+            self.look(&mounts);
+        }
+        mounts.into_iter().for_each(|mount| self.history.begin(mount));
         Ok(())
     }
 
     fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        self.waiting.retain(WaitingTask::still_waits);
         let (mounts, now) = (self.mounts(), clock::now());
         let length = now - self.read;
         if mounts.is_empty() || length.ns() <= 0 {
@@ -152,6 +192,40 @@ mod tests {
         );
         let reads = row.of(Op::Read).unwrap().ios_per_s * row.length.unwrap().seconds();
         assert!((reads - 4.0).abs() < 1e-6, "{reads}");
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn a_program_that_waits_since_the_beginning_is_a_request_without_a_reply() {
+        let place = std::env::temp_dir().join(format!("iowhy-mountwaits-{}", std::process::id()));
+        let write = |file: &str, text: &str| {
+            let path = place.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        // Nothing is in flight: there is no connection.
+        write(PATH, &MOUNT.replace("SENT", "1000").replace("READS", "500"));
+        let points =
+            "30 1 0:46 / /mnt rw - nfs4 server:/e rw\n31 1 0:47 / /other rw - tmpfs t rw\n";
+        write("proc/self/mountinfo", points);
+        let process = |pid: u32, call: &str, at: &str| {
+            let task = format!("proc/{pid}/task/{pid}");
+            let count = "State:\tD (disk sleep)\nvoluntary_ctxt_switches:\t7\n";
+            let files = [("syscall", call), ("wchan", at), ("comm", "ls\n"), ("status", count)];
+            files.iter().for_each(|(name, text)| write(&format!("{task}/{name}"), text));
+        };
+        // stat(2) on the mount, and one that waits for a disk.
+        process(42, "4 0x7f00 0x7f10 0x0 0x0 0x0 0x0 0x7ffd 0x7f01\n", "rpc_wait_bit_killable");
+        process(43, "4 0x7f00 0x7f10 0x0 0x0 0x0 0x0 0x7ffd 0x7f01\n", "folio_wait_bit_common");
+        let (mut recording, mut mounts) = (Recording::new(), MountStats::new(&place));
+        mounts.begin(&mut recording).unwrap();
+        mounts.poll(&mut recording).unwrap();
+        let ran = "State:\tD (disk sleep)\nvoluntary_ctxt_switches:\t8\n";
+        write("proc/42/task/42/status", ran);
+        mounts.end(&mut recording).unwrap();
+        std::fs::remove_dir_all(&place).unwrap();
+        let rows = &recording.listings[0].intervals;
+        assert_eq!(rows.iter().map(|row| row.in_flight).collect::<Vec<_>>(), [Some(1), Some(0)]);
     }
 
     #[test]

@@ -15,9 +15,9 @@ use iowhy_model::{
 
 use crate::integer;
 
-/// The two transports that count requests and replies, and the position of these counters after
-/// their names.
-const TRANSPORTS: [(&str, usize); 2] = [("tcp", 5), ("udp", 2)];
+/// The two transports that count requests and replies, and after their names the position of these
+/// counters and of the attempts to connect.
+const TRANSPORTS: [(&str, usize, Option<usize>); 2] = [("tcp", 5, Some(2)), ("udp", 2, None)];
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: i64 = 1_000_000_000;
 
@@ -46,6 +46,10 @@ pub struct MountCounters {
     pub age_s: Option<u64>,
     /// Requests sent, and replies that came, over all connections of the mount.
     transport: Option<(u64, u64)>,
+    /// Attempts to connect, of all connections.
+    attempts: u64,
+    /// Tasks that wait for the server, where a watcher sees them.
+    pub waiting: u64,
     /// By operation.
     by_op: [Requests; 4],
 }
@@ -132,7 +136,7 @@ impl MountReader {
 impl MountCounters {
     fn connection(&mut self, words: &[&str]) -> Option<()> {
         let (kind, values) = words.split_first()?;
-        let Some((_, place)) = TRANSPORTS.iter().find(|(name, _)| name == kind) else {
+        let Some((_, place, attempts)) = TRANSPORTS.iter().find(|(name, ..)| name == kind) else {
             return Some(());
         };
         let value = |place: usize| values.get(place).and_then(|word| integer(word));
@@ -140,6 +144,8 @@ impl MountCounters {
         let (all_sent, all_answered) = self.transport.unwrap_or_default();
         let both = (all_sent.saturating_add(sent), all_answered.saturating_add(answered));
         self.transport = Some(both);
+        let attempts = attempts.and_then(value).unwrap_or(0);
+        self.attempts = self.attempts.saturating_add(attempts);
         Some(())
     }
 
@@ -150,7 +156,8 @@ impl MountCounters {
             return None;
         };
         let (place, bytes) = match name {
-            "READ" => (0, back),
+            // Version 4.2 reads with an operation of its own where both sides can (nfs4xdr.c).
+            "READ" | "READ_PLUS" => (0, back),
             "WRITE" => (1, out),
             "COMMIT" => (2, 0),
             _ => (3, 0),
@@ -168,6 +175,8 @@ impl MountCounters {
     }
 
     /// Requests that were sent and not yet answered at the moment of reading.
+    ///
+    /// What was in flight when a connection broke is sent again, and stays in this number for ever.
     pub fn unanswered(&self) -> Option<u64> {
         self.transport.map(|(sent, answered)| sent.saturating_sub(answered))
     }
@@ -243,12 +252,27 @@ pub struct MountHistory {
     before: HashMap<String, MountCounters>,
     /// Mount points whose kind was reported.
     stated: HashSet<String>,
+    /// The fewest requests without a reply that a watcher saw on each mount point: all of them may
+    /// be of connections that broke before.
+    fewest: HashMap<String, u64>,
+    /// Mount points whose client tries to connect, and got no answer since.
+    connecting: HashSet<String>,
 }
 
 impl MountHistory {
     /// Takes a reading as the one to begin from.
     pub fn begin(&mut self, mount: MountCounters) {
+        self.watched_unanswered(&mount);
         self.before.insert(mount.point.clone(), mount);
+    }
+
+    /// Requests without a reply that were sent since a watcher saw the fewest, and at least one for
+    /// each task that waits.
+    fn watched_unanswered(&mut self, mount: &MountCounters) -> Option<u64> {
+        let unanswered = mount.unanswered()?;
+        let fewest = self.fewest.entry(mount.point.clone()).or_insert(unanswered);
+        *fewest = unanswered.min(*fewest);
+        Some((unanswered - *fewest).max(mount.waiting))
     }
 
     /// Emits what a mount did since its last reading, read at `place`.
@@ -294,8 +318,18 @@ impl MountHistory {
         };
         if let Readings::Watched(start, _) = between {
             interval.start = Some(start);
+            interval.in_flight = self.watched_unanswered(&now);
         }
         interval.since_boot = is_first;
+        if interval.rates.iter().any(|(_, rates)| rates.ios_per_s > 0.0) {
+            self.connecting.remove(&now.point);
+        } else if !is_first && now.attempts > earlier.attempts {
+            self.connecting.insert(now.point.clone());
+        }
+        // A client connects for a request only, which is counted as sent when there is a connection.
+        if self.connecting.contains(&now.point) && interval.in_flight == Some(0) {
+            interval.in_flight = Some(1);
+        }
         sink.interval(interval);
         if is_first {
             return note(sink, &now, "the first copy counts since the file system was mounted");
@@ -319,6 +353,8 @@ fn note(sink: &mut dyn Sink, mount: &MountCounters, reason: &str) {
 
 #[cfg(test)]
 mod tests {
+    use iowhy_model::Sink;
+
     use super::*;
 
     const EARLIER: &str = "device server:/e mounted on /mnt with fstype nfs4 statvers=1.1\n\
@@ -348,7 +384,7 @@ mod tests {
         );
         let later = read(&later);
         let mut recording = iowhy_model::Recording::new();
-        let device = iowhy_model::Sink::device(&mut recording, "server:/e");
+        let device = recording.device("server:/e");
         let length = Nanos(10_000_000_000);
         let between = later.since(&earlier, device, length).unwrap();
         let reads = between.of(Op::Read).unwrap();
@@ -358,6 +394,61 @@ mod tests {
         assert_eq!((between.in_flight, between.of(Op::Flush).is_none()), (Some(4), true));
         assert_eq!(later.repeated(), (4, 1));
         assert_eq!(earlier.since(&later, device, length), None);
+    }
+
+    #[test]
+    fn reads_of_version_4_2_are_reads() {
+        let earlier = read(EARLIER);
+        let later =
+            EARLIER.replace("  COMMIT:", "READ_PLUS: 30 30 0 4000 983040 0 60 60 0\n COMMIT:");
+        let mut recording = iowhy_model::Recording::new();
+        let device = recording.device("server:/e");
+        let between = read(&later).since(&earlier, device, Nanos(10_000_000_000)).unwrap();
+        let reads = between.of(Op::Read).unwrap();
+        assert_eq!((reads.ios_per_s, reads.bytes_per_s), (3.0, Some(98_304.0)));
+    }
+
+    #[test]
+    fn a_client_that_only_tries_to_connect_has_a_request_that_waits() {
+        // Sent and answered are equal, as the connection was lost when nothing was in flight.
+        let after = |attempts: u32, reads: u32| {
+            let xprt = format!("tcp 0 0 {attempts} 0 0 1000 1000 0");
+            let text = EARLIER.replace("tcp 0 1 1 0 0 1000 1000 0", &xprt);
+            read(&text.replace("READ: 500 500", &format!("READ: {reads} {reads}")))
+        };
+        let mut recording = iowhy_model::Recording::new();
+        recording.begin(iowhy_model::Source::new("mountstats", "m", iowhy_model::Level::A));
+        let mut history = MountHistory::default();
+        history.begin(after(1, 500));
+        let second = Nanos(1_000_000_000);
+        // Idle, two attempts, silence, an answer, idle.
+        for (attempts, reads) in [(1, 500), (3, 500), (3, 500), (3, 501), (3, 501)] {
+            let between = Readings::Watched(Time::from_ns(0), second);
+            history.emit(after(attempts, reads), between, "m", &mut recording);
+        }
+        let rows = &recording.listings[0].intervals;
+        let waiting: Vec<_> = rows.iter().map(|row| row.in_flight).collect();
+        assert_eq!(waiting, [0, 1, 1, 0, 0].map(Some));
+    }
+
+    #[test]
+    fn what_a_broken_connection_left_behind_does_not_wait() {
+        let reading = |sent: u32, tasks: u64| {
+            let text = EARLIER.replace("1000 1000 0 1200", &format!("{sent} 1000 0 1200"));
+            MountCounters { waiting: tasks, ..read(&text) }
+        };
+        let mut recording = iowhy_model::Recording::new();
+        recording.begin(iowhy_model::Source::new("mountstats", "m", iowhy_model::Level::A));
+        let mut history = MountHistory::default();
+        // Five were in flight when it broke; later three more are, and tasks wait.
+        history.begin(reading(1005, 0));
+        for (sent, tasks) in [(1005, 0), (1008, 0), (1005, 2), (1008, 9)] {
+            let between = Readings::Watched(Time::from_ns(0), Nanos(1_000_000_000));
+            history.emit(reading(sent, tasks), between, "m", &mut recording);
+        }
+        let rows = &recording.listings[0].intervals;
+        let waiting: Vec<_> = rows.iter().map(|row| row.in_flight).collect();
+        assert_eq!(waiting, [0, 3, 2, 9].map(Some));
     }
 
     #[test]

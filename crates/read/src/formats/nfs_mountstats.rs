@@ -43,7 +43,8 @@ static LABELS: Labels = Labels {
         follows("^{:u} RPC requests sent, {:u} RPC replies received{*}", |_, _, _| Some(()))
             .like(&["699 RPC requests sent, 699 RPC replies received (0 XIDs not found)"]),
         says("^{op:word}:$", |found, report, _| {
-            let name = found.text("op")?;
+            // Of version 4.2.
+            let name = found.text("op").map(|op| if op == "READ_PLUS" { "READ" } else { op })?;
             let (of, _) = KEPT.iter().find(|(known, _)| *known == name).unwrap_or(&KEPT[3]);
             report.enter(of)
         })
