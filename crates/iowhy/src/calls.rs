@@ -27,7 +27,7 @@ pub struct CallArgs {
     pub pid: Option<u32>,
     /// Only processes of this name
     #[arg(long, value_name = "NAME")]
-    comm: Option<String>,
+    pub comm: Option<String>,
 }
 
 impl CallArgs {

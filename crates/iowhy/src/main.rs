@@ -22,6 +22,7 @@ mod event_names;
 mod examples;
 mod fail_on;
 mod folder;
+mod frames;
 mod groups;
 mod inputs;
 mod man;

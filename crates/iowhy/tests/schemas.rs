@@ -182,8 +182,8 @@ const WITHIN: &[(&str, &str)] = &[
     ),
     (
         "wait",
-        "pid:integer comm:string for_io:boolean function:string|null waits_for:string|null stack:[string] count:integer \
-         unfinished:integer earlier:integer sum_ns:integer max_ns:integer ended:[$wait_end]",
+        "pid:integer comm:string for_io:boolean function:string|null waits_for:string|null stack:[string] \
+         user_stack:[string] state:string count:integer unfinished:integer earlier:integer sum_ns:integer max_ns:integer ended:[$wait_end]",
     ),
     (
         "device_trend",

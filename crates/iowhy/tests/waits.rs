@@ -369,6 +369,71 @@ fn waits_for_a_lock_or_a_server_are_tied_to_who_ended_them_and_to_no_request() {
     assert!(locked >= 20, "{objects:?}");
 }
 
+/// A thread reads so often with O_DIRECT while the first thread waits for it, once it is told to by
+/// a line.
+const JOINER: &str = r#"
+import mmap, os, sys, threading
+file = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+page = mmap.mmap(-1, 4096)
+def work():
+    for k in range(int(sys.argv[2])):
+        os.preadv(file, [page], k * 4096)
+print("ready", flush=True)
+sys.stdin.readline()
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+print("done", flush=True)
+sys.stdin.readline()
+"#;
+
+#[test]
+fn a_thread_that_waits_for_one_that_reads_is_shown_with_its_functions() {
+    let refused =
+        Command::new(env!("CARGO_BIN_EXE_iowhy")).args(["waits", "--state", "s"]).output();
+    let refused = refused.expect("iowhy");
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && message.contains("need a program"), "{message}");
+    if !can_run(&["python3"]) {
+        return;
+    }
+    let mount = SlowMount::new(0.03, 16);
+    let file = mount.file("file");
+    let mut python = Command::new("python3");
+    python.args(["-c", JOINER, file.to_str().unwrap(), "30"]);
+    let child = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3");
+    let mut joiner = Running(child);
+    assert_eq!(line(&mut joiner), "ready");
+    let pid = joiner.0.id().to_string();
+    let all = watching(&["--pid", &pid, "--state", "all", "--json"]);
+    let only_d = watching(&["--pid", &pid, "--json"]);
+    let folded = watching(&["--pid", &pid, "--state", "S", "--user", "--folded"]);
+    go(&mut joiner);
+    assert_eq!(line(&mut joiner), "done");
+    let (all, only_d, folded) = (object(all), object(only_d), stopped(folded));
+    ends_add_up(&all);
+    let of = |object: &Value, state: &str, what: &str| -> Vec<Value> {
+        let is = |row: &&Value| {
+            row["state"] == state && row["waits_for"].as_str().unwrap_or("").contains(what)
+        };
+        rows(object).iter().filter(is).cloned().collect()
+    };
+    // Each read takes 30 ms, and the first thread waits for all of them.
+    let (reads, joins) = (of(&all, "D", "FUSE"), of(&all, "S", "futex"));
+    let answers = of(&all, "S", "FUSE");
+    println!("reads {:.3} s, joins {:.3} s", sum(&reads) / 1e9, sum(&joins) / 1e9);
+    let reads = sum(&reads) + sum(&answers);
+    assert!(reads >= 0.85e9 && sum(&joins) > 0.9 * reads, "{all}");
+    let by_itself = |row: &Value| ended(row, "task").iter().any(|end| end["comm"] == "python3");
+    assert!(joins.iter().any(by_itself), "{joins:?}");
+    assert!(rows(&only_d).iter().all(|row| row["state"] == "D"), "{only_d}");
+    assert!(rows(&only_d).iter().all(|row| row["user_stack"] == serde_json::json!([])), "{only_d}");
+    // Functions of the program are below those of the kernel.
+    let in_python = |line: &&str| line.contains("python3") && line.contains(";futex_");
+    let program = folded.lines().filter(in_python).find(|line| line.contains("libc.so"));
+    assert!(program.is_some_and(|line| line.find("libc.so") < line.find(";futex_")), "{folded}");
+}
+
 /// Writes the same 64 MiB through the page cache again and again, in a name of its own.
 const WRITER: &str = r#"
 import os, sys

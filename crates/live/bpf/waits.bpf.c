@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * Uninterruptible sleep: from the switch away from a task in this state to the switch back to it,
- * summed per process, kernel stack, whether it is accounted as a wait for I/O, and what ended it.
+ * Sleep: from the switch away from a task in one of the watched states to the switch back to it,
+ * summed per process, state, stack, whether it is accounted as a wait for I/O, and what ended it.
  *
  * What ends a wait is a wake-up. Where it is called from the completion of a block request, on the
  * same CPU and before that request is free again, that request ended the wait.
@@ -16,7 +16,12 @@ const volatile u32 has_rq_disk;    /* request.rq_disk exists */
 const volatile u32 flush_seq_flag; /* RQF_FLUSH_SEQ */
 const volatile u64 stack_bytes;    /* THREAD_SIZE */
 
+/* Handed in before loading. */
+const volatile u32 watched_states; /* TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, or both */
+const volatile u32 with_user_stacks;
+
 /* include/linux/sched.h */
+#define TASK_INTERRUPTIBLE 0x1
 #define TASK_UNINTERRUPTIBLE 0x2
 #define TASK_NOLOAD 0x400 /* with it: an idle worker, state I */
 
@@ -54,6 +59,8 @@ enum ended_by {
 struct wait {
 	u32 pid;
 	s32 stack; /* negative: none could be kept */
+	s32 user;  /* the same of the program's own functions */
+	u32 state;
 	u32 for_io;
 	char comm[16];
 	u32 ended_by;
@@ -135,9 +142,12 @@ INLINE u32 state_of(struct task_struct___waiter *task)
 	return ((struct task_struct___old *)task)->state;
 }
 
-INLINE int is_uninterruptible(u32 state)
+/* In which of the watched states a task sleeps; 0: in none. */
+INLINE u32 sleeps_in(u32 state)
 {
-	return (state & (TASK_UNINTERRUPTIBLE | TASK_NOLOAD)) == TASK_UNINTERRUPTIBLE;
+	if ((state & (TASK_UNINTERRUPTIBLE | TASK_NOLOAD)) == TASK_UNINTERRUPTIBLE)
+		return watched_states & TASK_UNINTERRUPTIBLE;
+	return watched_states & state & TASK_INTERRUPTIBLE;
 }
 
 INLINE u32 waits_for_io(struct task_struct___waiter *task)
@@ -163,14 +173,16 @@ INLINE int wanted(struct wait *of, struct task_struct___waiter *task, u32 pid)
 	return is_wanted_name(of->comm);
 }
 
-INLINE void begin(u64 *arguments, struct task_struct___waiter *task)
+INLINE void begin(u64 *arguments, struct task_struct___waiter *task, u32 state)
 {
 	struct begun begun = {};
 	u32 thread = task->pid;
 
 	if (!wanted(&begun.of, task, process()))
 		return;
+	begun.of.state = state;
 	begun.of.stack = get_stack(arguments, &traces, 0);
+	begun.of.user = with_user_stacks ? get_stack(arguments, &traces, OF_USER) : -1;
 	begun.at = ktime_get_ns();
 	if (map_update(&waiting, &thread, &begun, 0))
 		miss(NO_START_KEPT);
@@ -214,10 +226,10 @@ INLINE void end(u32 thread)
 SEC("tp_btf/sched_switch") int change_task(u64 *arguments)
 {
 	struct task_struct___waiter *left = (void *)arguments[1], *next = (void *)arguments[2];
-	u32 state = state_argument ? arguments[3] : state_of(left);
+	u32 state = sleeps_in(state_argument ? arguments[3] : state_of(left));
 
-	if (!arguments[0] && is_uninterruptible(state))
-		begin(arguments, left);
+	if (!arguments[0] && state)
+		begin(arguments, left, state);
 	end(next->pid);
 	return 0;
 }
@@ -486,7 +498,7 @@ SEC("tp_btf/sched_waking") int wake_task(u64 *arguments)
 	struct begun *begun;
 	u64 waker, interrupt, now, entry;
 
-	if (!is_uninterruptible(state_of(task)))
+	if (!sleeps_in(state_of(task)))
 		return 0;
 	thread = task->pid;
 	begun = map_lookup(&waiting, &thread);
@@ -523,10 +535,14 @@ SEC("tp_btf/sched_waking") int wake_task(u64 *arguments)
 	return 0;
 }
 
-/* Off its CPU and in no queue for one: it may be in this state and still on its way. */
+/* Off its CPU and in no queue for one: it may be in this state and still on its way. The second field
+ * has one byte since 7.3, four before. */
 INLINE int is_waiting(struct task_struct___waiter *task)
 {
-	return is_uninterruptible(state_of(task)) && !task->on_rq;
+	u64 queued = 0;
+
+	read_kernel(&queued, BYTE_SIZE(task->on_rq), (void *)task + BYTE_OFFSET(task->on_rq));
+	return sleeps_in(state_of(task)) && !queued;
 }
 
 /* Shown each task once when the watch has begun, in the first namespace of processes only. */
@@ -541,7 +557,8 @@ SEC("iter/task") int look_at_task(u64 *arguments)
 		return 0;
 	thread = task->pid;
 	stack = map_lookup(&scratch, &first);
-	begun.of.stack = -1;
+	begun.of.state = sleeps_in(state_of(task));
+	begun.of.stack = begun.of.user = -1;
 	if (stack) {
 		long bytes = get_task_stack(task, stack->frames, sizeof(stack->frames), 0);
 

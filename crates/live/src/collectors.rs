@@ -21,7 +21,7 @@ pub use host_facts::{HostFacts, KernelLog};
 pub use mountstats::MountStats;
 pub use syscalls::{CallCount, Syscalls, UnfinishedCall, call_names};
 pub use uprobe::{EventCount, Uprobe, UprobeOptions};
-pub use waits::{EndedBy, WaitCount, WaitEnd, Waits, add_ends};
+pub use waits::{EndedBy, WaitCount, WaitEnd, WaitOptions, Waits, add_ends};
 
 use std::path::Path;
 
@@ -105,7 +105,7 @@ pub const COLLECTORS: &[CollectorEntry] = &[
     },
     CollectorEntry {
         name: waits::NAME,
-        summary: "uninterruptible sleep of every task, with its kernel stack, with eBPF",
+        summary: "sleep of tasks, with the kernel stack and what ended it, with eBPF",
         manual: manual!("collectors/waits.rs"),
         beside: None,
     },

@@ -1,4 +1,4 @@
-//! Which tasks wait in uninterruptible sleep, where in the kernel, how long, and what ended it.
+//! Which tasks wait, where in the kernel, how long, and what ended it.
 //!
 //! ## Does
 //! Traces every time a task is off its CPU in uninterruptible sleep (state D), until it runs again,
@@ -22,34 +22,41 @@
 //! includes the wait for a CPU after the wake-up, which is printed if it is 5 % or more.
 //! Sums of several tasks overlap: they can exceed the time watched.
 //!
-//! Not in this output: interruptible sleep (state S), in which programs wait for asynchronous I/O
-//! such as io_uring or libaio; requests that did not end a wait (`hist`, `snoop --stacks`); a wait
+//! `--state S` shows interruptible sleep, in which a thread waits for another one (a lock, a
+//! condition), an event, data, time, or asynchronous I/O (io_uring, libaio); `all` shows both. It
+//! needs `--pid` or `--comm`: every idle program sleeps like this. A thread that another one ended
+//! names its program; that one's own wait in state D has the device. `--user` adds the functions
+//! of the program, as far as it has frame pointers and runs at the end of the watch.
+//!
+//! Not in this output: requests that did not end a wait (`hist`, `snoop --stacks`); a wait
 //! for a free tag in a queue is ended by an interrupt here, because its request is over by then.
 //!
 //! ## Examples
 //! `iowhy waits --for 30s`: who waits, in which function, and which device ended it?
 //! `iowhy waits --pid 4242 --verbose`: one process, every stack.
 //! `iowhy waits --folded --for 30s | flamegraph.pl --countname us > waits.svg`: as a flame graph.
+//! `iowhy waits --comm postgres --state all --user`: all off-CPU time of a program, by its functions.
 //! `iowhy waits --csv > waits.csv`: a row per process and stack, for a spreadsheet.
 //! `iowhy waits --comm postgres --json`: one object of schema `iowhy.waits/1`.
 
+mod sleeps;
 mod text;
 
 use std::time::Duration;
 
-use clap::{Args, FromArgMatches};
-use iowhy_live::Waits;
+use clap::{Args, FromArgMatches, ValueEnum};
+use iowhy_live::{WaitOptions, Waits};
 use iowhy_model::Loss;
 
 use crate::calls::{CallArgs, RowArgs, WATCH};
 use crate::command::{Command, Status};
-use crate::messages;
+use crate::messages::{self, HintedError};
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "waits",
-    summary: "Which tasks wait in the kernel (state D), where and how long",
+    summary: "Which tasks wait in the kernel (states D and S), where and how long",
     manual: iowhy_model::manual!("waits.rs"),
     arguments: Arguments::augment_args,
     run,
@@ -59,6 +66,12 @@ pub const COMMAND: Command = Command {
 struct Arguments {
     #[command(flatten)]
     calls: CallArgs,
+    /// Uninterruptible sleep (D), interruptible sleep (S; needs --pid or --comm), or all
+    #[arg(long, value_name = "STATE", ignore_case = true, default_value = "D")]
+    state: SleepState,
+    /// The program's functions, too, as far as it has frame pointers
+    #[arg(long)]
+    user: bool,
     /// All stacks in the folded form for flame graphs, with microseconds
     #[arg(long, conflicts_with_all = ["json", "csv", "verbose"])]
     folded: bool,
@@ -66,11 +79,38 @@ struct Arguments {
     rows: RowArgs,
 }
 
+/// The states of tasks that are watched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum SleepState {
+    #[value(name = "D")]
+    Uninterruptible,
+    #[value(name = "S")]
+    Interruptible,
+    All,
+}
+
+impl Arguments {
+    fn options(&self) -> anyhow::Result<WaitOptions> {
+        let is_limited = self.calls.pid.is_some() || self.calls.comm.is_some();
+        if self.state != SleepState::Uninterruptible && !is_limited {
+            let text = "`--state` S and all need a program: every idle one sleeps in state S";
+            return Err(HintedError::error(text, "name it by `--pid` or `--comm`"));
+        }
+        Ok(WaitOptions {
+            uninterruptible: self.state != SleepState::Interruptible,
+            interruptible: self.state != SleepState::Uninterruptible,
+            user_stacks: self.user,
+            ..WaitOptions::new(self.calls.callers()?)
+        })
+    }
+}
+
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let given = Arguments::from_arg_matches(matches)?;
-    let waits = Waits::new(given.calls.callers()?);
+    let waits = Waits::new(given.options()?);
     let length = Some(given.calls.watch_for.unwrap_or(WATCH));
-    let (plan, whole) = (Plan { length, progress: true, ..Plan::default() }, Duration::MAX);
+    let plan = Plan { length, progress: true, stacks: given.user, ..Plan::default() };
+    let whole = Duration::MAX;
     let mut watch = Watch::start_with(&plan, |all, sink| all.add(waits, whole, sink))?;
     watch.run(whole, |watch, nap| {
         watch.nap(nap, "watching waits");

@@ -1,9 +1,8 @@
-//! Uninterruptible sleep of tasks, with the kernel stack in which they wait and what ended it, with
-//! eBPF.
+//! Sleep of tasks, with the kernel stack in which they wait and what ended it, with eBPF.
 //!
 //! ## Watches
 //! Every task that leaves its CPU in state D (uninterruptible or killable, but not the idle state I
-//! of kernel workers), until it runs again: number, sum and longest, in the kernel, per process,
+//! of kernel workers), or of some programs in state S, if asked, until it runs again: number, sum and longest, in the kernel, per process,
 //! kernel stack, and whether the scheduler accounts the wait as one for I/O (`in_iowait`). The time
 //! ends when the task runs again, so it includes the wait for a CPU after the wake-up. A wait that
 //! has not ended is counted up to the end of the watch, one that began earlier is counted from the
@@ -23,11 +22,11 @@
 //! About 60 nanoseconds for every context switch on the machine, and one microsecond more for one
 //! into state D, whose stack is walked; 0.1 microseconds for every wake-up, 0.5 for every block
 //! request, and one more for a wake-up of such a task by a program (Linux 6.18, by
-//! `kernel.bpf_stats_enabled`). 8 MiB, and 0.5 MiB for each CPU.
+//! `kernel.bpf_stats_enabled`). 8 MiB, and 0.5 MiB for each CPU. State S and the functions of
+//! programs cost the same per sleep and stack, and nothing unless asked for.
 //!
 //! ## Not in this output
-//! How long a task had waited before the watch began. Interruptible sleep (state S), waiting for a
-//! CPU, and CPU time. I/O that ends a wait through another task: a worker of the file system, the
+//! How long a task had waited before the watch began. Waiting for a CPU, and CPU time. I/O that ends a wait through another task: a worker of the file system, the
 //! journal's thread or the thread of an array passes on the completion of the request, and that
 //! task is named. Of several requests that a task waits for together, only the last one, which
 //! wakes it.
@@ -46,6 +45,7 @@ use crate::btf::KernelTypes;
 use crate::call_latencies::{CallerGlobals, Callers, missed, name_in};
 use crate::rights::Rights;
 use crate::stacks::KernelSymbols;
+use crate::user_frames::UserFrames;
 use crate::{Collector, Error, clock, devices};
 
 /// Its name in the list of collectors.
@@ -71,13 +71,16 @@ const FRAMES: usize = 64;
 /// First stack number of tasks that waited before, to which the thread id is added; as in the
 /// programs.
 const EARLIER: u32 = 1 << 30;
-/// Words of `struct wait`: process, stack, whether for I/O, name; what ended it, device, operation,
-/// name.
-const WAIT_WORDS: usize = 14;
+/// Words of `struct wait`: process, two stacks, state, whether for I/O, name; what ended it, device,
+/// operation, name.
+const WAIT_WORDS: usize = 16;
 /// Words of `struct begun`: two times, a latency, and a wait.
 const BEGUN_WORDS: usize = 6 + WAIT_WORDS;
 /// 64-bit words of `struct waited`.
 const WAITED_WORDS: usize = 7;
+/// TASK_INTERRUPTIBLE and TASK_UNINTERRUPTIBLE (include/linux/sched.h).
+const INTERRUPTIBLE: u32 = 1;
+const UNINTERRUPTIBLE: u32 = 2;
 /// `enum ended_by`.
 const BY_REQUEST: u32 = 1;
 const BY_INTERRUPT: u32 = 2;
@@ -92,7 +95,27 @@ const LEAST_STACK: u64 = 16 << 10;
 /// RQF_FLUSH_SEQ before it was an enumerator (6.11).
 const FLUSH_SEQ_BIT: u32 = 4;
 
-/// Waits of one process and name with one kernel stack.
+/// Which waits are watched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitOptions {
+    /// Whose.
+    pub whom: Callers,
+    /// Uninterruptible sleep.
+    pub uninterruptible: bool,
+    /// Interruptible sleep.
+    pub interruptible: bool,
+    /// Whether the program's own functions are kept, too.
+    pub user_stacks: bool,
+}
+
+impl WaitOptions {
+    /// Uninterruptible sleep, by the kernel's functions.
+    pub fn new(whom: Callers) -> WaitOptions {
+        WaitOptions { whom, uninterruptible: true, interruptible: false, user_stacks: false }
+    }
+}
+
+/// Waits of one process and name in one state and stack.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitCount {
     /// The process; 0 if it has no id in the watcher's PID namespace.
@@ -101,6 +124,10 @@ pub struct WaitCount {
     pub comm: String,
     /// The kernel's frames, innermost first, as `function+0x12`; empty if they could not be kept.
     pub stack: Vec<String>,
+    /// The program's frames, innermost first, as `function (file)`, if they were asked for.
+    pub user: Vec<String>,
+    /// Whether it slept uninterruptibly (state D).
+    pub uninterruptible: bool,
     /// Whether the scheduler accounts it as a wait for I/O.
     pub for_io: bool,
     /// Number of waits, including unfinished ones.
@@ -158,7 +185,7 @@ pub struct WaitEnd {
 
 /// The watcher of waits.
 pub struct Waits {
-    whom: Callers,
+    options: WaitOptions,
     running: Option<AttachedState>,
     counts: Vec<WaitCount>,
     hides_names: bool,
@@ -178,14 +205,15 @@ struct AttachedState {
     earlier: HashMap<MapData, u32, [u64; FRAMES]>,
     missed: PerCpuArray<MapData, u64>,
     symbols: KernelSymbols,
+    user: UserFrames,
     listing: usize,
     began: Time,
 }
 
 impl Waits {
-    /// A watcher of these callers that has not begun yet.
-    pub fn new(whom: Callers) -> Waits {
-        Waits { whom, running: None, counts: Vec::new(), hides_names: false, refused_ends: None }
+    /// A watcher that has not begun yet.
+    pub fn new(options: WaitOptions) -> Waits {
+        Waits { options, running: None, counts: Vec::new(), hides_names: false, refused_ends: None }
     }
 
     /// Everything counted up to the end of the watch, the longest sum first.
@@ -215,14 +243,20 @@ impl Collector for Waits {
         let btf = Btf::from_sys_fs().map_err(refused)?;
         let arguments = types.tracepoint_arguments(TRACEPOINT);
         let state_argument = u32::from(arguments.is_some_and(|number| number > 3));
-        let (globals, mut loader) = (CallerGlobals::of(&self.whom), EbpfLoader::new());
+        let (globals, mut loader) = (CallerGlobals::of(&self.options.whom), EbpfLoader::new());
         let arguments = types.tracepoint_arguments("block_rq_issue");
         let rq_argument = u32::from(arguments == Some(2));
         let has_rq_disk = u32::from(types.has_member("request", "rq_disk"));
         let flush_seq = 1u32 << types.constant("__RQF_FLUSH_SEQ").unwrap_or(FLUSH_SEQ_BIT);
         let stack_bytes = LEAST_STACK.max(rustix::param::page_size() as u64);
+        let state = |watched: bool, bit: u32| if watched { bit } else { 0 };
+        let watched_states = state(self.options.uninterruptible, UNINTERRUPTIBLE)
+            | state(self.options.interruptible, INTERRUPTIBLE);
+        let with_user_stacks = u32::from(self.options.user_stacks);
         loader
             .btf(Some(&btf))
+            .override_global("watched_states", &watched_states, true)
+            .override_global("with_user_stacks", &with_user_stacks, true)
             .override_global("state_argument", &state_argument, true)
             .override_global("rq_argument", &rq_argument, true)
             .override_global("has_rq_disk", &has_rq_disk, true)
@@ -267,6 +301,7 @@ impl Collector for Waits {
             earlier,
             missed,
             symbols,
+            user: UserFrames::default(),
             listing,
             began,
         });
@@ -335,7 +370,7 @@ fn look_at_tasks(programs: &mut Ebpf, btf: &Btf) -> Result<(), Error> {
 
 impl AttachedState {
     /// All finished waits, and those unfinished at this time.
-    fn read(&self, now: Time) -> Result<Vec<WaitCount>, Error> {
+    fn read(&mut self, now: Time) -> Result<Vec<WaitCount>, Error> {
         let mut sums: BTreeMap<Wait, WaitSum> = BTreeMap::new();
         for entry in self.waits.iter() {
             let (of, cpus) = entry.map_err(broke)?;
@@ -350,9 +385,10 @@ impl AttachedState {
             sum.add_unfinished(took);
         }
         // A stack from before the watch and a later one may be the same.
-        let mut counts: BTreeMap<(u32, String, Vec<String>, bool), WaitCount> = BTreeMap::new();
+        let mut counts: BTreeMap<_, WaitCount> = BTreeMap::new();
         for count in sums.into_iter().filter_map(|(of, sum)| self.named(of, sum)) {
-            let key = (count.pid, count.comm.clone(), count.stack.clone(), count.for_io);
+            let stacks = (count.stack.clone(), count.user.clone());
+            let key = (count.pid, count.comm.clone(), stacks, count.uninterruptible, count.for_io);
             match counts.get_mut(&key) {
                 Some(known) => known.add(&count),
                 None => drop(counts.insert(key, count)),
@@ -363,23 +399,26 @@ impl AttachedState {
         Ok(counts)
     }
 
-    fn named(&self, of: Wait, sum: WaitSum) -> Option<WaitCount> {
-        let [pid, stack, for_io, rest @ ..] = of;
+    fn named(&mut self, of: Wait, sum: WaitSum) -> Option<WaitCount> {
+        let [pid, stack, user, state, for_io, rest @ ..] = of;
         let (name, end) = rest.split_first_chunk::<4>()?;
         let is_earlier = stack.cast_signed() >= EARLIER.cast_signed();
-        let addresses: Vec<u64> = if stack.cast_signed() < 0 {
-            Vec::new()
-        } else if is_earlier {
+        let addresses: Vec<u64> = if is_earlier {
             let frames = self.earlier.get(&(stack - EARLIER), 0).ok();
             frames.into_iter().flatten().take_while(|address| *address > 0).collect()
         } else {
-            let trace = self.traces.get(&stack, 0).ok();
-            trace.map_or(Vec::new(), |trace| trace.frames().iter().map(|one| one.ip).collect())
+            self.trace(stack)
         };
-        let count = |ends: Vec<WaitEnd>| WaitCount {
+        let known = Some(pid).filter(|pid| *pid > 0);
+        let frames = self.trace(user).into_iter();
+        let user = frames.map(|at| self.user.frame(known, at)).collect();
+        let ends = sum.ends(ended_by(end, &self.devices, &self.symbols));
+        (sum.count > 0).then(|| WaitCount {
             pid,
             comm: name_of(name),
             stack: self.symbols.frames(&addresses),
+            user,
+            uninterruptible: state == UNINTERRUPTIBLE,
             for_io: for_io > 0,
             count: sum.count,
             unfinished: sum.unfinished,
@@ -387,8 +426,13 @@ impl AttachedState {
             total: nanos(sum.total),
             longest: nanos(sum.longest),
             ends,
-        };
-        (sum.count > 0).then(|| count(sum.ends(ended_by(end, &self.devices, &self.symbols))))
+        })
+    }
+
+    /// The addresses of a stack; none if it could not be kept.
+    fn trace(&self, stack: u32) -> Vec<u64> {
+        let known = (stack.cast_signed() >= 0).then(|| self.traces.get(&stack, 0).ok()).flatten();
+        known.map_or(Vec::new(), |trace| trace.frames().iter().map(|one| one.ip).collect())
     }
 }
 
@@ -538,9 +582,9 @@ mod tests {
         let time = 0x1_2345_6789u64.to_ne_bytes();
         begun[0] = u32::from_ne_bytes([time[0], time[1], time[2], time[3]]);
         begun[1] = u32::from_ne_bytes([time[4], time[5], time[6], time[7]]);
-        begun[6..9].copy_from_slice(&[42, 7, 1]);
-        let (since, [pid, stack, for_io, ..]) = split(begun).expect("a wait");
-        assert_eq!((since, pid, stack, for_io), (0x1_2345_6789, 42, 7, 1));
+        begun[6..11].copy_from_slice(&[42, 7, 8, 2, 1]);
+        let (since, wait) = split(begun).expect("a wait");
+        assert_eq!((since, &wait[..5]), (0x1_2345_6789, &[42, 7, 8, 2, 1][..]));
     }
 
     #[test]
@@ -548,14 +592,14 @@ mod tests {
         let known = BTreeMap::from([((7 << 20 | 97) + 1, "loop97".to_string())]);
         let symbols = KernelSymbols::of(&[(0x1000, "do_syscall_64"), (0x2000, "asm_sysvec_x")]);
         let ended_by = |words: &[u32]| super::ended_by(words, &known, &symbols);
-        let mut words = [0u32; WAIT_WORDS - 7];
+        let mut words = [0u32; WAIT_WORDS - 9];
         words[..3].copy_from_slice(&[BY_REQUEST, (7 << 20 | 97) + 1, 3]);
         let flush = EndedBy::Request { device: "loop97".to_string(), op: Op::Flush };
         assert_eq!(ended_by(&words), flush);
         words[1] = (259 << 20 | 3) + 1;
         let gone = EndedBy::Request { device: "259:3".to_string(), op: Op::Flush };
         assert_eq!(ended_by(&words), gone);
-        words = [0; WAIT_WORDS - 7];
+        words = [0; WAIT_WORDS - 9];
         words[0] = BY_TASK;
         words[3] = u32::from_ne_bytes(*b"jbd2");
         assert_eq!(ended_by(&words), EndedBy::Task("jbd2".to_string()));

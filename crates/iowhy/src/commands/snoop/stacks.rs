@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use iowhy_live::StackCount;
 use iowhy_model::{DeviceId, Name, Nanos, Op, Recording, numbers};
 
+use crate::frames::{kernel_function, known_frames};
+
 /// Stacks shown in full; the rest is only counted.
 const SHOWN: usize = 10;
 
@@ -51,24 +53,9 @@ pub fn grouped((counts, missed): (Vec<StackCount>, u64)) -> (Vec<StackGroup>, u6
     (groups, missed)
 }
 
-/// Functions without offsets, which differ between calls, and without addresses outside any file,
-/// which end the stacks of programs without frame pointers.
 fn frames(count: &StackCount) -> Vec<String> {
-    let function = |frame: &String| match frame.split_once("+0x") {
-        Some((name, _)) => name.to_string(),
-        None => frame.clone(),
-    };
-    let data = count.user.iter().position(|frame| is_data(frame)).unwrap_or(count.user.len());
-    let user = count.user.get(..data).unwrap_or_default();
-    let known = user.iter().rposition(|frame| !frame.starts_with("0x"));
-    let user = user.get(..known.map_or(0, |last| last + 1)).unwrap_or_default();
-    count.kernel.iter().map(function).chain(user.iter().cloned()).collect()
-}
-
-/// Whether it is an address in a heap, a stack or shared memory, without code: the stack walk
-/// failed.
-fn is_data(frame: &str) -> bool {
-    ["[heap]", "[stack", "SYSV"].iter().any(|name| frame.starts_with(name))
+    let kernel = count.kernel.iter().map(|frame| kernel_function(frame).to_string());
+    kernel.chain(known_frames(&count.user).iter().cloned()).collect()
 }
 
 /// Writes those with the longest time, and the number of I/Os without a stack.

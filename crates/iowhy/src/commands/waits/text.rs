@@ -1,5 +1,6 @@
 //! Waits as a table, as folded stacks, or as one JSON object.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
@@ -8,7 +9,9 @@ use iowhy_model::{Loss, Nanos, Op, numbers, waits};
 use iowhy_show::Style;
 use serde_json::{Value, json};
 
+use super::sleeps::sleep_of;
 use crate::calls;
+use crate::frames::{kernel_function, known_frames};
 use crate::sanitised;
 
 /// Rows shown by default.
@@ -27,12 +30,14 @@ struct WaitGroup {
 
 /// By name and stack, the longest sum first.
 fn grouped(counts: &[WaitCount]) -> Vec<WaitGroup> {
-    let mut groups: BTreeMap<(String, Vec<String>, bool), WaitGroup> = BTreeMap::new();
+    let mut groups: BTreeMap<_, WaitGroup> = BTreeMap::new();
     for count in counts {
-        let function = |frame: &String| plain(frame.split("+0x").next().unwrap_or_default());
+        let function = |frame: &String| plain(kernel_function(frame));
         let (comm, stack) = (plain(&count.comm), count.stack.iter().map(function).collect());
-        let waits = WaitCount { comm, stack, ..count.clone() };
-        let key = (waits.comm.clone(), waits.stack.clone(), waits.for_io);
+        let user = known_frames(&count.user).iter().map(|frame| plain(frame)).collect();
+        let waits = WaitCount { comm, stack, user, ..count.clone() };
+        let stacks = (waits.stack.clone(), waits.user.clone());
+        let key = (waits.comm.clone(), stacks, waits.uninterruptible, waits.for_io);
         match groups.get_mut(&key) {
             Some(group) => {
                 group.pids.insert(count.pid);
@@ -129,13 +134,20 @@ fn ends(ends: &[WaitEnd], most: usize) -> Option<String> {
     Some(format!("ended {}", parts.join("; ")))
 }
 
-/// The function that shows what a stack waits for, and its meaning.
-fn shown(stack: &[String], for_io: bool) -> String {
-    let unknown = if for_io { "I/O" } else { "not in iowhy's table" };
-    match waits::of_stack(stack) {
+/// The function that shows what a task waits for, and its meaning if known.
+fn waits_for(waits: &WaitCount) -> Option<(&str, Option<Cow<'static, str>>)> {
+    let slept = (!waits.uninterruptible).then(|| sleep_of(&waits.stack)).flatten();
+    let slept = slept.map(|(function, what)| (function, Some(Cow::Borrowed(what))));
+    slept.or_else(|| waits::of_stack(&waits.stack))
+}
+
+/// The same as text.
+fn shown(waits: &WaitCount) -> String {
+    let unknown = if waits.for_io { "I/O" } else { "not in iowhy's table" };
+    match waits_for(waits) {
         Some((function, Some(what))) => format!("{function}: {what}"),
         Some((function, None)) => format!("{function}: {unknown}"),
-        None if stack.is_empty() => "no stack".to_string(),
+        None if waits.stack.is_empty() => "no stack".to_string(),
         None => unknown.to_string(),
     }
 }
@@ -191,12 +203,12 @@ fn sums_of_ends(ends: &[WaitEnd]) -> Option<String> {
 
 fn write(groups: &[WaitGroup], verbose: bool, out: &mut dyn Write) -> std::io::Result<()> {
     if groups.is_empty() {
-        return writeln!(out, "No task waited in uninterruptible sleep while iowhy watched.");
+        return writeln!(out, "No task slept in a watched state while iowhy watched.");
     }
-    writeln!(out, "Waits in uninterruptible sleep, by program and kernel stack (traced)\n")?;
+    writeln!(out, "Sleep of tasks, by program, state and kernel stack (traced)\n")?;
     writeln!(
         out,
-        "{:>10} {:>9} {:>8} {:>8}  {:<3}  program",
+        "{:>10} {:>9} {:>8} {:>8}  {:<3}  state program",
         "waited", "waits", "mean", "longest", "I/O"
     )?;
     let rows = if verbose { groups.len() } else { ROWS };
@@ -208,12 +220,13 @@ fn write(groups: &[WaitGroup], verbose: bool, out: &mut dyn Write) -> std::io::R
         };
         writeln!(
             out,
-            "{:>10} {:>9} {:>8} {:>8}  {:<3}  {}{whose}",
+            "{:>10} {:>9} {:>8} {:>8}  {:<3}  {:<5} {}{whose}",
             numbers::duration(total),
             waits.count,
             numbers::duration(total / waits.count.max(1) as f64),
             numbers::duration(waits.longest.ns() as f64),
             if waits.for_io { "yes" } else { "no" },
+            state(waits),
             waits.comm,
         )?;
         let edge = |number: u64, what: &str| match number {
@@ -222,11 +235,11 @@ fn write(groups: &[WaitGroup], verbose: bool, out: &mut dyn Write) -> std::io::R
         };
         let begun = edge(waits.earlier, "had begun before");
         let over = edge(waits.unfinished, "had not ended");
-        writeln!(out, "{:10} {}{begun}{over}", "", shown(&waits.stack, waits.for_io))?;
+        writeln!(out, "{:10} {}{begun}{over}", "", shown(waits))?;
         if let Some(line) = ends(&waits.ends, if verbose { usize::MAX } else { ENDS }) {
             writeln!(out, "{:10} {line}", "")?;
         }
-        for function in waits.stack.iter().filter(|_| verbose) {
+        for function in waits.stack.iter().chain(&waits.user).filter(|_| verbose) {
             writeln!(out, "{:14} {function}", "")?;
         }
     }
@@ -248,7 +261,7 @@ fn fold(groups: &[WaitGroup], out: &mut dyn Write) -> std::io::Result<()> {
     let mut lines: BTreeMap<String, Nanos> = BTreeMap::new();
     for group in groups {
         let mut line = group.waits.comm.replace([';', ' '], "_");
-        for function in group.waits.stack.iter().rev() {
+        for function in group.waits.stack.iter().chain(&group.waits.user).rev() {
             line.push(';');
             line.push_str(&function.replace([';', ' '], "_"));
         }
@@ -262,7 +275,7 @@ fn fold(groups: &[WaitGroup], out: &mut dyn Write) -> std::io::Result<()> {
 }
 
 /// The columns of `--csv`.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 13] = [
     "pid",
     "comm",
     "for_io",
@@ -274,6 +287,8 @@ const COLUMNS: [&str; 11] = [
     "sum_ns",
     "max_ns",
     "stack",
+    "user_stack",
+    "state",
 ];
 
 /// Writes a row per process and stack.
@@ -282,9 +297,14 @@ pub fn csv(counts: &[WaitCount]) -> anyhow::Result<()> {
     Ok(iowhy_show::csv::rows(&COLUMNS, &rows, &mut sanitised::stdout())?)
 }
 
+/// The state of a task, as ps(1) shows it.
+const fn state(waits: &WaitCount) -> &'static str {
+    if waits.uninterruptible { "D" } else { "S" }
+}
+
 /// The waits of a process in a stack, as an object.
 fn row(count: &WaitCount) -> Value {
-    let (function, what) = waits::of_stack(&count.stack).unzip();
+    let (function, what) = waits_for(count).unzip();
     json!({
         "pid": count.pid,
         "comm": count.comm,
@@ -292,6 +312,8 @@ fn row(count: &WaitCount) -> Value {
         "function": function,
         "waits_for": what.flatten(),
         "stack": count.stack,
+        "user_stack": known_frames(&count.user),
+        "state": state(count),
         "count": count.count,
         "unfinished": count.unfinished,
         "earlier": count.earlier,
@@ -349,6 +371,8 @@ mod tests {
             pid,
             comm: comm.to_string(),
             stack: stack.iter().map(|frame| frame.to_string()).collect(),
+            user: Vec::new(),
+            uninterruptible: true,
             for_io,
             count: 2,
             unfinished: u64::from(!for_io),
@@ -434,11 +458,11 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "4 ms         4     1 ms   1.5 ms  yes  db;?[2J x, 2 PIDs",
+                "4 ms         4     1 ms   1.5 ms  yes  D     db;?[2J x, 2 PIDs",
                 "folio_wait_bit_common: a page that is read or locked",
-                "2 ms         2     1 ms     1 ms  no   cp[7]",
+                "2 ms         2     1 ms     1 ms  no   D     cp[7]",
                 "open: a lock; 1 had not ended",
-                "1 µs         2   500 ns   500 ns  no   cp[8]",
+                "1 µs         2   500 ns   500 ns  no   D     cp[8]",
                 "no stack; 1 had not ended",
             ]
         );
