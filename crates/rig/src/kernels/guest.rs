@@ -7,7 +7,9 @@ mod count;
 mod device_mapper;
 mod drives;
 mod load;
+mod mapped;
 mod names;
+mod nfs;
 mod recorder;
 mod stacks;
 
@@ -17,7 +19,10 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iowhy_live::{BlockTrace, Collector, TraceClock, TraceMode, TraceOptions};
+use iowhy_live::{
+    BlockTrace, Callers, Collector, DirtyPauses, Syscalls, TraceClock, TraceMode, TraceOptions,
+    WaitOptions, Waits,
+};
 use iowhy_model::{Op, Recording};
 use serde_json::{Value, json};
 
@@ -47,6 +52,13 @@ const CASES: &[Case] = &[
     ("wall clock", recorder::clock),
     ("names of users", recorder::names_of_users),
     ("seven names", names::on_one_screen),
+    ("dm-crypt names", mapped::crypt),
+    ("dm-multipath names", mapped::multipath),
+    ("nfs fast", || nfs::judged_with(nfs::Fault::None)),
+    ("nfs after an outage", || nfs::judged_with(nfs::Fault::Past)),
+    ("nfs slow", || nfs::judged_with(nfs::Fault::Slow)),
+    ("nfs hangs", || nfs::judged_with(nfs::Fault::Hang)),
+    ("nfs gone", || nfs::judged_with(nfs::Fault::Gone)),
 ];
 
 /// Configured latency of null_blk (`completion_nsec` in image.rs), and what its timer and the
@@ -134,9 +146,17 @@ fn doctor() -> io::Result<Vec<Value>> {
     });
     let turns = TraceOptions { clock: TraceClock::ByTurns, ..TraceOptions::new(TraceMode::Events) };
     let mut turns = BlockTrace::new(turns);
-    let refused = [&mut all, &mut turns].into_iter().find_map(|trace| {
-        let refused = trace.begin(&mut Recording::new()).err()?;
-        Some(refused.to_string())
+    let mut waits = Waits::new(WaitOptions {
+        interruptible: true,
+        user_stacks: true,
+        ..WaitOptions::new(Callers::default())
+    });
+    let (mut calls, mut pauses) = (Syscalls::new(Callers::default()), DirtyPauses::default());
+    let programs: [&mut dyn Collector; 5] =
+        [&mut all, &mut turns, &mut waits, &mut calls, &mut pauses];
+    let refused = programs.into_iter().find_map(|collector| {
+        let refused = collector.begin(&mut Recording::new()).err()?;
+        Some(format!("{}: {refused}", collector.name()))
     });
     Ok(vec![json!({
         "with_all": refused.as_deref().unwrap_or("loaded"),

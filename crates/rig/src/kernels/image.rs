@@ -21,7 +21,15 @@ const MODULES: &[&str] = &[
     "dm-flakey",
     "raid1",
     "dm-raid",
+    "dm-crypt",
+    // Its cipher.
+    "aesni-intel",
+    "dm-multipath",
+    "dm-round-robin",
     "ext4",
+    // A file server and its client.
+    "nfsd",
+    "nfsv4",
     // Real drivers, for the machine that has such drives.
     "virtio_pci",
     "virtio_scsi",

@@ -27,7 +27,8 @@ pub struct MapperDevice {
 }
 
 impl MapperDevice {
-    /// Creates a device of this many sectors from one target with its parameters.
+    /// Creates a device of this many sectors from one target with its parameters; of a volume group
+    /// and a volume it is LVM's (lvm2: `LVM-` and both of their IDs).
     ///
     /// # Errors
     /// What the kernel says; nothing is left behind then.
@@ -37,12 +38,25 @@ impl MapperDevice {
         target: &str,
         parameters: &str,
     ) -> io::Result<MapperDevice> {
+        let uuid = if name.contains('-') { "LVM-rig" } else { "" };
+        MapperDevice::with_uuid(name, uuid, sectors, target, parameters)
+    }
+
+    /// The same with a UUID.
+    ///
+    /// # Errors
+    /// What the kernel says; nothing is left behind then.
+    pub fn with_uuid(
+        name: &'static str,
+        uuid: &str,
+        sectors: u64,
+        target: &str,
+        parameters: &str,
+    ) -> io::Result<MapperDevice> {
         let control = File::options().read(true).write(true).open("/dev/mapper/control")?;
         let mut create = header(name, 0, 0);
-        // Of a volume group and a volume it is LVM's (lvm2: `LVM-` and both of their IDs).
-        if let Some(uuid) = create.get_mut(UUID..).filter(|_| name.contains('-')) {
-            uuid.iter_mut().zip(b"LVM-rig").for_each(|(byte, letter)| *byte = *letter);
-        }
+        let bytes = create.iter_mut().skip(UUID);
+        bytes.zip(uuid.bytes()).for_each(|(byte, letter)| *byte = letter);
         tell_mapper(&control, CREATE, &mut create)?;
         // The number of the new device is at 40: minor in the low byte, as long as it is small.
         let minor = create.get(40).copied().unwrap_or(0);

@@ -134,7 +134,11 @@ impl Drop for Array {
     }
 }
 
-fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
+/// Runs a program to its end.
+///
+/// # Errors
+/// If it fails, with what it printed.
+pub fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
     let output = Command::new(program).args(arguments).output()?;
     if output.status.success() {
         return Ok(());
