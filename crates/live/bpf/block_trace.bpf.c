@@ -158,7 +158,7 @@ INLINE int completed(u64 *arguments, u64 since)
 	u64 now;
 
 	is.exact_since = since;
-	if (!followed(rq, &is, COMPLETING) || bytes_now < rq->__data_len)
+	if (!followed(rq, &is, COMPLETING) || bytes_now < rq->__data_len || ended_before(rq, is.op))
 		return 0;
 	now = ktime_get_ns();
 	if (is.way < WAYS && is_over(is.set, is.way))

@@ -70,7 +70,8 @@ INLINE int completed_alone(u64 *arguments)
 		return 0;
 	rq_flags = rq->rq_flags;
 	/* As in `complete`: the last byte counts, and of a write with a flush after it the end of both. */
-	if ((u32)arguments[2] < rq->__data_len || (is.op != FLUSH && rq_flags & flush_seq_flag))
+	if ((u32)arguments[2] < rq->__data_len || (is.op != FLUSH && rq_flags & flush_seq_flag)
+	    || ended_before(rq, is.op))
 		return 0;
 	now = ktime_get_ns();
 	if (!is.device) {

@@ -116,7 +116,15 @@ INLINE int followed(struct request *rq, struct subject *is, enum side side)
 	return 1;
 }
 
-/* The same, unless it is not the turn of the exact tracer. */
+/* Whether all its data were completed before: the device mapper completes a request of several paths by
+ * those of its clone, and then once more (dm_end_request of drivers/md/dm-rq.c). One with a flush
+ * after its data has its bios back by then (blk_flush_restore_request). */
+INLINE int ended_before(struct request *rq, u32 op)
+{
+	return op != FLUSH && op != OTHER && !rq->__data_len && !rq->bio;
+}
+
+/* Whether the request is to be followed, and it is the turn of the exact tracer. */
 INLINE int request_wanted(struct request *rq, struct subject *is, enum side side)
 {
 	is->exact_since = by_turns ? exact_since() : 0;

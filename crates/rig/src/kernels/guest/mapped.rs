@@ -7,10 +7,13 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use iowhy_live::TraceMode;
+use iowhy_model::Op;
 use serde_json::{Value, json};
 
 use super::device_mapper::MapperDevice;
-use super::{SCSI_DEBUG, load, names, spec};
+use super::load::{self, Load};
+use super::{Device, SCSI_DEBUG, count, lines, names, spec};
 use crate::faulty_disk::FaultyDisk;
 
 const MOUNT: &str = "/mnt/mapped";
@@ -45,10 +48,26 @@ pub fn multipath() -> io::Result<Vec<Value>> {
         let group = |path: &str| format!("round-robin 0 1 1 {path} 1");
         let table = format!("0 0 2 1 {} {}", group(&one), group(&two));
         let mapped = MapperDevice::with_uuid("mpatha", PATHS_UUID, SECTORS, "multipath", &table)?;
-        shown(&mapped, "mpatha", &[])
+        let mut results = counted(&mapped)?;
+        results.extend(shown(&mapped, "mpatha", &[])?);
+        Ok(results)
     });
     fs::write(format!("{SCSI_DEBUG}/add_host"), "-1")?;
     shown
+}
+
+/// Its requests are counted once, though its driver completes each a second time.
+fn counted(mapped: &MapperDevice) -> io::Result<Vec<Value>> {
+    let device = Device::named(&mapped.device)?;
+    let mut results = Vec::new();
+    for mode in [TraceMode::Events, TraceMode::Histograms] {
+        for (op, depth) in [(Op::Read, 4), (Op::Write, 2)] {
+            let load = Load { op, bytes: 4096, depth, number: 200 };
+            let counted = count(&device, mode, || load.run(&device.path))?;
+            results.extend(lines(&counted, mode, &format!("two paths, {depth} deep")));
+        }
+    }
+    Ok(results)
 }
 
 /// The drive that appeared beside the first one.
