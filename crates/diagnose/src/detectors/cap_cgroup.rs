@@ -39,8 +39,7 @@
 //! Raise or remove the limit of the named group, and time the program again.
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, Evidence, Finding, How, Level, LimitKind, Name, Origin, Unit, Verdict,
-    key,
+    Bound, Clause, DeviceId, Evidence, Finding, How, Level, LimitKind, Name, Origin, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -195,7 +194,7 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
         computed.of("completed per second", by.done, unit).held(on_limit),
     ];
     if let Some(asked) = by.asked {
-        let asked = computed.of("requested per second", asked, Unit::PerSecond);
+        let asked = computed.per_s("requested per second", asked);
         finding.evidence.push(asked);
     }
     let caller =

@@ -121,7 +121,7 @@ fn by_layout(analysis: &Analysis, about: About) -> Option<Finding> {
         off.len(),
         starts.len()
     );
-    let cited = |reading, what, value| analysis.stated(reading).of(what, value, Unit::Bytes);
+    let cited = |reading, what, value| analysis.stated(reading).bytes(what, value);
     let computed = analysis.computed(reading.listing, 1);
     finding.evidence = vec![
         computed
@@ -194,9 +194,9 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         computed.ratio("time ratio unaligned/aligned, same sizes", fair).above(TIMES).weighs(),
         computed.over(off).seconds("time lost, per second", lost).above(confidence::COMPLAINED_OF),
     ];
-    finding.evidence.extend(stated.map(|(bytes, reading)| {
-        analysis.stated(&reading).of("physical block", bytes, Unit::Bytes)
-    }));
+    finding.evidence.extend(
+        stated.map(|(bytes, reading)| analysis.stated(&reading).bytes("physical block", bytes)),
+    );
     confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     if stated.is_none() {
         let sure = if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };

@@ -768,7 +768,7 @@ fn row_evidence(
         computed.ratio("await, divided by busy time per completion", wait / effective),
         estimated.healthy(&row.s0),
         computed.ratio("ratio to the healthy time", effective / row.s0.median_ms()),
-        estimated.over(9).count("baseline variants that agree, of 9", votes as f64),
+        estimated.votes(votes),
     ];
     let columns = [
         ("svctm as printed", row.interval.svctm_ns.map(|ns| ns / 1e6), Unit::Ms),

@@ -23,7 +23,7 @@
 
 use iowhy_model::{
     Basis, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inference, Layer, Level, MessageKind,
-    STANDS, Unit, Verdict, key,
+    STANDS, Verdict, key,
 };
 
 use crate::analysis::samples::{HistogramSample, IntervalSample};
@@ -143,7 +143,7 @@ fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
         finding.evidence = vec![
             analysis
                 .stated(&reading)
-                .of(what, speed, Unit::BytesPerSecond)
+                .bytes_per_s(what, speed)
                 .below(arrays::NEAR_FLOOR * arrays::FLOOR_BYTES_PER_S),
         ];
         finding.assume(CERTAIN, "it is known what is missing");

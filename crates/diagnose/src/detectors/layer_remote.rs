@@ -278,7 +278,7 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
         let printed = analysis.printed(row.listing, 1);
         finding.evidence = vec![
             printed.requests("requests in flight (aqu-sz)", outstanding).above(1.0),
-            printed.of("completions", row.per_s(), Unit::PerSecond),
+            printed.per_s("completions", row.per_s()),
             computed.count("rows without a completion", silent as f64),
         ];
         finding.assume(STUCK, "requests outstanding and none completed");

@@ -143,7 +143,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         printed.ms("mean latency (await)", wait).above(WAITS * s0),
         computed.ms("busy time per completion", effective).below(SPACING * s0),
         estimated.healthy(&row.s0),
-        estimated.over(9).count("baseline variants that agree, of 9", votes as f64),
+        estimated.votes(votes),
     ];
     advise(&mut finding);
     Some(finding)
@@ -180,7 +180,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let computed = analysis.computed(trace.listing, n);
     finding.evidence = vec![
         computed.count("batches", ramps.count as f64),
-        computed.count("share of requests in batches", n as f64),
+        computed.count("requests in batches", n as f64),
         computed
             .count("slope of latency against completion time", ramps.slope)
             .held(Bound::Between(SLOPE.0, SLOPE.1)),

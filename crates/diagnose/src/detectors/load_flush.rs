@@ -33,7 +33,7 @@
 //! Use group commit, use a device with power-loss protection, and check whether `write_cache` is
 //! `write back` although the cache is protected.
 
-use iowhy_model::{Bound, Evidence, Finding, Flags, Forecast, Level, Nanos, Op, Unit, Verdict};
+use iowhy_model::{Bound, Evidence, Finding, Flags, Forecast, Level, Nanos, Op, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
@@ -137,7 +137,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let computed = analysis.computed(requests.listing, n);
     finding.evidence = vec![
         computed.count("flushes and durable writes", found.n as f64),
-        computed.of("flushes and durable writes per second", per_s, Unit::PerSecond),
+        computed.per_s("flushes and durable writes per second", per_s),
         computed.ms("their median latency", found.median_ns / 1e6),
         computed.ms("their mean latency", found.mean_ns / 1e6),
         if_held(
@@ -243,7 +243,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     finding.sentence = sentence(phrase::disk(&row.disk), per_s, ms, plain_ms);
     let printed = analysis.printed(row.listing, n);
     finding.evidence = vec![
-        printed.of("flushes", per_s, Unit::PerSecond),
+        printed.per_s("flushes", per_s),
         printed.ms("their mean latency (f_await)", ms),
         analysis
             .computed(row.listing, n)

@@ -21,7 +21,7 @@
 //! ## Next step
 //! Accept it if throughput is the goal; otherwise reduce `max_sectors_kb` or read-ahead.
 
-use iowhy_model::{DeviceId, Finding, Level, Op, Unit, Verdict};
+use iowhy_model::{DeviceId, Finding, Level, Op, Verdict};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
@@ -183,7 +183,7 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
     let estimated = analysis.estimated(large.listing, large.n);
     let computed = analysis.computed(large.listing, large.n);
     finding.evidence = vec![
-        computed.of("mean request size", large.bytes, Unit::Bytes).above(LARGE).weighs(),
+        computed.bytes("mean request size", large.bytes).above(LARGE).weighs(),
         computed.ms("mean latency", large.latency_ms),
         computed.ms("latency, divided by requests in flight", revolution_ms),
         estimated.ms(&healthy, healthy_ms),

@@ -36,14 +36,14 @@
 //! ## Next step
 //! Find the process with the most requests; use fewer or larger I/Os, a cache, more spindles.
 
-use iowhy_model::{Clause, Finding, Level, Unit, Verdict};
+use iowhy_model::{Clause, Finding, Level, Verdict};
 
 use crate::analysis::device_trace::{DeviceTrace, SEVERAL, WAITS};
 use crate::analysis::samples::{self, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::askers;
-use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::counted::{self, CountedDisk, Slow};
 use crate::evidence::forecast::{unqueued, vote_evidence};
@@ -129,14 +129,14 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
     if votes == 0 {
         return None;
     }
-    let (source, n) = (analysis.source(counted.listing), counted.count());
+    let n = counted.count();
+    let estimated = analysis.estimated(counted.listing, n);
     let mut finding = new_finding(DETECTOR.verdict, Some(counted.device), vec![counted.listing]);
     let disk = phrase::disk(&counted.disk);
-    let healthy = format!("healthy service time (assumed class: {})", s0.assumption);
     finding.evidence = vec![
-        estimated("mean latency", wait, Unit::Ms, n, source).above(WAITS * s0.median_ms()),
-        estimated(&healthy, s0.median_ms(), Unit::Ms, n, source),
-        estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
+        estimated.ms("mean latency", wait).above(WAITS * s0.median_ms()),
+        estimated.healthy(s0),
+        estimated.votes(votes),
     ];
     finding.assume(
         believed,
@@ -154,7 +154,7 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
             );
             finding.weigh([confidence::above("mean queue", queue, QUEUE).at_least(0.0)]);
             let what = "requests in flight, mean (rate times latency)";
-            let queue = estimated(what, queue, Unit::Requests, n, source);
+            let queue = estimated.requests(what, queue);
             let queue = if queued { queue.above(QUEUE) } else { queue };
             finding.evidence.insert(1, queue);
             let few = "few are in flight on average: all of them would wait only if they came in \
@@ -234,7 +234,8 @@ fn by_throughput(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     if votes == 0 {
         return None;
     }
-    let source = analysis.source(trace.listing);
+    let (computed, estimated) =
+        (analysis.computed(trace.listing, n), analysis.estimated(trace.listing, n));
     let n = trace.stretch().len() as u64;
     let (s0, pace_ms) = (trace.s0.median_ms(), known.pace_ns / 1e6);
     let wait_ms = known.in_flight * pace_ms;
@@ -252,16 +253,16 @@ fn by_throughput(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     );
     finding.assume(believed, format!("{votes} of 9 baseline variants fit a throughput plateau"));
     finding.explained_share = (1.0 - s0.max(pace_ms) / wait_ms).max(0.0) * known.even;
-    let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
     finding.evidence = vec![
-        computed("requests in flight, mean", known.in_flight, Unit::Requests, n, source)
+        computed
+            .requests("requests in flight, mean", known.in_flight)
             .above(QUEUE)
             .weighs_at_least(0.0),
-        computed("mean latency", wait_ms, Unit::Ms, n, source).above(WAITS * s0),
-        computed("busy time per completion", pace_ms, Unit::Ms, n, source).below(s0 / SEVERAL),
-        computed("share of time at the usual throughput", known.even, Unit::Share, n, source),
-        estimated(&healthy, s0, Unit::Ms, n, source),
-        estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
+        computed.ms("mean latency", wait_ms).above(WAITS * s0),
+        computed.ms("busy time per completion", pace_ms).below(s0 / SEVERAL),
+        computed.share("share of time at the usual throughput", known.even),
+        estimated.healthy(&trace.s0),
+        estimated.votes(votes),
     ];
     confidence::weigh_evidence(&mut finding);
     Some(finding)
@@ -285,7 +286,6 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     if contradicted || (votes == 0 && against < 5) {
         return None;
     }
-    let source = analysis.source(row.listing);
     let s0 = row.s0.median_ms();
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
@@ -324,29 +324,28 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         finding.doubt(why, SHAPE_ALONE);
     }
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
-    let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
-    let latency = read_off("mean latency (await)", wait, Unit::Ms, 1, source);
+    let (printed, computed) = (analysis.printed(row.listing, 1), analysis.computed(row.listing, 1));
+    let estimated = analysis.estimated(row.listing, 1);
+    let latency = printed.ms("mean latency (await)", wait);
     finding.evidence = vec![
         // A disk that is full need not wait so long.
         if full { latency } else { latency.above(WAITS * s0) },
-        computed("busy time per completion", effective, Unit::Ms, 1, source)
-            .below(SERVED_WELL * s0),
-        estimated(&healthy, s0, Unit::Ms, 1, source),
-        estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
+        computed.ms("busy time per completion", effective).below(SERVED_WELL * s0),
+        estimated.healthy(&row.s0),
+        estimated.votes(votes),
     ];
     if let Some(busy) = row.interval.busy.filter(|_| full) {
-        let busy = read_off("busy time (%util)", busy, Unit::Share, 1, source);
+        let busy = printed.share("busy time (%util)", busy);
         finding.evidence.insert(0, busy.above(samples::WITHOUT_PAUSE));
     }
     if let Some(queue) = row.interval.queue_len {
         let what = "requests queued or served (aqu-sz)";
-        let queue = read_off(what, queue, Unit::Requests, 1, source);
+        let queue = printed.requests(what, queue);
         finding.evidence.push(if full { queue.above(samples::QUEUED) } else { queue });
     }
     if let Some((eps, rows)) = fullness::elasticity(analysis, row) {
-        let n = rows as u64;
         let what = "elasticity of throughput, d ln X / d ln N";
-        finding.evidence.push(computed(what, eps, Unit::Count, n, source).below(STILL_GROWS));
+        finding.evidence.push(computed.over(rows as u64).count(what, eps).below(STILL_GROWS));
         if eps > STILL_GROWS {
             finding.scale("throughput still grows with the queue", DOUBT);
         }

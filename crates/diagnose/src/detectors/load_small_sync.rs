@@ -25,7 +25,7 @@
 //! ## Next step
 //! Remove the option, let the page cache read ahead and cluster writes, or use larger blocks.
 
-use iowhy_model::{Clause, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
+use iowhy_model::{Clause, DeviceId, Evidence, Finding, Level, Op, Verdict};
 
 use crate::analysis::groups::Stream;
 use crate::analysis::samples::IntervalSample;
@@ -276,7 +276,7 @@ fn stream_evidence(
     let mut evidence = size_evidence(analysis, bad, "usual size of");
     let computed = analysis.computed(bad.listing, n);
     evidence.extend([
-        computed.of("mean request size", bad.mean_bytes, Unit::Bytes).below(SMALL),
+        computed.bytes("mean request size", bad.mean_bytes).below(SMALL),
         computed.share("sequential requests", bad.contiguous).above(CONTIGUOUS),
         computed.requests("requests in flight", alone).below(IN_FLIGHT),
         computed.share("time with a request in flight", waiting).above(BUSY_AT_ALL),
@@ -290,7 +290,7 @@ fn size_evidence(analysis: &Analysis, stream: &WriteStream, what: &str) -> Vec<E
         .iter()
         .map(|(op, bytes, n)| {
             let what = format!("{what} {}", phrase::plural(*op));
-            analysis.printed(stream.listing, *n as u64).of(&what, f64::from(*bytes), Unit::Bytes)
+            analysis.printed(stream.listing, *n as u64).bytes(&what, f64::from(*bytes))
         })
         .collect()
 }
@@ -314,9 +314,7 @@ fn row_evidence(analysis: &Analysis, row: &IntervalSample) -> Vec<Evidence> {
         let bytes =
             row.interval.of(op).filter(|r| r.ios_per_s >= PER_S).and_then(|r| r.mean_bytes());
         let what = format!("size of {} on {}, bytes divided by rate", phrase::plural(op), row.disk);
-        evidence.extend(
-            bytes.map(|bytes| analysis.computed(row.listing, 1).of(&what, bytes, Unit::Bytes)),
-        );
+        evidence.extend(bytes.map(|bytes| analysis.computed(row.listing, 1).bytes(&what, bytes)));
     }
     if let Some(busy) = row.interval.busy {
         let what = format!("busy share of {}", row.disk);

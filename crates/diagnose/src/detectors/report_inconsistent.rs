@@ -61,7 +61,7 @@ use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::arrays;
 use crate::evidence::askers;
-use crate::evidence::builder::{cited, new_finding};
+use crate::evidence::builder::new_finding;
 use crate::evidence::candidates;
 use crate::evidence::page_cache;
 use crate::evidence::runs;
@@ -384,8 +384,9 @@ fn suspended(analysis: &Analysis, listing: usize, known: &Listing) -> Option<Bro
     let fact = known.facts.iter().find(|fact| fact.key == key::FLUSH_IDLE)?;
     let reading = FactReading { fact, listing };
     let seconds = reading.number().filter(|seconds| *seconds > LONGEST_WAIT_S)?;
-    let (what, number) = ("longest round that flushed nothing", (seconds, Unit::Seconds));
-    let evidence = cited(analysis.recording, &reading, what, number).above(LONGEST_WAIT_S);
+    let stated = analysis.stated(&reading);
+    let evidence =
+        stated.seconds("longest round that flushed nothing", seconds).above(LONGEST_WAIT_S);
     let by = Broken::by(analysis, SUSPENDED, None, &[]);
     Some(Broken { listings: vec![listing], evidence: vec![evidence], ..by })
 }

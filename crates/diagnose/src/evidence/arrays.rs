@@ -1,10 +1,10 @@
 //! Members of an array or pool that count errors together: a shared component is suspected before
 //! any of them.
 
-use iowhy_model::{Bound, DeviceId, Finding, Unit, Verdict, key};
+use iowhy_model::{DeviceId, Finding, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
-use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::FaultCandidate;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
@@ -85,9 +85,8 @@ pub fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             "the background work of {name} ({action}) has stopped: two reports show it at the \
              same block, and their rates are averages that decay; no member is reported as failed"
         );
-        let number = (share, Unit::Share);
         finding.evidence =
-            vec![cited(analysis.recording, &reading, "share done, in both reports", number)];
+            vec![analysis.stated(&reading).share("share done, in both reports", share)];
         finding.assume(STANDS, "the same block in two reports");
         let fails = any_fails(analysis, analysis.host(reading.listing));
         finding.doubt_if(fails, "a member counts errors: the work may wait for it", SHAPE_ALONE);
@@ -130,8 +129,8 @@ pub fn absurd(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
              complete, and no disk is slow because of it",
             phrase::disk(about.disk)
         );
-        let evidence = cited(analysis.recording, &reading, "time remaining", (left, Unit::Seconds));
-        finding.evidence = vec![evidence.held(Bound::Above(LONGEST_S))];
+        let left = analysis.stated(&reading).seconds("time remaining", left);
+        finding.evidence = vec![left.above(LONGEST_S)];
         finding.assume(IMPOSSIBLE, "no background work takes ten years");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["the reported rate times that time equals the remaining \

@@ -5,10 +5,10 @@
 //! healthy disk reaches only in long transfers, the load saturates it; below that a slow disk, or
 //! many small requests, would look the same.
 
-use iowhy_model::{Finding, Unit, Verdict, key};
+use iowhy_model::{Finding, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
-use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::facts::kernel_threads;
@@ -55,11 +55,10 @@ fn ahead_of_disks(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<F
         phrase::rate(sum),
         phrase::rate(written)
     );
-    let recording = analysis.recording;
-    let per_s = |value| (value, Unit::BytesPerSecond);
-    let by_all = cited(recording, by_program, "written by programs", per_s(sum)).above(MUCH);
-    let disks = cited(recording, &of_disks, "written to disks in the same time", per_s(written));
-    finding.evidence = vec![by_all, disks.below(sum / AHEAD)];
+    let by_all = analysis.stated(by_program).bytes_per_s("written by programs", sum);
+    let what = "written to disks in the same time";
+    let disks = analysis.stated(&of_disks).bytes_per_s(what, written);
+    finding.evidence = vec![by_all.above(MUCH), disks.below(sum / AHEAD)];
     finding.assume(TWO_RATES, "two rates of the same seconds, far apart");
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&[
@@ -126,8 +125,7 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding>
         phrase::percent(share)
     );
     let what = format!("time that {waits} waited for I/O");
-    let moved_by =
-        analysis.stated(reading).of("moved by all of them together", moved, Unit::BytesPerSecond);
+    let moved_by = analysis.stated(reading).bytes_per_s("moved by all of them together", moved);
     finding.evidence =
         vec![analysis.stated(&of_wait).share(&what, share).above(WAITS), moved_by.above(IN_BULK)];
     if moved < IN_BULK {

@@ -1,8 +1,8 @@
 //! Findings and evidence, put together piece by piece.
 
 use iowhy_model::{
-    Basis, Bound, Clause, DeviceId, Evidence, Finding, How, Origin, Quantity, Recording, Sampling,
-    Source, Subject, Unit, Verdict,
+    Basis, Bound, Clause, DeviceId, Evidence, Finding, How, Origin, Quantity, Sampling, Subject,
+    Unit, Verdict,
 };
 
 use crate::analysis::Analysis;
@@ -17,36 +17,6 @@ pub fn new_finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usi
     Finding::new(verdict, Subject { device, listings, group: None, devices: Vec::new() })
 }
 
-/// A number printed by a source.
-pub fn read_off(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source) -> Evidence {
-    let how = match source.sampling {
-        Sampling::Traced | Sampling::Thinned => How::Traced,
-        Sampling::Sampled => How::Sampled,
-        Sampling::Reported => How::Reported,
-    };
-    Evidence {
-        quantity: quantity.to_string(),
-        amount: Quantity { value, unit },
-        bound: None,
-        weighs: None,
-        n,
-        how,
-        basis: Basis::Measured,
-        disk: None,
-        origin: source.origin(),
-    }
-}
-
-/// A number computed from what a source gave.
-pub fn computed(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source) -> Evidence {
-    Evidence { how: How::Computed, ..read_off(quantity, value, unit, n, source) }
-}
-
-/// A number that rests on a fit, a model or histogram buckets.
-pub fn estimated(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source) -> Evidence {
-    Evidence { how: How::Estimated, ..read_off(quantity, value, unit, n, source) }
-}
-
 /// Numbers of one source that rest on the same requests or rows: each becomes evidence.
 #[derive(Clone)]
 pub struct Numbers(Evidence);
@@ -54,26 +24,47 @@ pub struct Numbers(Evidence);
 impl Analysis<'_> {
     /// Numbers that a listing printed.
     pub fn printed(&self, listing: usize, n: u64) -> Numbers {
-        Numbers(read_off("", 0.0, Unit::Count, n, self.source(listing)))
+        let how = match self.source(listing).sampling {
+            Sampling::Traced | Sampling::Thinned => How::Traced,
+            Sampling::Sampled => How::Sampled,
+            Sampling::Reported => How::Reported,
+        };
+        Numbers::new(how, n, Basis::Measured, self.source(listing).origin())
     }
 
     /// Numbers computed from what a listing gave.
     pub fn computed(&self, listing: usize, n: u64) -> Numbers {
-        Numbers(computed("", 0.0, Unit::Count, n, self.source(listing)))
+        Numbers::new(How::Computed, n, Basis::Measured, self.source(listing).origin())
     }
 
     /// Numbers that rest on a fit, a model or histogram buckets.
     pub fn estimated(&self, listing: usize, n: u64) -> Numbers {
-        Numbers(estimated("", 0.0, Unit::Count, n, self.source(listing)))
+        Numbers::new(How::Estimated, n, Basis::Measured, self.source(listing).origin())
     }
 
     /// The number of a fact.
     pub fn stated(&self, reading: &FactReading) -> Numbers {
-        Numbers(cited(self.recording, reading, "", (0.0, Unit::Count)))
+        let format = self.source(reading.listing).format.clone();
+        let origin = Origin { format, ..Origin::of(reading.read_from()) };
+        Numbers::new(How::Reported, 1, Basis::Stated(reading.fact.key.clone()), origin)
     }
 }
 
 impl Numbers {
+    fn new(how: How, n: u64, basis: Basis, origin: Origin) -> Numbers {
+        Numbers(Evidence {
+            quantity: String::new(),
+            amount: Quantity { value: 0.0, unit: Unit::Count },
+            bound: None,
+            weighs: None,
+            n,
+            how,
+            basis,
+            disk: None,
+            origin,
+        })
+    }
+
     /// The same, of other requests or rows.
     pub fn over(&self, n: u64) -> Numbers {
         Numbers(Evidence { n, ..self.0.clone() })
@@ -89,6 +80,11 @@ impl Numbers {
     pub fn healthy(&self, s0: &HealthyServiceTime) -> Evidence {
         let what = format!("healthy service time (assumed class: {})", s0.assumption);
         self.ms(&what, s0.median_ms())
+    }
+
+    /// Baselines of the nine that agree.
+    pub fn votes(&self, votes: usize) -> Evidence {
+        self.over(9).count("baseline variants that agree, of 9", votes as f64)
     }
 
     /// A latency, ms.
@@ -120,6 +116,21 @@ impl Numbers {
     pub fn requests(&self, quantity: &str, value: f64) -> Evidence {
         self.of(quantity, value, Unit::Requests)
     }
+
+    /// Bytes.
+    pub fn bytes(&self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::Bytes)
+    }
+
+    /// Bytes per second.
+    pub fn bytes_per_s(&self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::BytesPerSecond)
+    }
+
+    /// Completions or events per second.
+    pub fn per_s(&self, quantity: &str, value: f64) -> Evidence {
+        self.of(quantity, value, Unit::PerSecond)
+    }
 }
 
 /// The same evidence, about this disk of several.
@@ -138,27 +149,6 @@ pub fn look_elsewhere() -> Vec<String> {
         "`iowhy why --for 60s` while it is slow: adds the latency of each I/O",
         "look above the block layer: CPU, locks, memory, network",
     ])
-}
-
-/// The number of a fact as evidence, with its origin.
-pub fn cited(
-    recording: &Recording,
-    reading: &FactReading,
-    quantity: &str,
-    (value, unit): (f64, Unit),
-) -> Evidence {
-    let format = recording.listings[reading.listing].source.format.clone();
-    Evidence {
-        quantity: quantity.to_string(),
-        amount: Quantity { value, unit },
-        bound: None,
-        weighs: None,
-        n: 1,
-        how: How::Reported,
-        basis: Basis::Stated(reading.fact.key.clone()),
-        disk: None,
-        origin: Origin { format, ..Origin::of(reading.read_from()) },
-    }
 }
 
 /// What an accusation rests on: evidence, the listings it was read in, and its weight.
@@ -192,11 +182,11 @@ impl<'s> EvidenceBuilder<'s> {
         &mut self,
         reading: &FactReading,
         quantity: &str,
-        number: (f64, Unit),
+        (value, unit): (f64, Unit),
         bound: Option<Bound>,
     ) {
-        let cited = cited(self.analysis.recording, reading, quantity, number);
-        self.evidence.push(Evidence { bound, ..cited });
+        let stated = self.analysis.stated(reading).of(quantity, value, unit);
+        self.evidence.push(Evidence { bound, ..stated });
         self.rests_on(reading.listing);
     }
 
@@ -208,8 +198,8 @@ impl<'s> EvidenceBuilder<'s> {
         (value, unit, n): (f64, Unit, usize),
         bound: Option<Bound>,
     ) {
-        let cited = computed(quantity, value, unit, n as u64, self.analysis.source(listing));
-        self.evidence.push(Evidence { bound, ..cited });
+        let computed = self.analysis.computed(listing, n as u64).of(quantity, value, unit);
+        self.evidence.push(Evidence { bound, ..computed });
         self.rests_on(listing);
     }
 

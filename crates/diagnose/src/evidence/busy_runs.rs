@@ -4,7 +4,7 @@
 //! encryption or checksums in the calls, or the program. A polling engine uses a whole CPU by
 //! design, which proves nothing.
 
-use iowhy_model::{Finding, Listing, Unit, Verdict, key};
+use iowhy_model::{Finding, Listing, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{lines, new_finding};
@@ -50,7 +50,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let printed = analysis.printed(place, 1);
         finding.evidence = vec![
             analysis.stated(&reading).share(what, least).above(ALL_OF_IT),
-            printed.of("throughput reached", reached, Unit::BytesPerSecond),
+            printed.bytes_per_s("throughput reached", reached),
         ];
         finding.assume(STATED, "reported by the run itself");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);

@@ -4,7 +4,7 @@
 //! mean, interval after interval, with blocked tasks and idle CPUs, is limited: of a disk,
 //! of its bus or network, or a configured one. Which one is not in this input.
 
-use iowhy_model::{Observation, Unit, Verdict, key};
+use iowhy_model::{Observation, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::phrase;
@@ -33,7 +33,7 @@ pub fn seen(analysis: &Analysis, host: Host, any: &str) -> Option<Observation> {
     (max <= CEILING * value).then_some(())?;
     let above = phrase::percent(max / value - 1.0);
     let what = format!("bytes {words} all disks per second, at most {above} above their mean");
-    let evidence = analysis.stated(&reading).of(&what, value, Unit::BytesPerSecond);
+    let evidence = analysis.stated(&reading).bytes_per_s(&what, value);
     let would_mean = format!(
         "a plateau: {} tasks wait on average, and throughput never rises. A disk, its bus or a limit \
          is saturated: `iostat -x 1` names the disk, and its class shows whether that is low",

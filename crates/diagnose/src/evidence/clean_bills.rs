@@ -7,9 +7,7 @@ use iowhy_model::{Bound, FactKey, Finding, Interval, Layer, Unit, Verdict, key};
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, Host};
 use crate::detector::RankedFindings;
-use crate::evidence::builder::{
-    EvidenceBuilder, computed, lines, look_elsewhere, new_finding, read_off,
-};
+use crate::evidence::builder::{EvidenceBuilder, lines, look_elsewhere, new_finding};
 use crate::evidence::class_of_runs;
 use crate::evidence::confidence::{COMPLAINED_OF, SHAPE_ALONE};
 use crate::evidence::medium_readings::Readings;
@@ -130,13 +128,13 @@ fn of_a_class(analysis: &Analysis, host: Host) -> Option<Finding> {
     let place = places(analysis, host).next()?;
     let mut finding = new_finding(Verdict::Healthy, Some(found.device), vec![place]);
     finding.sentence = class_of_runs::reported(analysis, host)?;
-    let source = analysis.source(place);
+    let printed = analysis.printed(place, 1);
     let what = "mean of a read, one at a time";
-    finding.evidence = vec![read_off(what, found.ms, Unit::Ms, 1, source).below(found.most_ms)];
+    finding.evidence = vec![printed.ms(what, found.ms).below(found.most_ms)];
     match found.stream {
         Some(per_s) => {
             let what = "throughput of reads in sequence";
-            let stream = read_off(what, per_s, Unit::BytesPerSecond, 1, source);
+            let stream = printed.bytes_per_s(what, per_s);
             finding.evidence.push(stream.above(class_of_runs::STREAMS_PER_S));
             finding.assume(BY_TWO, "quick in sequence, and seeks of a healthy spinning disk");
         }
@@ -165,7 +163,8 @@ fn hardly_any(analysis: &Analysis, host: Host) -> Option<Finding> {
     }
     let active = rows.iter().filter(|row| row.per_s() > 0.0);
     let most = active.max_by(|a, b| waited(a).total_cmp(&waited(b)))?;
-    let (source, n) = (analysis.source(most.listing), rows.len() as u64);
+    let computed = analysis.computed(most.listing, rows.len() as u64);
+    let printed = analysis.printed(most.listing, 1);
     let mut finding = new_finding(Verdict::Healthy, Some(most.device), vec![most.listing]);
     finding.sentence = format!(
         "hardly any I/O: requests to {} waited {} per second in all, and it was {} of the time; \
@@ -177,13 +176,13 @@ fn hardly_any(analysis: &Analysis, host: Host) -> Option<Finding> {
         })
     );
     finding.evidence.push(
-        computed("time waited per second, highest row", waited(most), Unit::Seconds, n, source)
-            .below(COMPLAINED_OF),
+        computed.seconds("time waited per second, highest row", waited(most)).below(COMPLAINED_OF),
     );
-    finding.evidence.extend(most.interval.busy.map(|busy| {
-        read_off("busy share (%util) of that row", busy, Unit::Share, 1, source)
-            .below(COMPLAINED_OF)
-    }));
+    finding.evidence.extend(
+        most.interval
+            .busy
+            .map(|busy| printed.share("busy share (%util) of that row", busy).below(COMPLAINED_OF)),
+    );
     finding.assume(HARDLY_ANY, "the disks were idle nearly all the time");
     let of_one_report = rows.iter().filter(|row| row.disk == most.disk).count() == 1;
     finding.doubt_if(of_one_report, "one report: it may be the average since boot", SHAPE_ALONE);

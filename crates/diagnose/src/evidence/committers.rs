@@ -4,7 +4,7 @@
 //! journal or a transaction, programs wait for it: each fsync for the journal, each change for a
 //! transaction. The time of a commit and its disk are not in this input.
 
-use iowhy_model::{Finding, Unit, Verdict, key};
+use iowhy_model::{Finding, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{lines, new_finding};
@@ -64,7 +64,7 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host, of: Committer) -> 
     finding.evidence = vec![analysis.stated(&reading).share(what, share).above(ALL_ALONG)];
     if let Some((per_s, name, reading)) = most {
         let what = format!("written by {name}");
-        finding.evidence.push(analysis.stated(&reading).of(&what, per_s, Unit::BytesPerSecond));
+        finding.evidence.push(analysis.stated(&reading).bytes_per_s(&what, per_s));
     }
     finding.assume(WAITS, "the thread that commits the file system waits most");
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Bound, Finding, MessageKind, Unit, Verdict};
+use iowhy_model::{Bound, Finding, MessageKind, Verdict};
 
 use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
@@ -119,9 +119,8 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             phrase::list(&names)
         );
         let n = runs.len() as u64;
-        let rate = |what: &str, value: f64| {
-            analysis.printed(first.place(), n).of(what, value, Unit::BytesPerSecond)
-        };
+        let rate =
+            |what: &str, value: f64| analysis.printed(first.place(), n).bytes_per_s(what, value);
         finding.evidence = vec![rate("median throughput of one stream", median).below(WELL_PER_S)];
         if runs.len() > 1 {
             finding.evidence.push(rate("slowest stream", least));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{DeviceId, Finding, Interval, Layer, Unit, Verdict};
+use iowhy_model::{DeviceId, Finding, Interval, Layer, Verdict};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{lines, new_finding};
@@ -67,7 +67,7 @@ fn finding(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Findin
     let computed = analysis.computed(place, reports);
     finding.evidence = vec![
         computed.share("busy time of the stacked device", busy).above(ALL_THE_TIME),
-        analysis.printed(place, reports).of("completions of it, per second", 0.0, Unit::PerSecond),
+        analysis.printed(place, reports).per_s("completions of it, per second", 0.0),
         computed.share("busy time of any disk, maximum", most.fold(0.0, f64::max)).below(NEVER),
     ];
     let weight = if reports > 1 || names.len() > 1 { AGAIN } else { ONCE };

@@ -552,7 +552,7 @@ fn busiest_processes(analysis: &Analysis, host: Host, disk: &str) -> Vec<Observa
     let found = both.into_iter().filter_map(|(known, what)| {
         let (per_s, who, reading) = about.busiest_process(known)?;
         let what = format!("{what} {who}, per second");
-        let evidence = analysis.stated(&reading).of(&what, per_s, Unit::BytesPerSecond);
+        let evidence = analysis.stated(&reading).bytes_per_s(&what, per_s);
         let would_mean = "the disk, and the number and latency of requests, are not in this output \
                           (`iostat -x 1`)";
         (per_s > NOTABLE_PER_S).then_some(Observation::of(evidence, would_mean))

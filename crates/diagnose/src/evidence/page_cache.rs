@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::typed::PageCache;
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Layer, Op, Unit, Verdict, key};
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Layer, Op, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{lines, new_finding};
@@ -111,7 +111,7 @@ fn two_rates(
     least: f64,
 ) -> Vec<Evidence> {
     let rate = |what: &str, run: &Run| {
-        analysis.printed(run.place(), 1).of(what, run.throughput(), Unit::BytesPerSecond)
+        analysis.printed(run.place(), 1).bytes_per_s(what, run.throughput())
     };
     let times = fast.throughput() / slow.throughput();
     let ratio = analysis.computed(fast.place(), 2).ratio("ratio of the two", times).above(least);
@@ -207,7 +207,7 @@ fn read_back(
         phrase::rate(read),
         phrase::rate(written)
     );
-    let rate = |what, per_s| analysis.printed(place, 1).of(what, per_s, Unit::BytesPerSecond);
+    let rate = |what, per_s| analysis.printed(place, 1).bytes_per_s(what, per_s);
     finding.evidence = vec![
         rate("throughput of the read", read).above(BY_MEMORY),
         rate("throughput of the write before", written),
@@ -244,9 +244,9 @@ fn by_calls(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Op
     );
     let computed = analysis.computed(run.place(), 1);
     finding.evidence = vec![
-        computed.of("size of a call", run.bytes(), Unit::Bytes),
+        computed.bytes("size of a call", run.bytes()),
         computed.ms("time of a call", call_ns / 1e6).below(A_CALL_NS / 1e6),
-        analysis.printed(run.place(), 1).of("throughput", run.throughput(), Unit::BytesPerSecond),
+        analysis.printed(run.place(), 1).bytes_per_s("throughput", run.throughput()),
     ];
     finding.assume(BY_CALLS, "so small and fast that the page cache served each call");
     finish(&mut finding, "the same test with large blocks (`bs=1M`) is as slow");

@@ -7,10 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Blame, Bound, DeviceId, Fact, Finding, Layer, Listing, Op, Unit, Verdict, key};
+use iowhy_model::{Blame, Bound, DeviceId, Fact, Finding, Layer, Listing, Op, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::{COMPLAINED_OF, SHAPE_ALONE};
 use crate::evidence::runs;
 use crate::facts::disk_models;
@@ -225,7 +225,8 @@ fn prevailing(
     if (flushes.len() as f64) < FEW || share < PREVAIL || !felt {
         return None;
     }
-    let (n, source) = (flushes.len() as u64, analysis.source(place));
+    let n = flushes.len() as u64;
+    let (computed, printed) = (analysis.computed(place, n), analysis.printed(place, n));
     let device = listing.events.iter().find(|event| event.op == Op::Flush)?.device;
     let mut finding = new_finding(verdict, Some(device), vec![place]);
     finding.sentence = format!(
@@ -236,9 +237,8 @@ fn prevailing(
         phrase::ms(mean)
     );
     finding.evidence = vec![
-        computed("share of flushes in the time of slow operations", share, Unit::Share, n, source)
-            .above(PREVAIL),
-        read_off("mean wait for a listed flush", mean, Unit::Ms, n, source),
+        computed.share("share of flushes in the time of slow operations", share).above(PREVAIL),
+        printed.ms("mean wait for a listed flush", mean),
     ];
     finding.assume(ALONE, "waits for durability, without plain writes for comparison");
     let unknown = "the share of time is not known: the log omits fast operations";
@@ -294,7 +294,8 @@ fn held_up_in(
     let of_it = listing.events.iter().find(|event| event.pid == Some(*pid));
     let comm = of_it.and_then(|event| event.comm).map(|comm| analysis.recording.text(comm));
     let mean = spread::mean(waits)?;
-    let (n, source) = (waits.len() as u64, analysis.source(place));
+    let n = waits.len() as u64;
+    let (computed, printed) = (analysis.computed(place, n), analysis.printed(place, n));
     let mut finding = new_finding(verdict, of_it.map(|event| event.device), vec![place]);
     finding.sentence = format!(
         "{} ({pid}) waits for its flushes at least {} of the time: {} of {} on average, and fast ones are not listed",
@@ -304,9 +305,8 @@ fn held_up_in(
         phrase::ms(mean)
     );
     finding.evidence = vec![
-        computed("share of a task's time in its flushes, at least", share, Unit::Share, n, source)
-            .above(HELD_UP),
-        read_off("mean wait for a listed flush", mean, Unit::Ms, n, source),
+        computed.share("share of a task's time in its flushes, at least", share).above(HELD_UP),
+        printed.ms("mean wait for a listed flush", mean),
     ];
     finding.assume(ALONE, "waits for durability, without plain writes for comparison");
     let slow = "such a long flush waits for a slow device, a server, or much other queued I/O";
@@ -572,7 +572,7 @@ pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     );
     let n = held_back.len() as u64;
     finding.evidence = vec![
-        analysis.printed(at, 1).of("limit of the control group", limit, Unit::BytesPerSecond),
+        analysis.printed(at, 1).bytes_per_s("limit of the control group", limit),
         analysis
             .computed(first.place(), n)
             .ratio("throughput, divided by the limit", fastest / limit)

@@ -13,7 +13,7 @@ use iowhy_model::{
 
 use crate::analysis::{Analysis, Host};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
-use crate::evidence::builder::{computed, lines, look_elsewhere, new_finding, read_off};
+use crate::evidence::builder::{lines, look_elsewhere, new_finding};
 use crate::measures::tail;
 use crate::phrase;
 
@@ -99,16 +99,17 @@ impl Timed {
     }
 
     fn evidence(&self, analysis: &Analysis) -> Evidence {
-        let source = analysis.source(self.place);
         let name = &analysis.recording.device_of(self.device).name;
         let reported = format!("mean time of {}, timed in the program ({name})", self.words());
         if self.at_once > 1.0 {
             let each = phrase::digits(self.at_once);
             let what = format!("{reported}, divided by the {each} in flight");
-            return computed(&what, self.pace_ms(), Unit::Ms, self.n, source)
+            return analysis
+                .computed(self.place, self.n)
+                .ms(&what, self.pace_ms())
                 .below(self.bound_ms());
         }
-        read_off(&reported, self.mean_ms, Unit::Ms, self.n, source).below(self.bound_ms())
+        analysis.printed(self.place, self.n).ms(&reported, self.mean_ms).below(self.bound_ms())
     }
 }
 

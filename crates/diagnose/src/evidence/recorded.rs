@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{DeviceId, Event, How, Interval, Layer, Listing, Observation, Op, Unit, key};
+use iowhy_model::{DeviceId, Event, How, Interval, Layer, Listing, Observation, Op, key};
 
 use crate::analysis::{Analysis, Host, requests};
 use crate::evidence::round_trips;
@@ -77,7 +77,7 @@ fn untimed(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observat
             "{beside}throughput of one program: it includes its pauses, the file system and other \
              I/O on the device"
         );
-        let evidence = analysis.printed(place, *n).of(&what, *rate, Unit::BytesPerSecond);
+        let evidence = analysis.printed(place, *n).bytes_per_s(&what, *rate);
         Some(Observation::of(evidence, would_mean))
     });
     lines.collect()
@@ -188,7 +188,7 @@ fn memory(analysis: &Analysis, host: Host) -> Option<Observation> {
     let about = analysis.facts.about(Some(host), "");
     let (rate, reading) = about.machine_number(key::MEMORY_THROUGHPUT)?;
     let what = "cached reads, without disk access";
-    let mut evidence = analysis.stated(&reading).of(what, rate, Unit::BytesPerSecond);
+    let mut evidence = analysis.stated(&reading).bytes_per_s(what, rate);
     evidence.how = How::Reported;
     let slow = phrase::rate(throughput::SLOW_MEMORY);
     let would_mean = format!("measures the host itself: below {slow} any disk looks slow");

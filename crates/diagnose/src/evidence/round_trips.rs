@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{
     DeviceId, Evidence, FactKey, Finding, Interval, KeyFamily, Layer, Listing, Medium, Op, Rates,
-    Unit, Verdict, key,
+    Verdict, key,
 };
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::shares;
 use crate::phrase;
@@ -96,10 +96,8 @@ impl Late<'_, '_> {
         let Late { mount, n, ms, others_ms, least_ms, .. } = self;
         let mut finding = new_finding(verdict, Some(mount.device), vec![mount.place]);
         finding.sentence = sentence;
-        let source = mount.analysis.source(mount.place);
-        let mean = |of: &str, ms: f64| {
-            computed(&format!("mean round trip of {of}"), ms, Unit::Ms, *n, source)
-        };
+        let computed = mount.analysis.computed(mount.place, *n);
+        let mean = |of: &str, ms: f64| computed.ms(&format!("mean round trip of {of}"), ms);
         finding.evidence = vec![mean(one, *ms).above(*least_ms), mean(other, *others_ms)];
         finding.explained_share = 1.0;
         shares::advise(&mut finding);
@@ -142,9 +140,9 @@ pub fn slow_reads(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             phrase::ms(late.ms)
         );
         let mut finding = late.finding(verdict, ["a read", "a call without data"], sentence);
-        let source = late.mount.analysis.source(late.mount.place);
+        let computed = late.mount.analysis.computed(late.mount.place, late.n);
         let what = "mean time of a read in the client's queue";
-        finding.evidence.push(computed(what, late.queue_ms, Unit::Ms, late.n, source));
+        finding.evidence.push(computed.ms(what, late.queue_ms));
         finding.assume(STABLE, "calls without data of the same mount are answered at once");
         if late.mount.since_mount {
             let since = "means since the mount: `nfsiostat 5 3` shows quick reads now";
@@ -249,10 +247,10 @@ impl Mount<'_, '_> {
             phrase::count(waiting as f64, "request(s) without a reply"),
             phrase::digits(longest)
         );
-        let source = self.analysis.source(self.place);
-        let requests =
-            read_off("requests without a reply", waiting as f64, Unit::Requests, 1, source);
-        let silence = computed("time without any reply", longest, Unit::Seconds, 1, source);
+        let (printed, computed) =
+            (self.analysis.printed(self.place, 1), self.analysis.computed(self.place, 1));
+        let requests = printed.requests("requests without a reply", waiting as f64);
+        let silence = computed.seconds("time without any reply", longest);
         finding.evidence = vec![silence.above(SILENT_S), requests.above(0.0)];
         finding.assume(UNANSWERED, "requests were sent and none was answered");
         Some(finding)
@@ -290,11 +288,10 @@ impl Mount<'_, '_> {
             self.name(),
             phrase::ms(trip)
         );
-        let source = self.analysis.source(self.place);
-        let mean = |what: &str, ms: f64| computed(what, ms, Unit::Ms, count, source);
+        let computed = self.analysis.computed(self.place, count);
         finding.evidence = vec![
-            mean("mean round trip", trip).above(SLOW_MS),
-            mean("mean time in the client's queue before it", queue),
+            computed.ms("mean round trip", trip).above(SLOW_MS),
+            computed.ms("mean time in the client's queue before it", queue),
         ];
         finding.assume(LONG, "round trips of a file server are measured by its client");
         let by_load = "a saturated server or network link";
@@ -319,11 +316,10 @@ impl Mount<'_, '_> {
             phrase::ms(queue),
             phrase::ms(trip)
         );
-        let source = self.analysis.source(self.place);
-        let mean = |what: &str, ms: f64| computed(what, ms, Unit::Ms, count, source);
+        let computed = self.analysis.computed(self.place, count);
         finding.evidence = vec![
-            mean("mean time in the client's queue", queue).above(QUEUED_MS),
-            mean("mean round trip", trip).below(queue / QUEUE_TIMES),
+            computed.ms("mean time in the client's queue", queue).above(QUEUED_MS),
+            computed.ms("mean round trip", trip).below(queue / QUEUE_TIMES),
         ];
         finding.evidence.extend(self.repeated());
         finding.assume(QUEUED, "the queue of a file server's client is measured by it");

@@ -6,14 +6,14 @@
 //! shows a limit or the generator's depth, and never that a disk is faulty.
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, Fact, FactKey, Finding, Histogram, Layer, Listing, Op, Rates, Stage,
-    Unit, Verdict, key,
+    Clause, DeviceId, Fact, FactKey, Finding, Histogram, Layer, Listing, Op, Rates, Stage, Unit,
+    Verdict, key,
 };
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
 use crate::baseline::healthy_time::Request;
-use crate::evidence::builder::{cited, computed, estimated, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::peer_families;
 use crate::facts::disk_names;
@@ -467,7 +467,8 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
             if is_uneven && !is_queue_of_most(analysis, run, in_flight) {
                 return None;
             }
-            let source = analysis.source(run.listing);
+            let (printed, computed) =
+                (analysis.printed(run.listing, 1), analysis.computed(run.listing, 1));
             let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
             finding.sentence = format!(
                 "{} keeps {} requests of {} in flight: at {} each waits {} for the others; the \
@@ -479,30 +480,20 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 phrase::ms(latency)
             );
             let depth = match run.at_once {
-                Some(n) => {
-                    read_off("maximum in flight (depth times jobs)", n, Unit::Requests, 1, source)
-                }
-                None => {
-                    computed("in flight, rate times latency", in_flight, Unit::Requests, 1, source)
-                }
+                Some(n) => printed.requests("maximum in flight (depth times jobs)", n),
+                None => computed.requests("in flight, rate times latency", in_flight),
             };
             finding.evidence = vec![
                 depth.above(DEEP),
-                read_off("completions", run.per_s, Unit::PerSecond, 1, source),
+                printed.per_s("completions", run.per_s),
                 match run.await_ms {
-                    Some(ms) => read_off("mean latency", ms, Unit::Ms, 1, source),
-                    None => computed(
-                        "mean latency, depth divided by rate",
-                        latency,
-                        Unit::Ms,
-                        1,
-                        source,
-                    ),
+                    Some(ms) => printed.ms("mean latency", ms),
+                    None => computed.ms("mean latency, depth divided by rate", latency),
                 }
                 .above(WAITS * s0.median_ms()),
-                computed("time per completion", revolution_ms, Unit::Ms, 1, source).below(pace_ms),
-                computed("mean request size", run.bytes(), Unit::Bytes, 1, source),
-                estimated("healthy service time", s0.median_ms(), Unit::Ms, 1, source),
+                computed.ms("time per completion", revolution_ms).below(pace_ms),
+                computed.bytes("mean request size", run.bytes()),
+                analysis.estimated(run.listing, 1).ms("healthy service time", s0.median_ms()),
             ];
             let (worth, why) = match run.at_once {
                 Some(_) => (STATED, "the run reports its depth"),
@@ -546,7 +537,8 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 (None, None) => NEAR,
             };
             let (limit, tier, off) = run.tier(near)?;
-            let source = analysis.source(run.listing);
+            let (printed, computed) =
+                (analysis.printed(run.listing, 1), analysis.computed(run.listing, 1));
             let (rate, unit, words) = match limit {
                 Limit::Iops => (run.per_s, Unit::PerSecond, phrase::iops(run.per_s)),
                 Limit::BytesPerSecond => (
@@ -569,11 +561,11 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 phrase::digits(in_flight)
             );
             finding.evidence = vec![
-                read_off("throughput, reads and writes", rate, unit, 1, source),
-                computed(&format!("nearest known limit ({})", tier.known_from), tier.value, unit, 1, source),
-                computed("distance from the limit", off.abs(), Unit::Share, 1, source).below(near),
-                computed("requests in flight", in_flight, Unit::Requests, 1, source).above(DEEP),
-                read_off("the run took", run.seconds, Unit::Seconds, 1, source),
+                printed.of("throughput, reads and writes", rate, unit),
+                computed.of(&format!("nearest known limit ({})", tier.known_from), tier.value, unit),
+                computed.share("distance from the limit", off.abs()).below(near),
+                computed.requests("requests in flight", in_flight).above(DEEP),
+                printed.seconds("the run took", run.seconds),
             ];
             let distance = confidence::below("distance from the limit", off.abs(), NEAR);
             // What is further off than a chance hit is not evidence by itself.
@@ -582,15 +574,13 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 vec![Clause::fixed("throughput at a round limit", 3.0), distance.at_least(least)];
             if let Some((deviation, reading)) = steady {
                 let what = "standard deviation of its rate over time";
-                let number = (deviation, Unit::Share);
-                let bound = Bound::Below(STEADY);
-                let cited = cited(analysis.recording, &reading, what, number).held(bound);
-                finding.evidence.insert(2, cited);
+                let stated = analysis.stated(&reading).share(what, deviation);
+                finding.evidence.insert(2, stated.below(STEADY));
                 clauses.push(Clause::fixed("constant rate", PINNED));
             }
             if let Some(spread) = even {
                 let what = "spread of the latencies, 5th to 95th percentile, over the median";
-                let spread = computed(what, spread, Unit::Share, 1, source);
+                let spread = computed.share(what, spread);
                 finding.evidence.insert(2, spread.below(EVEN_LATENCY));
                 clauses.push(Clause::fixed("constant latency", PINNED));
             }
@@ -629,7 +619,7 @@ pub fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             if ns <= 0.0 || ns >= MEMORY_NS || run.bytes() < 512.0 || is_on_memory(analysis, run) {
                 return None;
             }
-            let source = analysis.source(run.listing);
+            let printed = analysis.printed(run.listing, 1);
             let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
             finding.sentence = format!(
                 "the numbers for {} are not those of the disk: no block device completes in {} on \
@@ -638,8 +628,8 @@ pub fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 phrase::ns(ns)
             );
             finding.evidence = vec![
-                read_off("mean latency", ns / 1e6, Unit::Ms, 1, source).below(MEMORY_NS / 1e6),
-                read_off("completions", run.per_s, Unit::PerSecond, 1, source),
+                printed.ms("mean latency", ns / 1e6).below(MEMORY_NS / 1e6),
+                printed.per_s("completions", run.per_s),
             ];
             finding.assume(STATED, "faster than any device");
             finding.explained_share = 1.0;

@@ -1,6 +1,6 @@
 //! What programs waited for on a file system of a server: no disk of this machine took part.
 
-use iowhy_model::{DeviceId, Fact, Finding, Layer, Unit, Verdict, key};
+use iowhy_model::{DeviceId, Fact, Finding, Layer, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{lines, new_finding};
@@ -83,12 +83,8 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         );
         let per_s = run.throughput();
         let what = "throughput of a file on a server";
-        finding.evidence = vec![
-            analysis
-                .printed(run.place(), 1)
-                .of(what, per_s, Unit::BytesPerSecond)
-                .below(SLOW_PER_S),
-        ];
+        finding.evidence =
+            vec![analysis.printed(run.place(), 1).bytes_per_s(what, per_s).below(SLOW_PER_S)];
         finding.assume(OF_A_SERVER, "the file is on a server, and slower than any current network");
         if run.bytes() < LARGE {
             finding.doubt("small requests, each of them a round trip", SHAPE_ALONE);

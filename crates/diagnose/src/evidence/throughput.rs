@@ -11,7 +11,7 @@ use iowhy_model::{
 };
 
 use crate::analysis::{Analysis, Host};
-use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
+use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::runs::{self, Run};
 use crate::evidence::shares;
@@ -121,9 +121,9 @@ pub fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             far,
             phrase::digits(FAR)
         );
-        let source = analysis.source(first.place());
-        let rate = |what, per_s| read_off(what, per_s, Unit::BytesPerSecond, 1, source);
-        finding.evidence = vec![rate("fastest of the slow disks", most).below(SLOW_PER_S)];
+        let printed = analysis.printed(first.place(), 1);
+        finding.evidence =
+            vec![printed.bytes_per_s("fastest of the slow disks", most).below(SLOW_PER_S)];
         finding.assume(SLOW_TOGETHER, "several disks, equally slow, beside fast ones");
         finding.doubt("one short test: other programs may have used these disks", SHAPE_ALONE);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
@@ -141,7 +141,7 @@ pub fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 /// A finding only where something shows that the host is fast: its memory, another disk, or
 /// requests that nothing stood between and the disk.
 fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Option<Finding> {
-    let (source, disk) = (analysis.source(run.place()), phrase::disk(run.name()));
+    let disk = phrase::disk(run.name());
     let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
     let of_host = |other: &&Run| analysis.host(other.place()) == analysis.host(run.place());
     let control = all
@@ -172,22 +172,23 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
     );
     let per_s = run.throughput();
     finding.evidence = vec![
-        read_off("throughput of one stream", per_s, Unit::BytesPerSecond, 1, source)
+        analysis
+            .printed(run.place(), 1)
+            .bytes_per_s("throughput of one stream", per_s)
             .below(SLOW_PER_S),
     ];
     if let Some(other) = control {
-        let source = analysis.source(other.place());
+        let place = other.place();
         let what = format!("throughput of one stream of {}", phrase::disk(other.name()));
         let value = other.throughput();
-        finding.evidence.push(read_off(&what, value, Unit::BytesPerSecond, 1, source));
+        finding.evidence.push(analysis.printed(place, 1).bytes_per_s(&what, value));
         let what = "ratio to this disk";
-        let times = computed(what, value / per_s, Unit::Ratio, 1, source);
+        let times = analysis.computed(place, 1).ratio(what, value / per_s);
         finding.evidence.push(times.above(FAR));
     }
     if let Some((value, reading)) = fast {
-        let what = "throughput of cached reads";
-        let (number, bound) = ((value, Unit::BytesPerSecond), Bound::Above(SLOW_MEMORY));
-        finding.evidence.push(cited(analysis.recording, &reading, what, number).held(bound));
+        let cached = analysis.stated(&reading).bytes_per_s("throughput of cached reads", value);
+        finding.evidence.push(cached.above(SLOW_MEMORY));
     }
     suspect(&mut finding, "one stream of large requests, slower than any class");
     finding.next_step = lines(&[
@@ -249,7 +250,7 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         if *speed > USB_2 || !CEILING.contains(&share) || best > run.throughput() {
             continue;
         }
-        let (source, disk) = (analysis.source(run.place()), phrase::disk(run.name()));
+        let disk = phrase::disk(run.name());
         let places = vec![run.place(), reading.listing];
         let mut finding = new_finding(verdict, Some(run.device()), places);
         let link = phrase::digits(speed / 1e6);
@@ -261,10 +262,12 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         );
         let of_link = "throughput of one stream, divided by that of its link";
         finding.evidence = vec![
-            computed(of_link, share, Unit::Share, 1, source)
+            analysis
+                .computed(run.place(), 1)
+                .share(of_link, share)
                 .held(Bound::Between(*CEILING.start(), *CEILING.end())),
-            read_off("throughput of one stream", best, Unit::BytesPerSecond, 1, source),
-            cited(analysis.recording, reading, "link speed", (speed / 8.0, Unit::BytesPerSecond)),
+            analysis.printed(run.place(), 1).bytes_per_s("throughput of one stream", best),
+            analysis.stated(reading).bytes_per_s("link speed", speed / 8.0),
         ];
         finding.assume(AT_THE_CEILING, "a disk that is as fast as its link");
         finding.explained_share = 1.0;
@@ -341,11 +344,10 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         );
         let rate = |run: &Run| {
             let what = format!("throughput of one stream of {}", run.name());
-            let source = analysis.source(run.place());
-            read_off(&what, run.throughput(), Unit::BytesPerSecond, 1, source)
+            analysis.printed(run.place(), 1).bytes_per_s(&what, run.throughput())
         };
-        let source = analysis.source(volume.place());
-        let ratio = computed("ratio of the two", times, Unit::Ratio, 2, source).above(between);
+        let computed = analysis.computed(volume.place(), 2);
+        let ratio = computed.ratio("ratio of the two", times).above(between);
         finding.evidence = vec![ratio, rate(volume), rate(disk)];
         finding.assume(COSTS, "a volume slower than every disk of the same test");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
@@ -417,13 +419,14 @@ pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             phrase::rate(worst),
             phrase::rate(best)
         );
-        let (source, n) = (analysis.source(place), runs.len() as u64);
-        let rate = |what: &str, per_s: f64| read_off(what, per_s, Unit::BytesPerSecond, n, source);
+        let n = runs.len() as u64;
+        let (printed, computed) = (analysis.printed(place, n), analysis.computed(place, n));
         finding.evidence = vec![
-            computed("ratio of the best run to the worst", times, Unit::Ratio, n, source)
+            computed
+                .ratio("ratio of the best run to the worst", times)
                 .held(Bound::Between(*UNLIKE.start(), *UNLIKE.end())),
-            rate("throughput of the worst run", worst),
-            rate("throughput of the best run", best),
+            printed.bytes_per_s("throughput of the worst run", worst),
+            printed.bytes_per_s("throughput of the best run", best),
         ];
         suspect(&mut finding, "the same disk was faster in the same test");
         finding.next_step = lines(&[
@@ -475,12 +478,11 @@ pub fn behind_twins(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             phrase::disk(run.name()),
             phrase::rate(twin.throughput())
         );
-        let (source, of_twin) = (analysis.source(run.place()), analysis.source(twin.place()));
         let what = "throughput of one stream";
         finding.evidence = vec![
-            computed("ratio to the other machine", times, Unit::Ratio, 2, source).above(FAR),
-            read_off(what, run.throughput(), Unit::BytesPerSecond, 1, source).below(WELL_PER_S),
-            read_off(what, twin.throughput(), Unit::BytesPerSecond, 1, of_twin),
+            analysis.computed(run.place(), 2).ratio("ratio to the other machine", times).above(FAR),
+            analysis.printed(run.place(), 1).bytes_per_s(what, run.throughput()).below(WELL_PER_S),
+            analysis.printed(twin.place(), 1).bytes_per_s(what, twin.throughput()),
         ];
         suspect_if(run.seconds() < LONG_S, &mut finding, COSTS, "far slower than its twin's test");
         finding.next_step = lines(&[
@@ -539,13 +541,13 @@ fn behind(analysis: &Analysis, runs: &[Run], host: Host, verdict: Verdict) -> Op
         phrase::rate(most),
         phrase::count(others.len() as f64, "other disk(s)")
     );
-    let (source, n) = (analysis.source(first.place()), others.len() as u64);
+    let computed = analysis.computed(first.place(), others.len() as u64);
+    let printed = analysis.printed(first.place(), 1);
     let ratio = middle / slow[slow.len() - 1].throughput();
     finding.evidence = vec![
-        computed("ratio of the median to the fastest of them", ratio, Unit::Ratio, n, source)
-            .above(BEHIND),
-        read_off("throughput of the slowest", first.throughput(), Unit::BytesPerSecond, 1, source),
-        computed("median of all disks", middle, Unit::BytesPerSecond, n, source),
+        computed.ratio("ratio of the median to the fastest of them", ratio).above(BEHIND),
+        printed.bytes_per_s("throughput of the slowest", first.throughput()),
+        computed.bytes_per_s("median of all disks", middle),
     ];
     suspect(&mut finding, "far slower than its peers in the same test");
     finding.next_step = vec![
@@ -574,9 +576,8 @@ pub fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             "the host itself is slow: cached reads use no disk and reach {}",
             phrase::rate(per_s)
         );
-        let what = "throughput of cached reads";
-        let (number, bound) = ((per_s, Unit::BytesPerSecond), Bound::Below(SLOW_MEMORY));
-        finding.evidence = vec![cited(analysis.recording, &reading, what, number).held(bound)];
+        let cached = analysis.stated(&reading).bytes_per_s("throughput of cached reads", per_s);
+        finding.evidence = vec![cached.below(SLOW_MEMORY)];
         finding.assume(SLOW, "memory as slow as a disk");
         finding.doubt("one short test: other programs may have used the CPUs", SHAPE_ALONE);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
@@ -598,9 +599,8 @@ pub fn seen(analysis: &Analysis, host: Host) -> Vec<Observation> {
         let size = Quantity { value: run.bytes(), unit: Unit::Bytes };
         let of = phrase::plural(run.op());
         let what = format!("one stream of {of} of {} ({})", size.words(), phrase::disk(run.name()));
-        let source = analysis.source(run.place());
         let per_s = run.throughput();
-        let evidence = read_off(&what, per_s, Unit::BytesPerSecond, 1, source);
+        let evidence = analysis.printed(run.place(), 1).bytes_per_s(&what, per_s);
         let would_mean = match per_s < SLOW_PER_S {
             true => {
                 "less than a disk of any class: the disk, its path (USB 1.1, no DMA) or the host; \

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use iowhy_model::{Basis, Bound, DeviceId, Finding, Unit, Verdict};
+use iowhy_model::{Basis, Bound, DeviceId, Finding, Verdict};
 
 use super::subjects;
 use crate::analysis::Analysis;
-use crate::evidence::builder::{computed, of_disk};
+use crate::evidence::builder::of_disk;
 use crate::facts::disk_names;
 use crate::phrase;
 
@@ -78,8 +78,8 @@ fn one(analysis: &Analysis, mut group: Vec<Finding>) -> Finding {
          adapter, cable, cabinet, switch or target, power, or model and firmware",
         phrase::list(&names)
     );
-    let source = analysis.source(joined.subject.listings[0]);
-    let count = computed("disks with that fault", n as f64, Unit::Count, n as u64, source);
+    let computed = analysis.computed(joined.subject.listings[0], n as u64);
+    let count = computed.count("disks with that fault", n as f64);
     joined.evidence = vec![count.held(Bound::Above((MANY - 1) as f64))];
     let of_each = group.iter().zip(&names).take(SHOWN);
     joined.evidence.extend(
