@@ -16,7 +16,8 @@
 //! measured they must have lost time. Linux software RAID maintains 1,000 KiB/s for a rebuild
 //! (`speed_limit_min`): a slower one is not a cause, but waits for a slow member itself; nor is one
 //! that is at the same block in two reports, or whose report is impossible. One whose own thread
-//! hangs in the kernel's log is suspected only. If this work is most of
+//! hangs in the kernel's log is suspected only. Work as fast as its own driver asks (DRBD's
+//! `want`, 90 %) is limited by that. If this work is most of
 //! what the members read and write, it is what keeps them busy.
 //!
 //! ## Wrong if
@@ -118,6 +119,45 @@ fn of_members(
     let is_its_own = members.len() > 1 && (ITS_OWN..=1.0 / ITS_OWN).contains(&share);
     let share = share.min(1.0);
     is_its_own.then(|| (share, analysis.stated(&reading).share(what, share).above(ITS_OWN)))
+}
+
+/// Share of the rate that its driver asks of it from which on work is as fast as it is told to be
+/// (a choice: the reported rate is a mean of seconds).
+const AS_TOLD: f64 = 0.9;
+
+/// The pace of work whose driver states the rate that it asks for (DRBD: `want`): its evidence, in
+/// words, and what to do about it.
+fn pace(analysis: &Analysis, about: About) -> Option<(Evidence, String, &'static str)> {
+    let (asked, reading) =
+        about.number(key::ARRAY_SPEED_ASKED).filter(|(asked, _)| *asked > 0.0)?;
+    let (speed, _) = about.number(key::ARRAY_SPEED)?;
+    let evidence = analysis.stated(&reading).bytes_per_s("rate that DRBD asks for", asked);
+    let told = match speed >= AS_TOLD * asked {
+        true => format!(
+            ". It runs at {}, the rate that DRBD itself asks for ({}): its own limit sets the pace, \
+             not a disk and not the network",
+            phrase::rate(speed),
+            phrase::rate(asked)
+        ),
+        false => format!(
+            ". It runs at {} although DRBD asks for {}: the network, the disk of the peer or the \
+             local one gives no more",
+            phrase::rate(speed),
+            phrase::rate(asked)
+        ),
+    };
+    let step = match speed >= AS_TOLD * asked {
+        true => {
+            "to end it sooner: raise `c-max-rate` (and `c-min-rate`, to which it falls while \
+             programs do I/O), or `resync-rate` with `c-plan-ahead 0` (`drbdadm disk-options`); to \
+             disturb programs less: lower it"
+        }
+        false => {
+            "`iostat -x 1` on both nodes, and the throughput of the link between them (`iperf3`): \
+             which one is full?"
+        }
+    };
+    Some((evidence, told, step))
 }
 
 /// Why hung work is not a load.
@@ -227,6 +267,12 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             }
             if has_begun {
                 finding.sentence.push_str(BEGINS);
+            }
+            if let Some((evidence, told, step)) = pace(analysis, about) {
+                finding.evidence.push(evidence);
+                finding.sentence.push_str(&told);
+                finding.next_step =
+                    lines(&[step, "`cat /proc/drbd`: when does it end (`finish`)?"]);
             }
             found.push(finding);
         }

@@ -61,6 +61,7 @@ keys {
     ARRAY_PERCENT "array.percent" Percent "completed share of that work";
     ARRAY_REMAINING "array.remaining" Seconds "time remaining";
     ARRAY_SPEED "array.speed" BytesPerSecond "rate of that work";
+    ARRAY_SPEED_ASKED "array.speed.asked" BytesPerSecond "rate that its own driver asks of that work";
     ARRAY_STATE "array.state" Text "state of an array, pool or volume";
     ARRAY_WRITE_CACHE "array.write_cache" WritePolicy "active write policy of a RAID controller";
     ARRAY_WRITE_CACHE_ASKED "array.write_cache.asked" WritePolicy "configured write policy of a \
@@ -137,6 +138,8 @@ keys {
     DEVICE_IO_TIMEOUTS "device.timeouts" Text "command timeouts counted by the SCSI layer";
     DEVICE_TRANSPORT "device.transport" Text "bus of the device";
     DEVICE_UNNAMED "device.unnamed" Flag "whether the drive is unnamed in the listing";
+    DISKS_STUCK "disks.stuck" Count "intervals in which CPUs waited for I/O and nothing was read or \
+                                     written";
     DM_NAME "dm.name" Text "name in the device mapper";
     DM_UUID "dm.uuid" Text "UUID in the device mapper";
     DRBD_CONNECTION "drbd.connection" Text "connection of a replicated volume to its peer";

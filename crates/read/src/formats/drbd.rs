@@ -4,7 +4,8 @@
 //! `0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate` and the counters below it. The
 //! connection becomes `drbd.connection`, open requests to the local disk (`lo`) `drbd.local`,
 //! requests and replies outstanding between it and the peer (`pe`, `ua`) `drbd.peer`. A resync or a
-//! verification is `array.action`, with `array.percent` and `array.speed`.
+//! verification is `array.action`, with `array.percent`, `array.speed` and, where it receives,
+//! `array.speed.asked`: the rate that DRBD itself asks of it (`want`).
 //!
 //! ## How to capture
 //! `cat /proc/drbd`, several times.
@@ -51,6 +52,12 @@ static LABELS: Labels = Labels {
             report.fact(typed::ARRAY_PERCENT, Share::from_percent(found.number("done").filter(|n| (0.0..=100.0).contains(n))?))
         })
         .like(&["[=>..................] sync'ed: 12.3% (9000/10239)M"]),
+        says("^finish: {:word} speed: {kib:#} {*} want: {want:#} ", |found, report, _| {
+            report.fact(typed::ARRAY_SPEED, BytesPerSecond::from_kib(found.number("kib")?));
+            let want = found.number("want")?;
+            report.fact(typed::ARRAY_SPEED_ASKED, BytesPerSecond::from_kib(want))
+        })
+        .like(&["finish: 0:12:40 speed: 12,115 (11,980) want: 12,280 K/sec"]),
         says("^finish: {:word} speed: {kib:#} ", |found, report, _| {
             let kib = found.number("kib")?;
             report.fact(typed::ARRAY_SPEED, BytesPerSecond::from_kib(kib))
