@@ -1,7 +1,7 @@
 //! Verdicts from kernel log lines, by kind: accusations and near misses.
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Finding, Recording, Verdict};
+use iowhy_model::{Blame, Finding, Recording, Verdict};
 
 fn judged(log: &str) -> Vec<Finding> {
     let mut recording = Recording::for_a_verdict();
@@ -262,7 +262,7 @@ fn drives_that_stop_together_share_what_is_at_fault() {
 }
 
 #[test]
-fn a_controller_that_does_not_come_back_is_one_group_with_its_slot() {
+fn a_controller_that_does_not_come_back_is_the_disk_or_its_slot() {
     let log = "[  100.000001] nvme nvme0: I/O 24 QID 0 timeout, reset controller\n\
                [  170.000001] nvme nvme0: Device not ready; aborting reset\n\
                [  190.000001] nvme nvme0: Removing after probe failure status: -19\n";
@@ -271,7 +271,10 @@ fn a_controller_that_does_not_come_back_is_one_group_with_its_slot() {
     for log in [log, newer.as_str()] {
         let found = judged(log);
         let (hang, path) = (sure(&found, Verdict::DeviceHang), sure(&found, Verdict::DevicePath));
-        assert!((0.4..0.6).contains(&hang) && (0.4..0.6).contains(&path), "{found:#?}");
+        assert!((0.4..0.6).contains(&hang) && path > 0.6, "{found:#?}");
+        // Neither of the two is excluded.
+        let blamed = found.iter().find(|finding| finding.verdict == Verdict::DevicePath);
+        assert_eq!(blamed.and_then(|finding| finding.blame), Some(Blame::DiskOrPath));
     }
     // One that left its bus, and one that came back.
     let left = format!(

@@ -253,7 +253,6 @@ fn finding(case: &Case, is_joined: bool) -> Option<Finding> {
     let mut finding = shared_path::accusation(DETECTOR.verdict, Some(case.device), &mut builder);
     let unknown = by_log_alone && !is_port && transport::is_unknown(about, case.name, &case.log);
     finding.doubt_if(unknown, transport::UNKNOWN, SHAPE_ALONE);
-    finding.doubt_if(by_log_alone && controllers::is_given_up(&case.log), GIVEN_UP, SHAPE_ALONE);
     finding.doubt_if(by_log_alone && path_log::hangs_go_on(case), HANGS_GO_ON, SHAPE_ALONE);
     let tested = about.number(key::SMART_SELF_TEST_ERRORS).is_some_and(|(n, _)| n > 0.0);
     let only_gone = case.log.iter().all(|line| line.kind == MessageKind::Offline);
@@ -269,6 +268,8 @@ fn finding(case: &Case, is_joined: bool) -> Option<Finding> {
         || of_the_way.iter().any(|what| builder.nats(what) > 0.0)
         || path_log::shows_the_way(&case.log);
     finding.blame = (!is_told).then_some(Blame::DiskOrPath);
+    let is_given_up = is_told && by_log_alone && controllers::is_given_up(&case.log);
+    finding.doubt_if(is_given_up, GIVEN_UP, SHAPE_ALONE);
     let bus = about.last(key::DEVICE_TRANSPORT);
     // Only a drive of SATA counts CRC errors as 199, or has a port of libata.
     let is_sata =

@@ -651,6 +651,10 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     for (stands, why) in [
         (limited, LIMITED),
         (completed(rows) < FEWEST, "few requests completed in the slow intervals"),
+        (
+            is_mostly_fast(row, rows),
+            "it was fast in most intervals with as many requests: an event, not a slow disk",
+        ),
         (behind_discards(row), DISCARDS),
         (writes_may_be_durable(row), DURABLE),
         (revolves, "each write takes one revolution: the pattern of synchronous sequential writes"),
@@ -714,6 +718,20 @@ fn completed(rows: &[&IntervalSample]) -> f64 {
         row.interval.length.map_or(f64::MAX, |length| row.per_s() * length.seconds())
     };
     rows.iter().filter(|row| is_slow(row)).map(of).fold(0.0, |all, one| all + one)
+}
+
+/// Times as fast in other intervals from which on a disk is another one there (a choice).
+const FASTER: f64 = 4.0;
+
+/// Whether it was far faster in most of the intervals with half as many completions as this one and
+/// more, however idle: a slow disk is slow in them as well.
+fn is_mostly_fast(row: &IntervalSample, rows: &[&IntervalSample]) -> bool {
+    let Some(slow_ms) = row.effective_ms() else { return false };
+    let like = rows.iter().filter(|other| other.agrees && 2.0 * other.per_s() >= row.per_s());
+    let (fast, slow): (Vec<f64>, _) = like
+        .filter_map(|other| other.effective_ms())
+        .partition(|effective_ms| FASTER * effective_ms < slow_ms);
+    fast.len() > slow.len()
 }
 
 fn is_device(side: Side) -> bool {

@@ -20,7 +20,11 @@
 //! From the kernel's log alone: commands that timed out or failed, without a medium error or a
 //! corrupt frame. This distinguishes a disk or its path from the workload, but not the disk from
 //! its path: of 27 published logs with a known cause 6 were a fault of the drive, 15 of cable,
-//! port, power or adapter.
+//! port, power or adapter. One line suffices if it reports that all attempts at a command ended
+//! without an answer.
+//!
+//! Or five intervals of `dstat` or `vmstat` in which CPUs wait for I/O and nothing is moved, beside
+//! others that move 10 MB/s.
 //!
 //! ## Wrong if
 //! The whole host was paused (all devices stall together, or `vmstat` shows steal time above 5 %:
@@ -49,6 +53,7 @@ use crate::evidence::confidence::{self, PRIOR, SHAPE_ALONE};
 use crate::evidence::forecast::from_latencies;
 use crate::evidence::freezes::{self, BUSY_SHARE, EPISODES};
 use crate::evidence::guests;
+use crate::evidence::host_load;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::service::ServiceSpan;
@@ -77,8 +82,9 @@ pub const DETECTOR: Detector = Detector {
 
 /// Weight of one line about a command without a response, nats: with the prior 0.58.
 const TIMED_OUT: f64 = 1.7;
-/// Weight of a second such command, and of libata's full record of one: it froze the port, names
-/// the command and its result. 0.79 with the prior.
+/// Weight of a second such command, of libata's full record of one (it froze the port, names the
+/// command and its result), and of one that was tried again until its time was over. 0.79 with the
+/// prior.
 const IS_SURE: f64 = 1.0;
 /// A failed command returns to the SCSI layer, which reads its sense data, within this time, s
 /// (drivers/ata/libata-eh.c: a reset may come before; the number is a choice).
@@ -90,7 +96,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traces = analysis.traces.iter();
     let traced =
         traces.filter_map(|t| Some(finding(analysis, t, &freezes::now_and_then(analysis, t)?)));
-    traced.chain(timed_out(analysis)).collect()
+    let still = host_load::stood_still(analysis, DETECTOR.verdict);
+    traced.chain(timed_out(analysis)).chain(still).collect()
 }
 
 /// Disks and ports on which the kernel gave commands up, and shows nothing of medium or link: the
@@ -157,7 +164,8 @@ fn of_log(case: &Case) -> Option<Finding> {
     let what = "commands that failed or timed out, in the kernel's log";
     builder.log_lines(what, &given_up, Some(Bound::Above(0.0)));
     let more = confidence::above("commands", given_up.len() as f64, 1.0).at_most(IS_SURE).nats;
-    let whole = given_up.iter().any(|line| line.message.is_outcome());
+    let whole =
+        given_up.iter().any(|line| line.message.is_outcome() || line.message.is_out_of_retries());
     let more = if whole { IS_SURE } else { more };
     builder.clauses = vec![Clause::fixed(what, TIMED_OUT + more)];
     let mut finding = builder.finding(DETECTOR.verdict, Some(case.device));

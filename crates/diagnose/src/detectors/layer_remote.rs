@@ -37,7 +37,8 @@
 //! virtual disk stays below 20 MB/s: the host's storage. Or the client of a file server repeats one
 //! request in a hundred (`nfsstat -c`), or waits 10 ms and ten times as long for writes as for
 //! reads: the server's stable storage. Or it waits 100 ms and ten times as long for reads as for
-//! calls without data (`mountstats`).
+//! calls without data (`mountstats`). Or a disk of another machine gives 0.87 to 0.95 of 1 or 10
+//! Gbit/s without a pause: the network.
 //!
 //! Or the server of a FUSE mount (sshfs, s3fs, ntfs-3g, virtiofs) does not answer: requests wait
 //! for it (`/sys/fs/fuse/connections`), and a program has waited in one call on the mount for 5 s
@@ -59,6 +60,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
+use crate::evidence::ceilings;
 use crate::evidence::cluster_reports;
 use crate::evidence::cluster_tests;
 use crate::evidence::confidence::{self, PRIOR_OF_PATH, SHAPE_ALONE};
@@ -121,6 +123,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(cluster_reports::inactive(analysis, DETECTOR.verdict))
         .chain(cluster_reports::blocked(analysis, DETECTOR.verdict))
         .chain(slow_alone(analysis))
+        .chain(ceilings::of_networks(analysis, DETECTOR.verdict))
         .chain(cluster_reports::replicas(analysis, DETECTOR.verdict))
         .chain(peers(analysis))
         .chain(shares::waits(analysis, DETECTOR.verdict))

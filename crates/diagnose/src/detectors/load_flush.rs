@@ -24,7 +24,8 @@
 //! busy time, or take more than three times as long as plain writes; they take three times the
 //! healthy time of a plain write; and they take at least 5 % of the time watched. If plain writes
 //! or reads are also slow, the flushes must still take twice as long as those: I/O that starts and
-//! completes during a flush does not wait for it.
+//! completes during a flush does not wait for it. Or one way to flush of a test (`pg_test_fsync`)
+//! takes 20 times as long as all others: only that one is durable.
 //!
 //! ## Wrong if
 //! The device acknowledges a flush before it is done, or all other I/O on it is also slow.
@@ -79,7 +80,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.requests.iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     let waits = programs::flushes(analysis, DETECTOR.verdict);
-    let held_up = programs::held_up(analysis, DETECTOR.verdict);
+    let held_up = programs::held_up(analysis, DETECTOR.verdict).into_iter();
+    let held_up = held_up.chain(programs::one_durable_way(analysis, DETECTOR.verdict));
     let off = programs::cache_off(analysis, DETECTOR.verdict);
     let commits = committers::of_journals(analysis, DETECTOR.verdict);
     traced.chain(rows).chain(waits).chain(held_up).chain(off).chain(commits).collect()

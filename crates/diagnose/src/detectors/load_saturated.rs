@@ -44,6 +44,7 @@ use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::askers;
 use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::ceilings;
 use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::counted::{self, CountedDisk, Slow};
 use crate::evidence::forecast::{unqueued, vote_evidence};
@@ -234,9 +235,9 @@ fn by_throughput(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     if votes == 0 {
         return None;
     }
+    let n = trace.stretch().len() as u64;
     let (computed, estimated) =
         (analysis.computed(trace.listing, n), analysis.estimated(trace.listing, n));
-    let n = trace.stretch().len() as u64;
     let (s0, pace_ms) = (trace.s0.median_ms(), known.pace_ns / 1e6);
     let wait_ms = known.in_flight * pace_ms;
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
@@ -351,6 +352,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         }
     }
     advise(&mut finding, &row.disk);
+    let rates = [row.per_s(), row.interval.bytes_per_s()];
+    finding.next_step.splice(0..0, ceilings::near_a_sold_one(analysis, row.device, rates));
     Some(finding)
 }
 

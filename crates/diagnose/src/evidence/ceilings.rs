@@ -4,9 +4,14 @@
 //! mean, interval after interval, with blocked tasks and idle CPUs, is limited: of a disk,
 //! of its bus or network, or a configured one. Which one is not in this input.
 
-use iowhy_model::{Observation, Verdict, key};
+use iowhy_model::{Bound, DeviceId, Finding, Observation, Op, Verdict, key};
 
+use crate::analysis::samples::{self, IntervalSample};
 use crate::analysis::{Analysis, Host};
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::confidence::SHAPE_ALONE;
+use crate::facts::disk_names;
+use crate::measures::cap::{self, Limit};
 use crate::phrase;
 
 /// Intervals from which on it is not chance, the maximum over the mean that is a ceiling, and bytes
@@ -40,4 +45,91 @@ pub fn seen(analysis: &Analysis, host: Host, any: &str) -> Option<Observation> {
         phrase::digits(number("b"))
     );
     Some(Observation::of(evidence, would_mean).may_be(Verdict::LoadSaturated))
+}
+
+/// How near to a limit that is sold a rate is worth a word (a choice: a second of a limited volume
+/// differs by as much).
+const NEAR_SOLD: f64 = 0.03;
+
+/// What to ask about a saturated device whose rate is near one that is sold.
+pub fn near_a_sold_one(
+    analysis: &Analysis,
+    device: DeviceId,
+    [per_s, bytes_per_s]: [f64; 2],
+) -> Option<String> {
+    let rates = [(Limit::Iops, per_s), (Limit::BytesPerSecond, bytes_per_s)];
+    let near = rates.into_iter().find_map(|(limit, rate)| {
+        let (tier, off) = cap::tier_within(limit, rate, NEAR_SOLD)?;
+        Some((limit.words(rate), tier.known_from, off))
+    });
+    let (rate, sold, off) = near.filter(|_| analysis.may_be_limited(device))?;
+    Some(format!(
+        "is it a volume of a cloud? {rate} is within {} of a limit that is sold ({sold}), and then \
+         only a larger one is faster (`aws ec2 describe-volumes`, or its equivalent)",
+        phrase::percent(off.abs())
+    ))
+}
+
+/// Bits per second of networks, and the share of them that data reach where the network is the
+/// limit: headers and gaps take 6 % at least (1448 of 1538 bytes of a frame), protocols of disks
+/// some more (a choice).
+const NETWORKS: [f64; 2] = [1e9, 1e10];
+const OF_A_NETWORK: std::ops::RangeInclusive<f64> = 0.87..=0.95;
+/// Rows that are not chance, and what they are worth (choices).
+const ROWS: usize = 3;
+const AT_ITS_NETWORK: f64 = 0.93;
+
+/// Disks of another machine that are as fast as a network of 1 or 10 Gbit/s in all of their rows.
+pub fn of_networks(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = analysis.rows_by_listing().into_iter().filter_map(|rows| {
+        let first = *rows.first()?;
+        let about = analysis.about(first.listing, &first.disk);
+        let bus = about.last(key::DEVICE_TRANSPORT);
+        let is_remote = bus.is_some_and(|bus| ["iscsi", "tcp"].contains(&bus.text()));
+        (is_remote || disk_names::is_elsewhere(&first.disk)).then_some(())?;
+        let one_way = |row: &IntervalSample| {
+            let per_s = |op| row.interval.of(op).and_then(|rates| rates.bytes_per_s);
+            per_s(Op::Read).unwrap_or(0.0).max(per_s(Op::Write).unwrap_or(0.0))
+        };
+        let is_full = |row: &&&IntervalSample| {
+            row.agrees && row.interval.busy.is_some_and(|busy| busy >= samples::WITHOUT_PAUSE)
+        };
+        let rates: Vec<f64> = rows.iter().filter(is_full).map(|row| one_way(row)).collect();
+        let limit = NETWORKS.into_iter().find(|bits| {
+            !rates.is_empty() && rates.iter().all(|rate| OF_A_NETWORK.contains(&(8.0 * rate / bits)))
+        })?;
+        let n = rates.len();
+        let mean = rates.iter().sum::<f64>() / n as f64;
+        let mut finding = new_finding(verdict, Some(first.device), vec![first.listing]);
+        finding.sentence = format!(
+            "{} is as fast as its network: {} in each row is what {} Gbit/s let through, so neither \
+             the disk behind it nor the programs set the pace",
+            phrase::disk(&first.disk),
+            phrase::rate(mean),
+            phrase::digits(limit / 1e9)
+        );
+        let computed = analysis.computed(first.listing, n as u64);
+        let what = "throughput in one direction, divided by that of the network";
+        finding.evidence = vec![
+            computed
+                .share(what, 8.0 * mean / limit)
+                .held(Bound::Between(*OF_A_NETWORK.start(), *OF_A_NETWORK.end())),
+            computed.bytes_per_s("throughput, mean of the rows without a pause", mean),
+        ];
+        finding.assume(AT_ITS_NETWORK, "a disk that is as fast as a network");
+        finding.doubt_if(n < ROWS, "one or two rows", SHAPE_ALONE);
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&[
+            "`ethtool` shows a faster link, and `iperf3` between the machines reaches more",
+            "the same rate appears in reads from the server's own cache and on its local disk",
+        ]);
+        finding.next_step = lines(&[
+            "`ethtool INTERFACE | grep Speed` on both machines and the switch: a link may have \
+             negotiated down",
+            "more paths at once (multipath, MPIO; not bonding of one session), or a faster network",
+            "`sar -n DEV 1` meanwhile: is the interface full?",
+        ]);
+        Some(finding)
+    });
+    found.collect()
 }

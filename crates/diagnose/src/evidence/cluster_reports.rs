@@ -145,6 +145,17 @@ pub fn blocked(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
     let first = names.first().map_or("osd.N", String::as_str);
+    if first.starts_with("mon.") {
+        finding.next_step = lines(&[
+            &format!("`ceph daemon {first} ops`, on its host: what do they wait for?"),
+            &format!(
+                "the disk of its store (`/var/lib/ceph/mon`: each commit is flushed): `iostat -x \
+                 1` on the host of {first}, and `du -sh` of the store (`ceph tell {first} compact`)"
+            ),
+            "the network and the clocks between the monitors: `ceph time-sync-status`, `ping`",
+        ]);
+        return Some(finding);
+    }
     finding.next_step = lines(&[
         &format!("`ceph daemon {first} dump_ops_in_flight`, on its host: what do they wait for?"),
         &format!(

@@ -1,6 +1,6 @@
 //! Disks as `vmstat` shows them: much is moved, and tasks wait for it all the time or in bursts.
 
-use iowhy_model::{Bound, FactKey, Finding, Observation, Unit, Verdict, key};
+use iowhy_model::{Blame, Bound, FactKey, Finding, Observation, Unit, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
@@ -99,6 +99,53 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, in_bursts: bool) -> Vec<F
                 }
                 false => "fewer readers at once, or a cache",
             },
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// Weight of pauses of disks that move much in between: tasks may wait for a server meanwhile (a
+/// choice).
+const PAUSES: f64 = 0.64;
+
+/// Disks that move much, and then nothing for seconds while CPUs wait for I/O (`dstat`, `vmstat`).
+pub fn stood_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = analysis.hosts().into_iter().filter_map(|host| {
+        let pressed = Pressed { analysis, host };
+        let of_tools = [
+            (key::DISKS_STUCK, [key::DISKS_READ.of("max"), key::DISKS_WRITTEN.of("max")]),
+            (
+                key::VMSTAT_WHILE.of("stuck.intervals"),
+                [key::VMSTAT_MAX.of("bi"), key::VMSTAT_MAX.of("bo")],
+            ),
+        ];
+        let is_stuck =
+            |(stuck, most)| Some((pressed.number(stuck).filter(|n| n.0 >= STUCK)?, most));
+        let ((n, reading), most) = of_tools.into_iter().find_map(is_stuck)?;
+        let most = most.into_iter().filter_map(|key| pressed.number(key));
+        let (most, of_most) =
+            most.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(most, _)| *most >= MOVED)?;
+        let mut finding = new_finding(verdict, None, vec![reading.listing]);
+        finding.blame = Some(Blame::DiskOrPath);
+        finding.sentence = format!(
+            "the disks of the listing stand still: in {} CPUs wait for I/O and nothing is read or \
+             written, though up to {} are moved in others; what took the data before (a cache, a \
+             box of disks, a card, flash without free blocks) takes no more for seconds",
+            phrase::count(n, "interval(s)"),
+            phrase::rate(most)
+        );
+        finding.evidence = vec![
+            analysis.stated(&reading).count("intervals with waits and without I/O", n).above(STUCK),
+            analysis.stated(&of_most).bytes_per_s("highest throughput", most).above(MOVED),
+        ];
+        finding.assume(PAUSES, "nothing moves while CPUs wait for I/O");
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by =
+            lines(&["programs wait for a file server, or for a disk that is not in the listing"]);
+        finding.next_step = lines(&[
+            "`iostat -x 1` meanwhile: which device has a queue and completes nothing?",
+            "`dmesg`: resets and timeouts of the same seconds; for flash: does `fstrim` help?",
         ]);
         Some(finding)
     });

@@ -90,6 +90,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[String
         .chain(ceilings::seen(analysis, host, any))
         .chain(host_load::stuck(analysis, host))
         .chain(synchronous_mount(analysis, host))
+        .chain(nothing_reclaimed(analysis, host))
         .chain(writes_through(analysis, host));
     seen.extend(of_programs.map(Seen::from));
     for disk in disks {
@@ -285,6 +286,22 @@ fn longest_flush(analysis: &Analysis, host: Host) -> Option<Observation> {
     let would_mean = "no healthy device takes this long for a single flush: it is slow, or much \
                       other I/O is queued";
     (ns > LONG_FLUSH_NS).then(|| Observation::of(evidence, would_mean))
+}
+
+/// Page faults per second that read a disk up to which memory is not short (a choice).
+const FEW_FAULTS: f64 = 1.0;
+
+/// No page was scanned for memory, and hardly any was read again (`sar -B`).
+fn nothing_reclaimed(analysis: &Analysis, host: Host) -> Option<Observation> {
+    let number =
+        |of: &'static str| analysis.facts.about(Some(host), "").machine_number(key::PAGING.of(of));
+    let (scanned, reading) = number("scanned.max").filter(|(scanned, _)| *scanned <= 0.0)?;
+    number("majflt.mean").filter(|(faults, _)| *faults <= FEW_FAULTS)?;
+    let what = "pages scanned to free memory, per second, maximum";
+    let evidence = analysis.stated(&reading).count(what, scanned);
+    let would_mean = "memory is not short: nothing is evicted, so no page is read twice; whatever \
+                      is slow does not wait for memory";
+    Some(Observation::of(evidence, would_mean))
 }
 
 /// A file system of the input that is mounted so that each write waits for its disks.

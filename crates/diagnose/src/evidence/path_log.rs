@@ -9,6 +9,7 @@ use crate::evidence::confidence;
 use crate::evidence::guests;
 use crate::evidence::shared_path::{CORRUPTED, FAILED, WAS_RESET};
 use crate::evidence::signals::{self, Signal, path, program};
+use crate::evidence::throughput;
 use crate::facts::kernel_log::LogLine;
 
 /// What the log reports of link and controller. Below an accusation with the prior (choices): a
@@ -36,7 +37,7 @@ pub const LOGGED: [Signal; 19] = [
         .what("time(s) the adapter lost its link, in the kernel's log"),
     controller(&[PathEvent::LostInterrupt], WAS_RESET)
         .what("completion(s) whose interrupt was lost, in the kernel's log"),
-    controller(&[PathEvent::Dma], 1.5).again(WAS_RESET).what(
+    controller(&[PathEvent::Dma], 1.5).again(WAS_RESET).instead(is_slow_since, FAILED).what(
         "DMA transfer(s) that never completed, in the kernel's log, after which the drive is used \
          without DMA",
     ),
@@ -87,6 +88,11 @@ pub const LOGGED: [Signal; 19] = [
         .what("aborted command(s) or adapter error(s) in the kernel's log"),
     program(also_logged),
 ];
+/// Whether a test of the same input reads so slowly from the disk as without DMA.
+fn is_slow_since(case: &Case) -> bool {
+    throughput::reads_slowly(case.analysis, case.device)
+}
+
 /// Resets, aborted commands or transport errors up to this many are none (a choice).
 pub const RESETS: f64 = 2.0;
 /// Corrected PCIe errors beyond the kernel's own print limit of 10 in 5 s (drivers/pci/pcie/aer.c).

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Blame, Bound, DeviceId, Fact, Finding, Layer, Listing, Op, Verdict, key};
+use iowhy_model::{
+    Blame, Bound, DeviceId, Fact, Finding, Interval, Layer, Listing, Op, Verdict, key,
+};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{lines, new_finding};
@@ -96,6 +98,51 @@ pub fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Times the other ways to flush that one of a test takes if only that one waits for the medium (a
+/// choice: where all of them do, they differ by three).
+const TIMES_OTHERS: f64 = 20.0;
+
+/// Tests of several ways to flush (`pg_test_fsync`) of which all but one return from the drive's
+/// cache: macOS and Windows have one that waits for the medium.
+pub fn one_durable_way(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = analysis.listings().filter_map(|(place, listing)| {
+        listing.facts.iter().any(|fact| fact.key == key::FLUSH_TIME).then_some(())?;
+        let of_flush = |row: &Interval| {
+            let flush = row.of(Op::Flush)?;
+            Some((row.device, flush.await_ns? / 1e6))
+        };
+        let rows = listing.intervals.iter().filter(|row| row.layer != Layer::Block);
+        let mut ways: Vec<(DeviceId, f64)> = rows.filter_map(of_flush).collect();
+        ways.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let [(durable, ms), (_, next), ..] = ways[..] else { return None };
+        (ms >= FELT_MS && ms >= TIMES_OTHERS * next).then_some(())?;
+        let name = &analysis.recording.device_of(durable).name;
+        let mut finding = new_finding(verdict, Some(durable), vec![place]);
+        finding.sentence = format!(
+            "only {name} makes a write durable, in {}: {} per second at best; the other ways return \
+             after {} at most, when the drive has it in its cache, and a power loss takes it",
+            phrase::ms(ms),
+            phrase::digits(1000.0 / ms),
+            phrase::ms(next)
+        );
+        let printed = analysis.printed(place, 1);
+        finding.evidence = vec![
+            printed.ms("wait for a durable write", ms).above(FELT_MS),
+            printed.ms("longest wait of the other ways", next).below(ms / TIMES_OTHERS),
+        ];
+        finding.assume(ALONE, "one way to flush that waits for the medium, beside others that do not");
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&["the drive's cache is protected against power loss"]);
+        finding.next_step = lines(&[
+            "measure with what the program uses (PostgreSQL: `SHOW wal_sync_method`): the fast ways \
+             are not slow, and not safe either",
+            "use group commit, or a drive whose cache has power-loss protection",
+        ]);
+        Some(finding)
+    });
+    found.collect()
 }
 
 /// Times the waits for flushes from which on it is the reads that programs wait for (a choice).

@@ -14,6 +14,7 @@ use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
 use crate::baseline::healthy_time::Request;
 use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::ceilings;
 use crate::evidence::confidence;
 use crate::evidence::peer_families;
 use crate::facts::disk_names;
@@ -512,6 +513,9 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 "measure latency at the queue depth of the real program: `--iodepth=1 --numjobs=1`",
                 "compare throughput, not latency, with the device's data sheet",
             ]);
+            let rates = [run.per_s, run.bytes_per_s];
+            let sold = ceilings::near_a_sold_one(analysis, run.device, rates);
+            finding.next_step.splice(0..0, sold);
             Some(finding)
         })
         .collect()

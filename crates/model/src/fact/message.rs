@@ -189,6 +189,12 @@ impl Message {
         is_result && reported.contains("Emask ")
     }
 
+    /// Whether all attempts at a command, one timeout after the other, ended without an answer:
+    /// `timing out command, waited 180s` (drivers/scsi/scsi_lib.c, scsi_cmd_runtime_exceeced).
+    pub fn is_out_of_retries(&self) -> bool {
+        self.text.contains("timing out command, waited ")
+    }
+
     /// Whether the command went to an optical drive or a tape: ATA's PACKET, `cmd a0/00:...`
     /// (ATA8-ACS).
     pub fn is_of_a_packet_device(&self) -> bool {

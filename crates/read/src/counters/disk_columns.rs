@@ -212,8 +212,9 @@ impl Part {
 /// that says anything: by chance all of this many are multiples of the step less than once in 8,000
 /// times.
 const STEPPED: [(f64, usize); 4] = [(1.0, 2), (2.0, 3), (5.0, 3), (10.0, 4)];
-/// Rates needed after a banner, which is usually followed by a report since boot.
-const AGAINST_A_BANNER: usize = 4;
+/// Rates needed after a banner, which is usually followed by a report since boot: of one in twenty
+/// pastes it was cut off (a choice), and by chance two such rates are whole once in 10,000 times.
+const AGAINST_A_BANNER: usize = 2;
 
 /// Whether all rates of a report are whole requests over 1, 2, 5 or 10 s. Averages since boot are
 /// not.

@@ -55,6 +55,12 @@ pub(crate) fn shares<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>) -> S
     shares
 }
 
+/// Idle time with I/O outstanding, in percent.
+pub(crate) fn iowait(shares: &Shares) -> Option<f64> {
+    let place = SHARES.iter().position(|(name, _)| *name == "iowait")?;
+    *shares.get(place)?
+}
+
 /// Whether these are columns of a processor: enough to recognise it.
 pub(crate) fn are_shares(columns: &[&str]) -> bool {
     let has = |key: &str| {

@@ -100,6 +100,14 @@ fn blocked(line_text: &str) -> Option<(u64, f64, &str)> {
     Some((count, decimal(seconds)?, rest))
 }
 
+/// Monitors that are named: `mon.a has slow ops`, `daemons [osd.3,mon.b] have slow ops`; after all
+/// OSDs.
+fn monitors(text: &str) -> impl Iterator<Item = (u64, String)> {
+    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let words = text.split(move |c| !is_of_a_name(c));
+    words.filter(|word| word.starts_with("mon.")).map(|word| (u64::MAX, word.to_string()))
+}
+
 #[derive(Default)]
 struct Status {
     /// All placement groups, and those that the health line calls inactive or stale.
@@ -117,18 +125,22 @@ struct Status {
     in_health: bool,
     /// The columns of the OSDs in a table are above.
     is_table: bool,
-    /// Blocked requests of an OSD, or of none that is named: how many, for how long, s.
-    blocked: BTreeMap<Option<u64>, (u64, f64)>,
+    /// Blocked requests of an OSD or a monitor, or of none that is named: how many, for how long,
+    /// s.
+    blocked: BTreeMap<Option<(u64, String)>, (u64, f64)>,
 }
 
 impl Reader for Status {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let line_text = line.trim();
         if let Some((count, seconds, rest)) = blocked(line_text) {
-            let osds = osds(rest);
-            let named = osds.iter().copied().map(Some).chain(osds.is_empty().then_some(None));
-            for osd in named {
-                let known = self.blocked.entry(osd).or_default();
+            let named = osds(rest).into_iter().map(|osd| (osd, format!("osd.{osd}")));
+            let mut named: Vec<_> = named.chain(monitors(rest)).map(Some).collect();
+            if named.is_empty() {
+                named.push(None);
+            }
+            for service in named {
+                let known = self.blocked.entry(service).or_default();
                 *known = (known.0.max(count), known.1.max(seconds));
             }
             return Step::Consumed;
@@ -187,8 +199,8 @@ impl Reader for Status {
         if let Some(down) = self.down.or(self.not_up).filter(|down| *down > 0) {
             sink.add_fact(None, typed::CLUSTER_OSDS_DOWN, down);
         }
-        for (osd, (count, seconds)) in std::mem::take(&mut self.blocked) {
-            let device = osd.map(|osd| sink.device(&format!("osd.{osd}")));
+        for (service, (count, seconds)) in std::mem::take(&mut self.blocked) {
+            let device = service.map(|(_, name)| sink.device(&name));
             sink.add_fact(device, typed::CEPH_BLOCKED, count);
             sink.add_fact(device, typed::CEPH_BLOCKED_TIME, Nanos::from_seconds(seconds));
         }

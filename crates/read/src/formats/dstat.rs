@@ -4,7 +4,8 @@
 //! The heading of two lines and the rows below: groups `--dsk/sda--` (bytes read and written),
 //! `--io/sda-` (requests), and of the plug-ins `--disk-wait` (`rawa wawa`, mean waits),
 //! `--disk-util` and `--disk-svctm`; `total-cpu-usage` becomes the facts `cpu.*`. Of a disk whose
-//! requests are not listed the bytes are facts (`disk.read.mean`), and its waits are read. The
+//! requests are not listed the bytes are facts (`disk.read.mean`), and its waits are read;
+//! `disks.stuck` counts rows in which CPUs waited for I/O (10 %) and nothing was moved. The
 //! lines and dots that dool draws its table with are read as dstat's bars and colons. The file of
 //! `--output` has the same groups and columns, separated by commas.
 //!
@@ -29,7 +30,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::counters::processor::{Processor, are_shares, shares};
+use crate::counters::processor::{Processor, are_shares, iowait, shares};
 use crate::counters::stated::{Column, state_disk, state_disks};
 use crate::program::*;
 use crate::text::wall_time::Moments;
@@ -233,6 +234,11 @@ fn group(name: &str, words: &[&str]) -> Group {
     }
 }
 
+/// Percent of idle time with I/O outstanding from which on something waits, and KiB per second up
+/// to which nothing moves (choices, those of `vmstat`).
+const WAITS: f64 = 10.0;
+const NOTHING: f64 = 100.0;
+
 /// Why a row is not read.
 const UNLIKE: &str = "the values do not match the heading";
 
@@ -259,6 +265,8 @@ struct Dstat {
     /// What all disks moved, KiB per second.
     read: Column,
     written: Column,
+    /// Rows in which CPUs waited for I/O and nothing was moved.
+    stuck: u64,
     /// The same of each disk whose requests are not listed.
     of_disks: BTreeMap<String, [Column; 2]>,
     moments: Moments,
@@ -314,6 +322,9 @@ impl Reader for Dstat {
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.processor.state(sink);
         state_disks(&self.read, &self.written, sink);
+        if self.stuck > 0 {
+            sink.add_fact(None, typed::DISKS_STUCK, self.stuck);
+        }
         self.of_disks.iter().for_each(|(disk, moved)| state_disk(disk, moved, sink));
     }
 }
@@ -459,6 +470,9 @@ impl Dstat {
             if !whole.is_empty() {
                 self.read.take(whole.iter().map(|pair| pair[0]).sum::<f64>() / 1024.0);
                 self.written.take(whole.iter().map(|pair| pair[1]).sum::<f64>() / 1024.0);
+                let moved = whole.iter().flatten().sum::<f64>() / 1024.0;
+                let waits = share.as_ref().and_then(iowait).is_some_and(|wait| wait >= WAITS);
+                self.stuck += u64::from(waits && moved <= NOTHING);
             }
         }
         Step::Consumed
