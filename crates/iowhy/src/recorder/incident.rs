@@ -488,6 +488,7 @@ mod tests {
         };
         let judged = CaseVerdict {
             incident: None,
+            is_early: false,
             first: Some(retry),
             others: Vec::new(),
             lost: 0,
