@@ -598,7 +598,9 @@ pub fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let cached = analysis.stated(&reading).bytes_per_s("throughput of cached reads", per_s);
         finding.evidence = vec![cached.below(SLOW_MEMORY)];
         let slow = analysis.about(place, "").readings_of_machine(key::MEMORY_THROUGHPUT);
-        let is_again = slow.filter(|(per_s, _)| *per_s < SLOW_MEMORY).count() >= AGAIN;
+        // What is slower than any disk may be the disk: the test reads its first 2 MB from there.
+        let is_memory = |per_s: f64| (SLOW_PER_S..SLOW_MEMORY).contains(&per_s);
+        let is_again = slow.filter(|(per_s, _)| is_memory(*per_s)).count() >= AGAIN;
         finding.assume(if is_again { SLOW_AGAIN } else { SLOW }, "memory as slow as a disk");
         let others = "one short test: other programs may have used the CPUs";
         finding.doubt_if(!is_again, others, SHAPE_ALONE);
