@@ -35,7 +35,8 @@
 //! `iowhy waits --for 30s`: who waits, in which function, and which device ended it?
 //! `iowhy waits --pid 4242 --verbose`: one process, every stack.
 //! `iowhy waits --folded --for 30s | flamegraph.pl --countname us > waits.svg`: as a flame graph.
-//! `iowhy waits --comm postgres --state all --user`: all off-CPU time of a program, by its functions.
+//! `iowhy waits --comm postgres --state all --user`: all off-CPU time of a program, by its
+//! functions.
 //! `iowhy waits --csv > waits.csv`: a row per process and stack, for a spreadsheet.
 //! `iowhy waits --comm postgres --json`: one object of schema `iowhy.waits/1`.
 

@@ -6,11 +6,11 @@
 //! were sent and not answered at each sample. Each sample yields the averages since the previous
 //! one.
 //!
-//! Requests without a reply are those sent since the sample with the fewest: what was in flight when
-//! a connection broke is sent again, and the kernel counts it as unanswered for ever. Those of before
-//! are known by their tasks: what was in a call on the mount when the watch began and has not run
-//! since (of several mounts, only in calls with an open file). A client without a connection sends
-//! nothing: one that tries to connect has a request that waits.
+//! Requests without a reply are those sent since the sample with the fewest: what was in flight
+//! when a connection broke is sent again, and the kernel counts it as unanswered for ever. Those of
+//! before are known by their tasks: what was in a call on the mount when the watch began and has
+//! not run since (of several mounts, only in calls with an open file). A client without a
+//! connection sends nothing: one that tries to connect has a request that waits.
 //!
 //! ## Needs
 //! Nothing: every user may read the counters of the mounts of their mount namespace, and see their

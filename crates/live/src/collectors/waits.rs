@@ -2,11 +2,11 @@
 //!
 //! ## Watches
 //! Every task that leaves its CPU in state D (uninterruptible or killable, but not the idle state I
-//! of kernel workers), or of some programs in state S, if asked, until it runs again: number, sum and longest, in the kernel, per process,
-//! kernel stack, and whether the scheduler accounts the wait as one for I/O (`in_iowait`). The time
-//! ends when the task runs again, so it includes the wait for a CPU after the wake-up. A wait that
-//! has not ended is counted up to the end of the watch, one that began earlier is counted from the
-//! start of the watch.
+//! of kernel workers), or of some programs in state S, if asked, until it runs again: number, sum
+//! and longest, in the kernel, per process, kernel stack, and whether the scheduler accounts the
+//! wait as one for I/O (`in_iowait`). The time ends when the task runs again, so it includes the
+//! wait for a CPU after the wake-up. A wait that has not ended is counted up to the end of the
+//! watch, one that began earlier is counted from the start of the watch.
 //!
 //! What ends a wait is a wake-up. If it is called within the completion of a block request (on the
 //! same CPU, in the same context, before that request is free again), that request ended the wait:
@@ -26,10 +26,10 @@
 //! programs cost the same per sleep and stack, and nothing unless asked for.
 //!
 //! ## Not in this output
-//! How long a task had waited before the watch began. Waiting for a CPU, and CPU time. I/O that ends a wait through another task: a worker of the file system, the
-//! journal's thread or the thread of an array passes on the completion of the request, and that
-//! task is named. Of several requests that a task waits for together, only the last one, which
-//! wakes it.
+//! How long a task had waited before the watch began. Waiting for a CPU, and CPU time. I/O that
+//! ends a wait through another task: a worker of the file system, the journal's thread or the
+//! thread of an array passes on the completion of the request, and that task is named. Of several
+//! requests that a task waits for together, only the last one, which wakes it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -71,8 +71,8 @@ const FRAMES: usize = 64;
 /// First stack number of tasks that waited before, to which the thread id is added; as in the
 /// programs.
 const EARLIER: u32 = 1 << 30;
-/// Words of `struct wait`: process, two stacks, state, whether for I/O, name; what ended it, device,
-/// operation, name.
+/// Words of `struct wait`: process, two stacks, state, whether for I/O, name; what ended it,
+/// device, operation, name.
 const WAIT_WORDS: usize = 16;
 /// Words of `struct begun`: two times, a latency, and a wait.
 const BEGUN_WORDS: usize = 6 + WAIT_WORDS;

@@ -326,7 +326,8 @@ impl MountHistory {
         } else if !is_first && now.attempts > earlier.attempts {
             self.connecting.insert(now.point.clone());
         }
-        // A client connects for a request only, which is counted as sent when there is a connection.
+        // A client connects for a request only, which is counted as sent when there is a
+        // connection.
         if self.connecting.contains(&now.point) && interval.in_flight == Some(0) {
             interval.in_flight = Some(1);
         }

@@ -101,8 +101,8 @@ pub fn judged_with(fault: Fault) -> io::Result<Vec<Value>> {
     })])
 }
 
-/// Reads from the server, with pauses, until it is `over`: what takes a processor's time takes long in
-/// here.
+/// Reads from the server, with pauses, until it is `over`: what takes a processor's time takes long
+/// in here.
 fn read(over: &AtomicBool) -> io::Result<()> {
     while !over.load(Ordering::Relaxed) {
         load::read_at(FILE, 0, 128 << 10)?;
@@ -145,7 +145,8 @@ fn waits_of_reader() -> io::Result<Value> {
 /// net/sunrpc/cache.c, fs/nfsd/export.c.
 fn serve() -> io::Result<()> {
     const FOLDER: &str = "/proc/fs/nfsd";
-    /// NFSEXP_FSID, NFSEXP_NOSUBTREECHECK and NFSEXP_INSECURE_PORT, `include/uapi/linux/nfsd/export.h`.
+    /// NFSEXP_FSID, NFSEXP_NOSUBTREECHECK and NFSEXP_INSECURE_PORT,
+    /// `include/uapi/linux/nfsd/export.h`.
     const FLAGS: u32 = 0x2402;
     /// Seconds since 1970.
     const EXPIRY: u32 = 2_000_000_000;
