@@ -20,8 +20,9 @@
 //! Each incident is one line on stdout (or an entry with fields in the journal), a capture and a
 //! JSON file (schema `iowhy.incident/1`) in the store, and the stdin of the `--exec` program. It is
 //! announced while it goes on, as soon as the verdict on its beginning accuses a device, and again
-//! only if the verdict on all of it is another. Query the store later with `iowhy incidents`, and with `--at`, `--since` and `--until` of `why`,
-//! `stat`, `hist`, `map`, `top`, `report`, `compare`.
+//! only if the verdict on all of it is another. Query the store later with `iowhy incidents`, and
+//! with `--at`, `--since` and `--until` of `why`, `stat`, `hist`, `map`, `top`, `report`,
+//! `compare`.
 //!
 //! `--clock kernel` takes the times that the kernel keeps in each request, from one probe at its
 //! completion: fewer nanoseconds per I/O, but no process, no time before the request (B2Q) and no

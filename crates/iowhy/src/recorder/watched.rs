@@ -238,7 +238,8 @@ impl Watched {
         Some(percent / 100.0)
     }
 
-    /// Whether a disk did I/O that came after the last reading: its medium and settings are unknown.
+    /// Whether a disk that came after the last reading did I/O: its medium and settings are not
+    /// known.
     pub fn has_new_disk(&mut self, second: &Second) -> bool {
         let names: BTreeSet<&String> = second.histograms.iter().map(|(name, _)| name).collect();
         let new = names.into_iter().filter(|name| {
