@@ -22,14 +22,6 @@ pub fn as_whole(column: &ArrayRef) -> anyhow::Result<Int64Array> {
     Ok(array.as_primitive_opt::<Int64Type>().context("no column of whole numbers")?.clone())
 }
 
-/// A column as texts.
-///
-/// # Errors
-/// If it cannot be written as text.
-pub fn texts(batch: &RecordBatch, column: usize) -> anyhow::Result<StringArray> {
-    as_texts(batch.columns().get(column).context("a column is missing")?)
-}
-
 /// Values as texts.
 ///
 /// # Errors

@@ -4,22 +4,30 @@
 //! hosts.
 //!
 //! [`ingest`] takes what other tools kept, [`make`] generates a fleet, [`sql`] asks questions,
-//! [`why`] accuses, [`report`] shows that. [`engine`] is the SQL engine within, [`spark`] one that
-//! is there already, [`place`] where the files are, [`tables`] the columns, [`answers`] what
-//! contains a result against the files.
+//! [`why`] accuses, [`report`] shows that. [`place`] is where the files are, [`tables`] the
+//! columns, [`files`] what reads them. `sql` alone needs an SQL engine: `engine` is the one within,
+//! `spark` one that is there already, `answers` what contains a result against the files.
 
+#[cfg(feature = "sql")]
 mod answers;
+#[cfg(feature = "sql")]
 mod columns;
 mod command;
+#[cfg(feature = "sql")]
 mod engine;
+mod files;
 mod ingest;
 mod make;
 mod place;
+#[cfg(feature = "sql")]
 mod print;
+#[cfg(feature = "sql")]
 mod queries;
 mod report;
 mod score;
+#[cfg(feature = "sql")]
 mod spark;
+#[cfg(feature = "sql")]
 mod sql;
 mod tables;
 mod why;
@@ -48,6 +56,7 @@ enum Commands {
     /// since when
     Report(report::Report),
     /// Runs a query: a named one, a file, or a statement
+    #[cfg(feature = "sql")]
     Sql(sql::Sql),
     /// Makes the tables out of averages: text of sar, iostat and PCP, dumps of Prometheus
     Ingest(ingest::Ingest),
@@ -60,12 +69,13 @@ enum Commands {
 fn main() -> ExitCode {
     let line = Line::parse();
     let ended = match &line.command {
-        Commands::Why(why) => run(why.run()),
-        Commands::Report(report) => run(report.run()),
+        Commands::Why(why) => why.run(),
+        Commands::Report(report) => report.run(),
+        #[cfg(feature = "sql")]
         Commands::Sql(sql) => run(sql.run()),
         Commands::Ingest(ingest) => ingest.run(),
         Commands::Make(make) => make.run(),
-        Commands::Score(score) => run(score.run()),
+        Commands::Score(score) => score.run(),
     };
     match ended {
         Ok(status) => status.into(),
@@ -84,6 +94,7 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Waits for what the engine does.
+#[cfg(feature = "sql")]
 fn run(what: impl Future<Output = anyhow::Result<Status>>) -> anyhow::Result<Status> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(what)
 }

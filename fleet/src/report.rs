@@ -13,7 +13,6 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::command::Status;
-use crate::engine::Fleet;
 use crate::place::Place;
 use crate::why::{accusations, hours};
 
@@ -37,15 +36,14 @@ impl Report {
     ///
     /// # Errors
     /// If the files cannot be read, or the page cannot be written.
-    pub async fn run(&self) -> anyhow::Result<Status> {
+    pub fn run(&self) -> anyhow::Result<Status> {
         let to_stdout = self.output == Path::new("-");
         let taken =
             || format!("`{}` already exists\nhint: `--force` replaces it", self.output.display());
         // What takes minutes does not end in a refusal.
         let is_free = to_stdout || self.force || std::fs::symlink_metadata(&self.output).is_err();
         anyhow::ensure!(is_free, taken());
-        let fleet = Fleet::open(&self.folders).await?;
-        let disks = hours::read(&fleet).await?;
+        let disks = hours::read(&self.folders)?;
         let verdicts = accusations::judge(&disks);
         let mut text = Vec::new();
         page::write(&disks, &verdicts, &self.folders, &mut text)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, Float64Array, StringArray, TimestampMicrosecondArray};
+use arrow_array::{ArrayRef, Float64Array, StringArray, TimestampMicrosecondArray};
 
 use super::disks::Disk;
 

@@ -5,17 +5,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use datafusion::arrow::array::Array;
+use anyhow::Context;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, RecordBatch};
 
-use crate::answers;
-use crate::columns::{text, texts, whole};
-use crate::engine::Fleet;
+use crate::files::{self, TableFile, Texts};
+use crate::place::Place;
 use crate::tables::Table;
 
 /// Minimum I/Os of an hour for a mean.
 const FEWEST: i64 = 30;
-/// Hosts asked at a time, which bounds the memory.
-const HOSTS: usize = 48;
 const HOUR_US: i64 = 3_600_000_000;
 
 /// One hour of one operation.
@@ -72,17 +72,30 @@ impl Disks {
     }
 }
 
+/// An operation, by its place in [`OPS`], and an hour since 1970.
+type OpHour = (usize, i64);
+
 /// An hour of one operation, as it is counted.
+#[derive(Clone, Copy)]
 struct HourCount {
-    op: usize,
-    /// Since 1970.
-    hour: i64,
     ios: i64,
     ns: i64,
     bytes: i64,
     /// The begin of its first cell and the end of its last, µs since 1970.
     seen: (i64, i64),
 }
+
+impl HourCount {
+    fn add(&mut self, other: HourCount) {
+        self.ios = self.ios.saturating_add(other.ios);
+        self.ns = self.ns.saturating_add(other.ns);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.seen = (self.seen.0.min(other.seen.0), self.seen.1.max(other.seen.1));
+    }
+}
+
+/// The hours of a disk.
+type Counted = BTreeMap<OpHour, HourCount>;
 
 /// Of a host, the start of the first cell in each hour and the end of the last, µs since 1970.
 type WatchedHours = BTreeMap<i64, (i64, i64)>;
@@ -100,7 +113,7 @@ fn seconds(watched: &WatchedHours, hour: i64) -> f64 {
 
 /// The hours of a disk, from the fleet's first one on.
 fn hours_of(
-    rows: &[HourCount],
+    rows: &Counted,
     watched: &WatchedHours,
     first: i64,
     hours: usize,
@@ -108,16 +121,16 @@ fn hours_of(
     let mut of = [vec![None; hours], vec![None; hours], vec![None; hours]];
     // The load of an hour is that of both operations.
     let mut loads: BTreeMap<i64, i64> = BTreeMap::new();
-    for row in rows {
-        *loads.entry(row.hour).or_default() += row.ios;
+    for ((_, hour), row) in rows {
+        *loads.entry(*hour).or_default() += row.ios;
     }
-    for row in rows.iter().filter(|row| row.ios >= FEWEST && row.ns > 0) {
-        let all = loads.get(&row.hour).copied().unwrap_or(row.ios);
-        let place = usize::try_from(row.hour - first).ok();
-        let Some(hour) = place.and_then(|place| of[row.op].get_mut(place)) else { continue };
+    for ((op, at), row) in rows.iter().filter(|(_, row)| row.ios >= FEWEST && row.ns > 0) {
+        let all = loads.get(at).copied().unwrap_or(row.ios);
+        let place = usize::try_from(at - first).ok();
+        let Some(hour) = place.and_then(|place| of[*op].get_mut(place)) else { continue };
         *hour = Some(Hour {
             latency: (row.ns as f64 / row.ios as f64).ln(),
-            load: (all as f64 / seconds(watched, row.hour)).ln(),
+            load: (all as f64 / seconds(watched, *at)).ln(),
             ios: row.ios,
             bytes: row.bytes as f64 / row.ios as f64,
         });
@@ -125,75 +138,98 @@ fn hours_of(
     of
 }
 
-/// Which cells are compared.
-const COMPARED: &str = "(stage = 'D2C' AND op IN ('read', 'write')
-    OR origin = 'average' AND stage = 'Q2C' AND (op IS NULL OR op IN ('read', 'write')))";
+/// The columns of cells that hours are added up from.
+const CELLS: [&str; 9] =
+    ["time", "span", "device", "op", "stage", "count", "sum", "bytes", "origin"];
+
+/// The hours in a file, by device and whether they are averages.
+type OfFile = BTreeMap<(String, bool), Counted>;
+
+/// Adds the cells of a batch to hours: reads and writes on the device; of averages, await.
+fn add(batch: &RecordBatch, to: &mut OfFile) -> anyhow::Result<()> {
+    let text = |name: &str| Texts::of(batch, name);
+    let column = |name: &str| batch.column_by_name(name).context("a column is missing");
+    let whole = |name: &str| {
+        let of_it = column(name)?.as_primitive_opt::<Int64Type>();
+        of_it.with_context(|| format!("no whole numbers in a column `{name}`"))
+    };
+    let (devices, ops, stages, origins) =
+        (text("device")?, text("op")?, text("stage")?, text("origin")?);
+    let times = column("time")?.as_primitive_opt::<TimestampMicrosecondType>();
+    let times = times.context("no times in a column `time`")?;
+    let spans = column("span")?.as_primitive_opt::<Int32Type>();
+    let spans = spans.context("no lengths in a column `span`")?;
+    let (counts, sums, bytes) = (whole("count")?, whole("sum")?, whole("bytes")?);
+    let op_of = ops.map(|text| OPS[..2].iter().position(|op| *op == text));
+    let is_device = stages.map(|text| text == "D2C");
+    let is_all = stages.map(|text| text == "Q2C");
+    let is_average = origins.map(|text| text == "average");
+    let is = |which: &[bool], key: Option<usize>| key.is_some_and(|key| which[key]);
+    // Cells are sorted, so that those of an hour follow each other.
+    let mut open: Option<((Option<usize>, bool, OpHour), HourCount)> = None;
+    let mut close = |open: Option<((Option<usize>, bool, OpHour), HourCount)>| {
+        let Some(((device, averaged, of), count)) = open else { return };
+        let hours = to.entry((devices.text(device).to_string(), averaged)).or_default();
+        hours.entry(of).and_modify(|hour| hour.add(count)).or_insert(count);
+    };
+    for row in 0..batch.num_rows() {
+        let (op, stage) = (ops.key(row), stages.key(row));
+        let averaged = is(&is_all, stage) && is(&is_average, origins.key(row));
+        let op = match op {
+            Some(key) => op_of[key],
+            None if averaged => Some(OPS.len() - 1),
+            None => None,
+        };
+        let Some(op) = op.filter(|_| averaged || is(&is_device, stage)) else { continue };
+        let of = |column: &dyn Array, value: i64| if column.is_null(row) { 0 } else { value };
+        let time = times.value(row);
+        let end = time + i64::from(spans.value(row)) * 1_000_000;
+        let one = HourCount {
+            ios: of(counts, counts.value(row)),
+            ns: of(sums, sums.value(row)),
+            bytes: of(bytes, bytes.value(row)),
+            seen: (time, end),
+        };
+        let key = (devices.key(row), averaged, (op, time.div_euclid(HOUR_US)));
+        match &mut open {
+            Some((known, count)) if *known == key => count.add(one),
+            _ => close(open.replace((key, one))),
+        }
+    }
+    close(open);
+    Ok(())
+}
 
 /// Reads them.
 ///
 /// # Errors
 /// If a file cannot be read, there is no hour of I/O, or what was read and the footers of the files
 /// disagree.
-pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
-    let expected = answers::expected(fleet, Table::Cells, Some(COMPARED)).await?;
-    let (mut counted, mut keys) = (0, BTreeSet::new());
-    let mut rows: BTreeMap<(String, String), Vec<HourCount>> = BTreeMap::new();
-    let mut averages: BTreeMap<(String, String), Vec<HourCount>> = BTreeMap::new();
-    let hosts = hosts(fleet).await?;
-    for part in hosts.chunks(HOSTS) {
-        let names: Vec<String> =
-            part.iter().map(|host| format!("'{}'", host.replace('\'', "''"))).collect();
-        let sql = format!(
-            "SELECT host, device, op, CAST(date_trunc('hour', time) AS BIGINT), sum(count), sum(sum), sum(bytes),
-               min(CAST(time AS BIGINT)), max(CAST(time AS BIGINT) + CAST(span AS BIGINT) * 1000000), count(*),
-               CASE WHEN stage = 'Q2C' THEN 1 ELSE 0 END
-             FROM cells WHERE {COMPARED} AND host IN ({})
-             GROUP BY host, device, op, date_trunc('hour', time), stage",
-            names.join(", ")
-        );
-        for batch in fleet.query(&sql).await? {
-            let (host, device, ops) = (texts(&batch, 0)?, texts(&batch, 1)?, texts(&batch, 2)?);
-            let numbers =
-                (3..11).map(|at| whole(&batch, at)).collect::<anyhow::Result<Vec<_>>>()?;
-            for row in 0..batch.num_rows() {
-                let number = |at: usize| match numbers[at].is_null(row) {
-                    true => 0,
-                    false => numbers[at].value(row),
-                };
-                let key = (text(&host, row).to_string(), text(&device, row).to_string());
-                let op = OPS.iter().position(|op| *op == text(&ops, row)).unwrap_or(2);
-                let is_average = number(7) == 1;
-                let one = HourCount {
-                    op,
-                    hour: number(0).div_euclid(HOUR_US),
-                    ios: number(1),
-                    ns: number(2),
-                    bytes: number(3),
-                    seen: (number(4), number(5)),
-                };
-                counted += number(6);
-                anyhow::ensure!(
-                    keys.insert((key.clone(), op, one.hour, is_average)),
-                    "an hour of {} {} came twice: no result\n\
-                     hint: run it again; if that happens twice, the engine is broken",
-                    key.0,
-                    key.1
-                );
-                let of = if is_average { &mut averages } else { &mut rows };
-                of.entry(key).or_default().push(one);
+pub fn read(places: &[Place]) -> anyhow::Result<Disks> {
+    let (cells, facts) = (files::of(places, Table::Cells)?, files::of(places, Table::Facts)?);
+    anyhow::ensure!(
+        !cells.is_empty() || !facts.is_empty(),
+        "`{}` contains no tables\nhint: `iowhy export --parquet DIR` writes them, \
+         `iowhy-fleet make DIR` generates some",
+        places.iter().map(Place::to_string).collect::<Vec<_>>().join("`, `")
+    );
+    let mut rows: BTreeMap<(String, String), Counted> = BTreeMap::new();
+    let mut averages: BTreeMap<(String, String), Counted> = BTreeMap::new();
+    let of_batch = |_: &TableFile, batch: &RecordBatch, of: &mut OfFile| add(batch, of);
+    files::each(&cells, Table::Cells, &CELLS, of_batch, |file, of_file: OfFile| {
+        for ((device, averaged), counted) in of_file {
+            let all = if averaged { &mut averages } else { &mut rows };
+            let hours = all.entry((file.host.clone(), device)).or_default();
+            for (of, count) in counted {
+                hours.entry(of).and_modify(|hour| hour.add(count)).or_insert(count);
             }
         }
-    }
-    anyhow::ensure!(
-        counted == expected,
-        "{counted} rows of `cells` were read instead of {expected}: no result\n\
-         hint: run it again; if that happens twice, a file is broken"
-    );
+    })?;
     averages.retain(|disk, _| !rows.contains_key(disk));
     let are_mixed = !rows.is_empty() && !averages.is_empty();
     let averaged: BTreeSet<_> = averages.keys().cloned().collect();
     rows.append(&mut averages);
-    let all = || rows.values().flatten().map(|row| row.hour);
+    let all = || rows.values().flat_map(BTreeMap::keys).map(|(_, hour)| *hour);
     let (Some(first), Some(last)) = (all().min(), all().max()) else {
         anyhow::bail!(
             "there is no I/O with a time on the device (stage D2C) in these folders\n\
@@ -204,8 +240,8 @@ pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
     let mut watched: BTreeMap<&str, WatchedHours> = BTreeMap::new();
     for ((host, _), rows) in &rows {
         let of_host = watched.entry(host).or_default();
-        for row in rows {
-            let seen = of_host.entry(row.hour).or_insert(row.seen);
+        for ((_, hour), row) in rows {
+            let seen = of_host.entry(*hour).or_insert(row.seen);
             *seen = (seen.0.min(row.seen.0), seen.1.max(row.seen.1));
         }
     }
@@ -217,22 +253,12 @@ pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
         disks.push(Disk { host, device, hours, is_averaged, ..Disk::default() });
     }
     let mut disks = Disks { disks, first_s: first * 3600, hours };
-    state(fleet, &mut disks).await?;
+    state(&facts, &mut disks)?;
     for disk in disks.disks.iter_mut().filter(|disk| are_mixed && disk.is_averaged) {
         // Times with and without the queue are not compared.
         disk.model = format!("{} (await)", disk.model).trim_start().to_string();
     }
     Ok(disks)
-}
-
-/// The hosts that have cells, in order.
-async fn hosts(fleet: &Fleet) -> anyhow::Result<Vec<String>> {
-    let mut hosts = Vec::new();
-    for batch in fleet.query("SELECT DISTINCT host FROM cells ORDER BY host").await? {
-        let names = texts(&batch, 0)?;
-        hosts.extend(names.iter().flatten().map(str::to_string));
-    }
-    Ok(hosts)
 }
 
 /// A name as a part of a path: `%` and two digits for all that is not plain.
@@ -265,35 +291,59 @@ fn years(hours: i64) -> String {
     }
 }
 
+/// What facts report of a disk, or of a host if the device is empty.
+type Reported = BTreeMap<String, Vec<(String, String)>>;
+
+/// The facts of a batch that disks are compared by, each once.
+fn reported(batch: &RecordBatch, to: &mut Reported) -> anyhow::Result<()> {
+    let text = |name: &str| Texts::of(batch, name);
+    let (devices, kinds, keys, values, units) =
+        (text("device")?, text("kind")?, text("key")?, text("value")?, text("unit")?);
+    let numbers = batch.column_by_name("number").and_then(|column| column.as_primitive_opt());
+    let numbers: &arrow_array::PrimitiveArray<Float64Type> =
+        numbers.context("no numbers in a column `number`")?;
+    for row in 0..batch.num_rows() {
+        let one = match (kinds.at(row), keys.at(row)) {
+            ("label", key) | ("fact", key @ ("model" | "firmware" | "kernel")) => {
+                (key.to_string(), values.at(row).to_string())
+            }
+            ("fact", "smart.hours") if !numbers.is_null(row) => {
+                let hours = in_hours(numbers.value(row) as i64, units.at(row));
+                let Some(hours) = hours else { continue };
+                (AGE.to_string(), hours.to_string())
+            }
+            _ => continue,
+        };
+        let of = to.entry(devices.at(row).to_string()).or_default();
+        if !of.contains(&one) {
+            of.push(one);
+        }
+    }
+    Ok(())
+}
+
 /// Facts about hosts and disks.
-async fn state(fleet: &Fleet, disks: &mut Disks) -> anyhow::Result<()> {
-    // Each row is looked at: what the footers count is there.
-    answers::expected(fleet, Table::Facts, Some("kind IS NOT NULL")).await?;
-    let sql = "SELECT DISTINCT host, device, kind, key, value, unit, CAST(number AS BIGINT) FROM facts
-               WHERE kind = 'label' OR (kind = 'fact' AND key IN ('model', 'firmware', 'kernel', 'smart.hours'))";
+fn state(facts: &[TableFile], disks: &mut Disks) -> anyhow::Result<()> {
     let (mut of_disk, mut of_host) = (
         BTreeMap::<(String, String), Vec<(String, String)>>::new(),
         BTreeMap::<String, Vec<(String, String)>>::new(),
     );
-    for batch in fleet.query(sql).await? {
-        let columns = (0..6).map(|at| texts(&batch, at)).collect::<anyhow::Result<Vec<_>>>()?;
-        let numbers = whole(&batch, 6)?;
-        for row in 0..batch.num_rows() {
-            let of = |at: usize| text(&columns[at], row).to_string();
-            let mut reported = (of(3), of(4));
-            if reported.0 == "smart.hours" {
-                let number = (!numbers.is_null(row)).then(|| numbers.value(row));
-                let Some(hours) = number.and_then(|number| in_hours(number, &of(5))) else {
-                    continue;
-                };
-                reported = (AGE.to_string(), hours.to_string());
-            }
-            match of(1).as_str() {
-                "" => of_host.entry(of(0)).or_default().push(reported),
-                device => of_disk.entry((of(0), device.to_string())).or_default().push(reported),
+    let columns = ["device", "kind", "key", "value", "number", "unit"];
+    let of_batch = |_: &TableFile, batch: &RecordBatch, of: &mut Reported| reported(batch, of);
+    files::each(facts, Table::Facts, &columns, of_batch, |file, of_file: Reported| {
+        for (device, facts) in of_file {
+            let host = file.host.clone();
+            let known = match device.as_str() {
+                "" => of_host.entry(host).or_default(),
+                _ => of_disk.entry((host, device)).or_default(),
+            };
+            for fact in facts {
+                if known.last() != Some(&fact) && !known.contains(&fact) {
+                    known.push(fact);
+                }
             }
         }
-    }
+    })?;
     for disk in &mut disks.disks {
         let labels = of_host.get(&disk.host).into_iter().flatten();
         disk.labels = labels.cloned().collect();
@@ -314,7 +364,7 @@ async fn state(fleet: &Fleet, disks: &mut Disks) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HOUR_US, HourCount, WatchedHours, escaped, hours_of, in_hours, years};
+    use super::{Counted, HOUR_US, HourCount, WatchedHours, escaped, hours_of, in_hours, years};
 
     /// Hours of 7,200 reads of a ms each, in the first and last of which the host was watched for
     /// half an hour; the disk has an I/O every ten seconds only, and cells of a second or of an
@@ -326,18 +376,14 @@ mod tests {
             (11, (11 * HOUR_US, 11 * HOUR_US + HOUR_US / 2)),
         ]
         .into();
-        let of = |hour: i64| HourCount {
-            op: 0,
-            hour,
-            ios: 7200,
-            ns: 7_200_000_000,
-            bytes: 0,
-            seen: match to_an_hour {
+        let of = |hour: i64| {
+            let seen = match to_an_hour {
                 true => (hour * HOUR_US, (hour + 1) * HOUR_US),
                 false => (hour * HOUR_US + 9_000_000, hour * HOUR_US + 3_500_000_000),
-            },
+            };
+            ((0, hour), HourCount { ios: 7200, ns: 7_200_000_000, bytes: 0, seen })
         };
-        let rows: Vec<HourCount> = (9..12).map(of).collect();
+        let rows: Counted = (9..12).map(of).collect();
         let hours = hours_of(&rows, &watched, 9, 3);
         hours[0].iter().flatten().map(|hour| hour.load.exp()).collect()
     }
