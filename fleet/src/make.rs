@@ -1,8 +1,8 @@
 //! A generated fleet of any size, so that a verdict can be compared with what is true.
 //!
 //! Disks of twelve models on hosts in racks, loaded by day and night, with a few that are faulty,
-//! three bad firmwares, and disks that are merely asked for much. The same seed gives the same
-//! files. What is true goes into `truth.csv` beside the tables; nothing of it is in them.
+//! three bad firmwares, hidden generations of models, and disks that are merely asked for much. The
+//! same seed gives the same files. What is true goes into `truth.csv` beside the tables; nothing of it is in them.
 //!
 //! A disk serves requests in parallel channels; how much its latency grows with its load follows
 //! from how busy these are. Latencies of single requests are spread log-normally around it. Nothing
@@ -48,6 +48,13 @@ pub struct Make {
     /// Firmware versions that make all their disks slower
     #[arg(long, default_value_t = 3)]
     pub bad_firmwares: usize,
+    /// Hidden generations of a model at most, 1.1 to 3 times slower than the first: nothing but
+    /// latency shows which one a host has, and a third of them are slower only from some day on
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=3))]
+    pub generations: u32,
+    /// Faulty hosts, of a thousand: all their disks are 1.4 to 3 times slower from some hour on
+    #[arg(long, default_value_t = 0.0)]
+    pub faulty_hosts: f64,
     /// The first day, UTC, as days since 1970 [default: 2026-11-16]
     #[arg(long, default_value_t = 20_773)]
     pub first_day: i64,
@@ -96,6 +103,8 @@ impl Make {
             thin: None,
             faulty: 0.0,
             bad_firmwares: 0,
+            generations: 0,
+            faulty_hosts: 0.0,
             first_day: 20_773,
             seed: 1,
         }

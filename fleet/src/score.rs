@@ -9,7 +9,6 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::command::Status;
-use crate::engine::Fleet;
 use crate::why::hours::{self, Disks};
 use crate::why::{Subject, accusations};
 
@@ -34,6 +33,8 @@ struct Truth {
     since: BTreeMap<Name, f64>,
     hot: BTreeSet<Name>,
     firmwares: BTreeSet<(String, String)>,
+    hosts: BTreeSet<String>,
+    generations: usize,
 }
 
 impl Score {
@@ -41,10 +42,9 @@ impl Score {
     ///
     /// # Errors
     /// If the folder is not one that was generated.
-    pub async fn run(&self) -> anyhow::Result<Status> {
+    pub fn run(&self) -> anyhow::Result<Status> {
         let truth = truth(&self.folder.join("truth.csv"))?;
-        let fleet = Fleet::open(&[self.folder.as_path().into()]).await?;
-        let disks = hours::read(&fleet).await?;
+        let disks = hours::read(&[self.folder.as_path().into()])?;
         if self.early {
             return early(&disks, &truth);
         }
@@ -53,6 +53,7 @@ impl Score {
             (disks.disks[place].host.clone(), disks.disks[place].device.clone())
         };
         let (mut ours, mut firmwares, mut others) = (BTreeSet::new(), BTreeSet::new(), 0);
+        let mut hosts = BTreeSet::new();
         // Disks that are accused by what they share with others, unless that is bad.
         let mut with_others = BTreeSet::new();
         for one in &verdicts.accused {
@@ -60,17 +61,22 @@ impl Score {
                 Subject::Firmware(model, firmware, _) => {
                     truth.firmwares.contains(&(model.clone(), firmware.clone()))
                 }
+                Subject::Host(host) => truth.hosts.contains(host),
+                // A disk of a faulty host is slow, and not by itself.
+                Subject::Disk(place) => truth.hosts.contains(&disks.disks[*place].host),
                 _ => false,
             };
             if !bad {
                 with_others.extend(one.disks(&disks).into_iter().map(name));
             }
             match &one.whom {
+                Subject::Disk(place) if bad && !truth.faulty.contains(&name(*place)) => {}
                 Subject::Disk(place) => drop(ours.insert(name(*place))),
                 Subject::Firmware(model, firmware, _) => {
                     firmwares.insert((model.clone(), firmware.clone()));
                 }
-                Subject::Model(_) | Subject::Label(..) | Subject::Host(_) => others += 1,
+                Subject::Host(host) => drop(hosts.insert(host.clone())),
+                Subject::Model(_) | Subject::Label(..) => others += 1,
             }
         }
         let months = disks.disks.len() as f64 * disks.hours as f64 / 24.0 / 30.0;
@@ -101,16 +107,23 @@ impl Score {
             line(way, &of, &of)?;
         }
         let right = firmwares.intersection(&truth.firmwares).count();
+        let of_hosts = hosts.intersection(&truth.hosts).count();
         writeln!(
             out,
-            "\n{} disks, {} hours, {} of them faulty, {} hot. Firmwares accused: {}, of {} bad ones {right}. Models, labels and \
-             hosts accused, none of which is bad: {others}; their disks count as false accusations, too.",
+            "\n{} disks on {} hosts, {} hours, {} of them faulty, {} hot. Firmwares accused: {}, of {} bad ones {right}; hosts: {}, \
+             of {} faulty ones {of_hosts}. Models and labels accused, none of which is bad: {others}. Groups of hosts noted: {}, of \
+             {} hidden generations. Disks of what is accused and not bad count as false accusations, too.",
             disks.disks.len(),
+            crate::why::words::hosts(&disks),
             disks.hours,
             truth.faulty.len(),
             truth.hot.len(),
             firmwares.len(),
-            truth.firmwares.len()
+            truth.firmwares.len(),
+            hosts.len(),
+            truth.hosts.len(),
+            verdicts.generations.len(),
+            truth.generations
         )?;
         out.flush()?;
         Ok(Status::Done)
@@ -239,6 +252,8 @@ fn truth(path: &std::path::Path) -> anyhow::Result<Truth> {
                 truth.faulty.insert(name);
             }
             "hot" => drop(truth.hot.insert(name)),
+            "generation" => truth.generations += 1,
+            "host" => drop(truth.hosts.insert(host.to_string())),
             "firmware" => drop(truth.firmwares.insert((model.to_string(), firmware.to_string()))),
             _ => {}
         }

@@ -8,7 +8,7 @@
 //! 2. [`expected`]: of each model and operation, the latency that its median disk has at each load.
 //!    The logarithm of what a disk had over that is its excess.
 //! 3. [`groups`]: what all disks of a model, a firmware, a rack or a host have in common is theirs,
-//!    and is taken off.
+//!    and is taken off; so is what several hosts of a model have ([`generations`]).
 //! 4. [`stretches`]: of what is left, the period in which a disk is the largest outlier, in
 //!    units of the spread of the disks of its model in periods of that length.
 //! 5. [`accusations`]: those that remain at a false discovery rate of 1 % over all disks (Benjamini
@@ -17,6 +17,7 @@
 pub mod accusations;
 mod accused;
 pub mod expected;
+mod generations;
 mod groups;
 pub mod hours;
 mod stretches;
@@ -29,7 +30,6 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::command::Status;
-use crate::engine::Fleet;
 use crate::place::Place;
 pub use accusations::Subject;
 
@@ -57,9 +57,8 @@ impl Why {
     ///
     /// # Errors
     /// If the files cannot be read.
-    pub async fn run(&self) -> anyhow::Result<Status> {
-        let fleet = Fleet::open(&self.folders).await?;
-        let disks = hours::read(&fleet).await?;
+    pub fn run(&self) -> anyhow::Result<Status> {
+        let disks = hours::read(&self.folders)?;
         let verdicts = accusations::judge(&disks);
         if let Some(folder) = &self.baseline_out {
             let failed = || format!("cannot write into `{}`: name a new folder", folder.display());

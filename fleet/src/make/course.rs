@@ -79,7 +79,12 @@ impl<'a> Course<'a> {
         let hot = disk.hot.filter(|(from, _)| hour >= *from).map_or(1.0, |(_, times)| times);
         let asked = disk.model.usual * disk.load * day.max(0.05) * self.drift.exp() * hot;
         let (factor, tail) = self.sickness(hour);
-        let slower = disk.own * disk.firmware_factor * factor;
+        // A slower generation is asked as much less, or it would be overloaded and not well.
+        let (generation, from) = disk.others[0];
+        let asked = if hour >= from { asked / generation } else { asked };
+        let others = disk.others.iter().filter(|(_, from)| hour >= *from);
+        let others: f64 = others.map(|(factor, _)| factor).product();
+        let slower = disk.own * disk.firmware_factor * others * factor;
         let need = [0, 1].map(|op| disk.model.service_us[op] * slower);
         let shares = [disk.reads, 1.0 - disk.reads];
         // Load beyond the capacity of the channels is served later; the backlog is bounded.

@@ -1,5 +1,6 @@
 //! The disks of a generated fleet and their faults.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use rand::{RngExt, SeedableRng};
@@ -42,6 +43,8 @@ pub struct Disk {
     pub faulty: Option<(FaultKind, f64)>,
     /// What its firmware costs.
     pub firmware_factor: f64,
+    /// What its generation and a fault of its host cost, and from which hour on.
+    pub others: [(f64, f64); 2],
     /// Share of reads.
     pub reads: f64,
     /// Bytes of a read and of a write.
@@ -57,6 +60,30 @@ pub struct Fleet {
     /// How many hosts.
     pub hosts: u32,
     pub bad_firmwares: Vec<(&'static str, &'static str, f64)>,
+    /// Of each model the factors of its hidden generations, and from which hour on.
+    pub generations: Vec<Vec<(f64, f64)>>,
+    /// Faulty hosts: the factor of their disks, and from which hour on.
+    pub faulty_hosts: BTreeMap<u32, (f64, f64)>,
+}
+
+/// What is as it is without a fault, from the first hour on.
+const ORDINARY: (f64, f64) = (1.0, 0.0);
+
+/// The hidden generations of each model. Of their own chance, like all that is drawn of a host, so
+/// that a fleet without is the same fleet.
+fn generations(make: &Make) -> Vec<Vec<(f64, f64)>> {
+    let mut chance = ChaCha8Rng::seed_from_u64(make.seed ^ 0x6765_6e65);
+    let mut one = |_: u32| {
+        let factor = chance.random_range(1.1f64.ln()..3f64.ln()).exp();
+        let late = make.days > 2 && chance.random_range(0..3) == 0;
+        let day = if late { chance.random_range(1..make.days - 1) } else { 0 };
+        (factor, f64::from(day) * 24.0)
+    };
+    let mut number = ChaCha8Rng::seed_from_u64(make.seed ^ 0x6e75_6d62);
+    MODELS
+        .iter()
+        .map(|_| (0..number.random_range(0..=make.generations)).map(&mut one).collect())
+        .collect()
 }
 
 impl Fleet {
@@ -73,17 +100,32 @@ impl Fleet {
             let firmware = model.firmwares[chance.random_range(0..model.firmwares.len())];
             bad.push((model.name, firmware, chance.random_range(1.25..1.8)));
         }
+        let generations = generations(make);
+        let mut faulty_hosts = BTreeMap::new();
         let mut disks = Vec::new();
         for number in 0..make.disks {
             let host = number / make.per_host;
             // A host is bought with one model.
             let mut of_host =
                 ChaCha8Rng::seed_from_u64(make.seed ^ 0x9e37_79b9 ^ u64::from(host) << 20);
-            let model = MODELS[of_host.random_range(0..MODELS.len())];
+            let place = of_host.random_range(0..MODELS.len());
+            let model = MODELS[place];
             let firmware = model.firmwares[of_host.random_range(0..model.firmwares.len())];
             let reads = of_host.random_range(0.35..0.9);
             let busy: f64 =
                 LogNormal::new(0.0, 0.5).map_or(1.0, |spread| spread.sample(&mut of_host));
+            let mut hidden =
+                ChaCha8Rng::seed_from_u64(make.seed ^ 0x6869_6464 ^ u64::from(host) << 20);
+            let generation = hidden.random_range(0..=generations[place].len());
+            let generation =
+                generation.checked_sub(1).map_or(ORDINARY, |at| generations[place][at]);
+            let of_fault = match hidden.random_range(0.0..1000.0) < make.faulty_hosts {
+                true => (hidden.random_range(1.4..3.0), hidden.random_range(0.1..0.7) * hours),
+                false => ORDINARY,
+            };
+            if of_fault != ORDINARY {
+                faulty_hosts.insert(host, of_fault);
+            }
             let own =
                 LogNormal::new(0.0, model.varied).map_or(1.0, |spread| spread.sample(&mut chance));
             let load =
@@ -122,12 +164,13 @@ impl Fleet {
                 hot,
                 faulty,
                 firmware_factor: worse.map_or(1.0, |(_, _, factor)| *factor),
+                others: [generation, of_fault],
                 reads,
                 bytes: [4096 << chance.random_range(0..4), 16_384],
                 seed: chance.random(),
             });
         }
-        Fleet { disks, hosts, bad_firmwares: bad }
+        Fleet { disks, hosts, bad_firmwares: bad, generations, faulty_hosts }
     }
 
     /// The disks of a host.
@@ -158,6 +201,14 @@ impl Fleet {
         }
         for (model, firmware, factor) in &self.bad_firmwares {
             text.push_str(&format!(",,{model},{firmware},firmware,0.0,{factor:.2}x\n"));
+        }
+        for (model, generations) in MODELS.iter().zip(&self.generations) {
+            for (factor, from) in generations {
+                text.push_str(&format!(",,{},,generation,{from:.1},{factor:.2}x\n", model.name));
+            }
+        }
+        for (host, (factor, from)) in &self.faulty_hosts {
+            text.push_str(&format!("{},,,,host,{from:.1},{factor:.2}x\n", host_name(*host)));
         }
         std::fs::write(path, text)?;
         Ok(())

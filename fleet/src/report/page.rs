@@ -279,6 +279,9 @@ fn left_out(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out, "<h2>Not judged</h2>\n<ul>")?;
+    for one in verdicts.generations.iter().take(LISTED) {
+        writeln!(out, "<li>{}.</li>", text(&words::generation(disks, one)))?;
+    }
     let mut models: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut hours, mut compared) = (0, 0);
     for (disk, excess) in disks.disks.iter().zip(excess) {

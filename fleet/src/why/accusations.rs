@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use super::accused::{Accusation, Subject};
 use super::expected::ExpectedLatency;
+use super::generations::{self, Generation};
 use super::groups;
 use super::hours::Disks;
 use super::stretches::Scale;
@@ -12,7 +13,7 @@ use super::stretches::Scale;
 pub const RATE: f64 = 0.01;
 /// Minimum factor for accusing a disk.
 const FACTOR: f64 = 1.3;
-/// Iterations: the cost of firmwares depends on the curve, and the curve on that cost.
+/// Iterations: what firmwares and generations cost depends on the curve, and the curve on that.
 const ROUNDS: usize = 3;
 /// Minimum disks of a model for comparing one with the others.
 pub const PEERS: usize = 8;
@@ -22,6 +23,8 @@ pub const PEERS: usize = 8;
 pub struct Verdicts {
     /// Groups, the widest first, then disks, the most certain first.
     pub accused: Vec<Accusation>,
+    /// Groups of hosts that differ as generations of a model do: notes.
+    pub generations: Vec<Generation>,
     /// Disks that were compared.
     pub judged: usize,
     /// Disks of models with too few of them, or never at a load that others had.
@@ -39,11 +42,14 @@ impl Verdicts {
     }
 }
 
-/// What each model needs by load, with a clock for each of its firmwares.
+/// What each model needs by load, with a clock for each of its firmwares and
+/// generations.
 pub fn expected(disks: &Disks) -> ExpectedLatency<'_> {
-    let mut expected = ExpectedLatency::of(disks, vec![0.0; disks.disks.len()]);
+    let guess = ExpectedLatency::guess(disks).excesses(disks);
+    let clocks = generations::of_hosts(disks, &guess);
+    let mut expected = ExpectedLatency::of(disks, clocks);
     for _ in 0..ROUNDS {
-        let clocks = groups::clocks(disks, &expected.excesses(disks));
+        let (clocks, _) = groups::clocks(disks, &mut expected.excesses(disks), &mut Vec::new());
         expected = ExpectedLatency::of(disks, clocks);
     }
     expected
@@ -54,7 +60,7 @@ pub fn judge(disks: &Disks) -> Verdicts {
     let expected = expected(disks);
     let mut excess = expected.excesses(disks);
     let mut verdicts = Verdicts::default();
-    groups::firmwares(disks, &mut excess, &mut verdicts.accused);
+    (_, verdicts.generations) = groups::clocks(disks, &mut excess, &mut verdicts.accused);
     groups::models(disks, &mut excess, &mut verdicts.accused);
     let mut models: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, disk) in disks.disks.iter().enumerate() {
@@ -63,14 +69,17 @@ pub fn judge(disks: &Disks) -> Verdicts {
     let all: Vec<&[Option<f64>]> = excess.iter().map(Vec::as_slice).collect();
     let of_all = Scale::of(&all);
     groups::places(disks, &mut excess, &of_all, &mut verdicts.accused);
+    // Disks of other hosts are part of the spread, near saturation above all.
+    let with_hosts = excess.clone();
+    groups::within_hosts(disks, &mut excess);
     let mut found: Vec<Accusation> = Vec::new();
     for members in models.values() {
         if members.len() < PEERS {
             verdicts.alone += members.len();
             continue;
         }
-        let of: Vec<&[Option<f64>]> = members.iter().map(|disk| excess[*disk].as_slice()).collect();
-        let scale = Scale::of(&of);
+        let of = members.iter().map(|disk| with_hosts[*disk].as_slice());
+        let scale = Scale::of(&of.collect::<Vec<_>>());
         for disk in members {
             let Some(stretch) = scale.most(&excess[*disk]) else {
                 verdicts.alone += 1;

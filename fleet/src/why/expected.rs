@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::hours::{Disk, Disks, OPS};
+use super::hours::{Disk, Disks, Hour, OPS};
 
 /// Loads that differ by less than this factor's logarithm are one.
 const STEP: f64 = 0.25;
@@ -15,8 +15,31 @@ const LEVEL: f64 = 0.1;
 /// Latency that is above the least by less than this has not risen, a logarithm: with one to 24
 /// channels these are then busy for a sixth to four fifths of the time.
 const RISEN: f64 = 0.182;
+/// Weight of the median beside the changes within days.
+const LOOSE: f64 = 1e-3;
 /// Halvings of an excess, of a few units at most: to a millionth of it.
 const HALVINGS: usize = 20;
+
+/// How much slower a disk is than those it is compared with, a logarithm.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Clock {
+    /// From the first hour on.
+    pub level: f64,
+    /// From which hour on it is another one.
+    pub step: Option<(usize, f64)>,
+}
+
+impl Clock {
+    /// At an hour.
+    pub fn at(&self, hour: usize) -> f64 {
+        self.step.filter(|(from, _)| hour >= *from).map_or(self.level, |(_, level)| level)
+    }
+
+    /// Both together.
+    pub fn and(self, level: f64) -> Clock {
+        Clock { level: self.level + level, step: self.step.map(|(from, own)| (from, own + level)) }
+    }
+}
 
 /// The latency of the median disk by load, of one model and operation.
 #[derive(Clone, Debug, Default)]
@@ -27,12 +50,14 @@ pub struct Curve {
 
 impl Curve {
     /// For the disks of a model, each with its clock.
-    pub fn of(disks: &[(&Disk, f64)], op: usize) -> Curve {
+    pub fn of(disks: &[(&Disk, Clock)], op: usize) -> Curve {
         // One value of each disk and load, so that a busy disk is not many.
         let mut known: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
         for (disk, clock) in disks {
             let mut own: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-            for hour in disk.hours[op].iter().flatten() {
+            for (at, hour) in disk.hours[op].iter().enumerate() {
+                let Some(hour) = hour else { continue };
+                let clock = clock.at(at);
                 own.entry(step(hour.load + clock)).or_default().push(hour.latency - clock);
             }
             for (step, latencies) in own {
@@ -45,6 +70,35 @@ impl Curve {
             .filter_map(|(step, disks)| Some((step, median(disks)?)))
             .collect();
         Curve { steps }
+    }
+
+    /// The same by how the latency of each disk changes with its load within a day: how much slower
+    /// a disk is than others, and since which day, does not matter. By least squares, with a level
+    /// for each disk and day; where loads are never seen on one day, as the median has it.
+    fn within_days(disks: &[(&Disk, Clock)], op: usize) -> Curve {
+        let median = Curve::of(disks, op);
+        let places: BTreeMap<i64, usize> =
+            median.steps.keys().enumerate().map(|(place, step)| (*step, place)).collect();
+        let n = places.len();
+        let (mut matrix, mut right) = (vec![vec![0.0; n]; n], vec![0.0; n]);
+        for day in disks.iter().flat_map(|(disk, _)| disk.hours[op].chunks(24)) {
+            let known = day.iter().flatten();
+            let of = |hour: &Hour| Some((*places.get(&step(hour.load))?, hour.latency));
+            let known: Vec<(usize, f64)> = known.filter_map(of).collect();
+            let share = 1.0 / known.len() as f64;
+            let mean = known.iter().map(|(_, latency)| latency * share).sum::<f64>();
+            for (place, latency) in &known {
+                matrix[*place][*place] += 1.0 + LOOSE;
+                right[*place] += latency - mean;
+                known.iter().for_each(|(other, _)| matrix[*place][*other] -= share);
+            }
+            for (place, latency) in median.steps.values().enumerate() {
+                let hours = known.iter().filter(|(known, _)| *known == place).count();
+                right[place] += LOOSE * hours as f64 * latency;
+            }
+        }
+        let latencies = solved(matrix, right);
+        Curve { steps: places.into_keys().zip(latencies).collect() }
     }
 
     /// What the median disk has at a load. `None` where no five disks ever were.
@@ -117,33 +171,63 @@ impl Curve {
     }
 }
 
+/// The solution of linear equations whose matrix is symmetric and positive.
+fn solved(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
+    let n = right.len();
+    for at in 0..n {
+        let row = matrix[at].clone();
+        for below in at + 1..n {
+            let factor = matrix[below][at] / row[at];
+            matrix[below].iter_mut().zip(&row).for_each(|(value, above)| *value -= factor * above);
+            right[below] -= factor * right[at];
+        }
+    }
+    for at in (0..n).rev() {
+        let known: f64 = (at + 1..n).map(|after| matrix[at][after] * right[after]).sum();
+        right[at] = (right[at] - known) / matrix[at][at];
+    }
+    right
+}
+
 fn step(load: f64) -> i64 {
     (load / STEP).round() as i64
 }
 
 /// What the disks of each model need by load, reads and writes apart.
 ///
-/// Disks that are known to be slower by some factor, such as those of a slow firmware, would bend
-/// the curve of the others: below the load at which they are saturated they are part of the median,
-/// above it they are not. So each disk has a clock, the logarithm of that factor, by which its
-/// loads are higher and its latencies lower.
+/// Disks that are known to be slower by some factor, such as those of a slow firmware or of another
+/// generation, would bend the curve of the others: below the load at which they are saturated they
+/// are part of the median, above it they are not. So each disk has a clock, the logarithm of that
+/// factor, by which its loads are higher and its latencies lower.
 pub struct ExpectedLatency<'a> {
     curves: BTreeMap<&'a str, [Curve; OPS.len()]>,
     /// By disk.
-    clocks: Vec<f64>,
+    clocks: Vec<Clock>,
+    /// Whether an excess is the ratio of latencies at one load, without regard to saturation.
+    is_plain: bool,
 }
 
 impl<'a> ExpectedLatency<'a> {
     /// Of all disks.
-    pub fn of(disks: &'a Disks, clocks: Vec<f64>) -> ExpectedLatency<'a> {
-        let mut models: BTreeMap<&str, Vec<(&Disk, f64)>> = BTreeMap::new();
+    pub fn of(disks: &'a Disks, clocks: Vec<Clock>) -> ExpectedLatency<'a> {
+        ExpectedLatency::by(disks, clocks, false)
+    }
+
+    /// A first guess, which does not depend on how many of the disks at a load are slow ones.
+    pub fn guess(disks: &'a Disks) -> ExpectedLatency<'a> {
+        ExpectedLatency::by(disks, vec![Clock::default(); disks.disks.len()], true)
+    }
+
+    fn by(disks: &'a Disks, clocks: Vec<Clock>, is_plain: bool) -> ExpectedLatency<'a> {
+        let mut models: BTreeMap<&str, Vec<(&Disk, Clock)>> = BTreeMap::new();
         for (disk, clock) in disks.disks.iter().zip(&clocks) {
             models.entry(&disk.model).or_default().push((disk, *clock));
         }
-        let curves = models
-            .into_iter()
-            .map(|(model, disks)| (model, std::array::from_fn(|op| Curve::of(&disks, op))));
-        ExpectedLatency { curves: curves.collect(), clocks }
+        let curves = models.into_iter().map(|(model, of)| {
+            let curve = if is_plain { Curve::within_days } else { Curve::of };
+            (model, std::array::from_fn(|op| curve(&of, op)))
+        });
+        ExpectedLatency { curves: curves.collect(), clocks, is_plain }
     }
 
     /// How much slower each disk serves than its load explains: a logarithm, by hour; both
@@ -152,7 +236,9 @@ impl<'a> ExpectedLatency<'a> {
         let hours = |place: usize| (0..disks.hours).map(move |hour| (place, hour));
         let of = |place: usize| {
             hours(place)
-                .map(|(place, hour)| self.excess(&disks.disks[place], self.clocks[place], hour))
+                .map(|(place, hour)| {
+                    self.excess(&disks.disks[place], self.clocks[place].at(hour), hour)
+                })
                 .collect()
         };
         (0..disks.disks.len()).map(of).collect()
@@ -163,7 +249,10 @@ impl<'a> ExpectedLatency<'a> {
         let (mut sum, mut weights) = (0.0, 0.0);
         for (curve, hours) in curves.iter().zip(&disk.hours) {
             let Some(one) = hours.get(hour).copied().flatten() else { continue };
-            let slower = curve.slower(one.load + clock, one.latency - clock);
+            let slower = match self.is_plain {
+                true => curve.at(one.load).map(|expected| one.latency - clock - expected),
+                false => curve.slower(one.load + clock, one.latency - clock),
+            };
             let Some(slower) = slower else { continue };
             let weight = (one.ios as f64).ln_1p();
             sum += weight * (slower + clock);
@@ -176,25 +265,28 @@ impl<'a> ExpectedLatency<'a> {
     /// load; of the operation it did more of.
     pub fn means(&self, disks: &Disks, place: usize, hours: Range<usize>) -> Option<Means> {
         let (disk, clock) = (&disks.disks[place], self.clocks[place]);
-        let of = |op: usize| disk.hours[op].get(hours.clone()).unwrap_or_default().iter().flatten();
-        let ios = |op: usize| of(op).map(|hour| hour.ios).sum::<i64>();
+        let of = |op: usize| {
+            let known = disk.hours[op].get(hours.clone()).unwrap_or_default().iter();
+            known.enumerate().filter_map(|(at, hour)| Some((clock.at(hours.start + at), (*hour)?)))
+        };
+        let ios = |op: usize| of(op).map(|(_, hour)| hour.ios).sum::<i64>();
         let op = (0..OPS.len()).rev().max_by_key(|op| ios(*op))?;
         let curve = &self.curves.get(disk.model.as_str())?[op];
-        let (mut own, mut peers, mut load, mut all, mut hours) = (0.0, 0.0, 0.0, 0.0, 0.0);
-        for hour in of(op) {
+        let (mut own, mut peers, mut load, mut all, mut known) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for (clock, hour) in of(op) {
             let Some(expected) = curve.at(hour.load + clock) else { continue };
             let weight = hour.ios as f64;
             own += weight * hour.latency.exp();
             peers += weight * (expected + clock).exp();
             load += hour.load.exp();
             all += weight;
-            hours += 1.0;
+            known += 1.0;
         }
         (all > 0.0).then(|| Means {
             op,
             own_ns: own / all,
             peers_ns: peers / all,
-            load: load / hours,
+            load: load / known,
         })
     }
 }

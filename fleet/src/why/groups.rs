@@ -1,9 +1,10 @@
-//! Shared causes: model, firmware, label, host.
+//! Shared causes: model, firmware, generation, label, host.
 
 use std::collections::BTreeMap;
 
 use super::accused::{Accusation, Subject};
-use super::expected::median;
+use super::expected::{Clock, median};
+use super::generations::{self, Generation, Levels};
 use super::hours::Disks;
 use super::stretches::{Scale, Stretch, middle};
 
@@ -37,79 +38,105 @@ pub fn models(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accusation>)
     }
 }
 
-/// The disks of a firmware that have hours to compare, each with the middle of its excess; and the
-/// middle of these.
+/// The disks of a firmware that have hours to compare.
 struct Firmware<'a> {
     name: &'a str,
-    disks: Vec<(usize, f64)>,
+    /// Each with the middle of its excess, and that of the hosts like its own.
+    disks: Vec<(usize, f64, f64)>,
+    /// The levels of its hosts.
+    groups: Levels,
+    /// How much slower it is than the curve of its model.
     middle: f64,
 }
 
-/// The firmwares of some disks, those that are seen on too few of them left out.
+/// The firmwares of some disks, those that are seen on too few of them left out, each beside the
+/// one with most hosts.
 fn of_firmwares<'a>(disks: &'a Disks, members: &[usize], excess: &Excess) -> Vec<Firmware<'a>> {
     let own = |disk: usize| median(excess[disk].iter().flatten().copied().collect());
-    let mut known: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
+    let mut known: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for disk in members {
-        let firmware = disks.disks[*disk].firmware.as_str();
-        known.entry(firmware).or_default().extend(own(*disk).map(|middle| (*disk, middle)));
+        known.entry(disks.disks[*disk].firmware.as_str()).or_default().push(*disk);
     }
-    let of = |(name, disks): (&'a str, Vec<(usize, f64)>)| {
-        let middle = median(disks.iter().map(|(_, middle)| *middle).collect())?;
-        (disks.len() >= MEMBERS && !name.is_empty()).then_some(Firmware { name, disks, middle })
+    let of = |(name, members): (&'a str, Vec<usize>)| {
+        let groups = Levels::of(disks, &members, excess);
+        let near = |disk: usize| Some((disk, own(disk)?, groups.near(own(disk)?)?));
+        let of: Vec<_> = members.into_iter().filter_map(near).collect();
+        let middle = median(of.iter().map(|(_, own, _)| *own).collect())?;
+        let enough = of.len() >= MEMBERS && !name.is_empty();
+        enough.then_some(Firmware { name, disks: of, groups, middle })
     };
-    known.into_iter().filter_map(of).collect()
-}
-
-/// How much slower the disks of each firmware are than the curve of their model, a logarithm, by
-/// disk.
-pub fn clocks(disks: &Disks, excess: &Excess) -> Vec<f64> {
-    let mut clocks = vec![0.0; disks.disks.len()];
-    for members in by(disks, |disk| Some(disks.disks[disk].model.clone())).values() {
-        for firmware in of_firmwares(disks, members, excess) {
-            let all = members.iter().filter(|disk| disks.disks[**disk].firmware == firmware.name);
-            all.for_each(|disk| clocks[*disk] = firmware.middle);
+    let mut known: Vec<Firmware> = known.into_iter().filter_map(of).collect();
+    let Some(first) = known.iter().max_by_key(|firmware| firmware.groups.hosts()) else {
+        return known;
+    };
+    let (groups, middle) = (first.groups.clone(), first.middle);
+    for firmware in known.iter_mut().filter(|firmware| firmware.groups != groups) {
+        if !groups.are_several() && !firmware.groups.are_several() {
+            continue;
         }
+        firmware.middle = middle + firmware.groups.shift(&groups);
     }
-    clocks
+    known
 }
 
 /// Firmwares beside the fastest of their model; what a firmware costs is taken off all its disks.
-pub fn firmwares(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accusation>) {
+/// How much that is, by disk.
+fn firmwares(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accusation>) -> Vec<f64> {
+    let mut costs = vec![0.0; disks.disks.len()];
     for (model, members) in by(disks, |disk| Some(disks.disks[disk].model.clone())) {
         let known = of_firmwares(disks, &members, excess);
+        let heights: BTreeMap<&str, f64> =
+            known.iter().map(|firmware| (firmware.name, firmware.middle)).collect();
+        for disk in &members {
+            let height = heights.get(disks.disks[*disk].firmware.as_str());
+            costs[*disk] = height.copied().unwrap_or(0.0);
+        }
         // A handful of fast disks is not a measure for the rest.
         let enough = |n: usize| n >= 2 * MEMBERS && n * 20 >= members.len();
         let measures = known.iter().filter(|firmware| enough(firmware.disks.len()));
         let quickest = measures.min_by(|a, b| a.middle.total_cmp(&b.middle));
-        let Some(Firmware { name: quickest, middle: least, .. }) = quickest else { continue };
-        let own = |firmware: &Firmware| {
-            let (disks, middle) = (firmware.disks.clone(), firmware.middle);
-            disks.into_iter().map(move |(_, own)| own - middle)
-        };
-        let all: Vec<f64> = known.iter().flat_map(own).collect();
+        let Some(quickest) = quickest else { continue };
+        let least = quickest.middle;
+        let all = known.iter().flat_map(|firmware| &firmware.disks);
+        let all: Vec<f64> = all.map(|(_, own, near)| own - near).collect();
         let apart = super::expected::spread(&all).unwrap_or(0.0).max(0.03);
         for firmware in &known {
             let n = firmware.disks.len();
             let over = firmware.middle - least;
             let unsure = apart * (std::f64::consts::FRAC_PI_2 / n as f64).sqrt();
             let score = over / unsure;
-            let slow = firmware.disks.iter().filter(|(_, own)| own - least > over / 2.0).count();
+            let slow = firmware.disks.iter().filter(|(_, own, near)| own - near > -over / 2.0);
+            let slow = slow.count();
             let p = super::stretches::tail(score);
             let together = slow as f64 >= TOGETHER * n as f64;
-            if over > FACTOR.ln() && p < CHANCE && together && firmware.name != *quickest {
-                let name = firmware.name.to_string();
-                let whom = Subject::Firmware(model.clone(), name, quickest.to_string());
+            if over > FACTOR.ln() && p < CHANCE && together && firmware.name != quickest.name {
+                let (name, best) = (firmware.name.to_string(), quickest.name.to_string());
+                let whom = Subject::Firmware(model.clone(), name, best);
                 let found = Stretch { from: 0, to: disks.hours, excess: over, score, p };
                 accused.push(Accusation::group(whom, found, n, slow));
             }
         }
-        let heights: BTreeMap<&str, f64> =
-            known.iter().map(|firmware| (firmware.name, firmware.middle)).collect();
-        for disk in members {
-            let Some(height) = heights.get(disks.disks[disk].firmware.as_str()) else { continue };
-            excess[disk].iter_mut().flatten().for_each(|value| *value -= height);
+    }
+    for (own, cost) in excess.iter_mut().zip(&costs) {
+        own.iter_mut().flatten().for_each(|value| *value -= cost);
+    }
+    costs
+}
+
+/// What firmwares and generations cost, by disk, which is taken off.
+pub fn clocks(
+    disks: &Disks,
+    excess: &mut Excess,
+    accused: &mut Vec<Accusation>,
+) -> (Vec<Clock>, Vec<Generation>) {
+    let costs = firmwares(disks, excess, accused);
+    let (clocks, notes) = generations::find(disks, excess);
+    for (own, clock) in excess.iter_mut().zip(&clocks) {
+        for (hour, value) in own.iter_mut().enumerate() {
+            value.iter_mut().for_each(|value| *value -= clock.at(hour));
         }
     }
+    (clocks.into_iter().zip(costs).map(|(clock, cost)| clock.and(cost)).collect(), notes)
 }
 
 /// Hosts, and what a label of the hosts names, such as racks: accused where most of their disks are
@@ -169,6 +196,19 @@ fn place(
             accused.push(Accusation::group(whom(name), found, members.len(), slow));
             take_off(excess, &members, common);
         }
+    }
+}
+
+/// Takes off what the disks of a model on a host have in common and is too little for accusing the
+/// host, so that a disk is judged by how far disks of one host differ.
+pub fn within_hosts(disks: &Disks, excess: &mut Excess) {
+    let of = |disk: usize| Some(format!("{}\n{}", disks.disks[disk].model, disks.disks[disk].host));
+    for members in by(disks, of).into_values().filter(|members| members.len() >= MEMBERS) {
+        let of: Vec<&[Option<f64>]> = members.iter().map(|disk| excess[*disk].as_slice()).collect();
+        let level = median(middle(&of, MEMBERS).into_iter().flatten().collect());
+        let Some(level) = level.filter(|level| level.abs() < FACTOR.ln()) else { continue };
+        let common = vec![Some(level); disks.hours];
+        take_off(excess, &members, &common);
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::accusations::{Accusation, PEERS, RATE, Subject, Verdicts};
 use super::expected::{median, spread};
+use super::generations::Generation;
 use super::hours::{Disk, Disks, Hour, OPS};
 
 /// A baseline's line for whatever device, and the least spread that one states (`crates/diagnose`).
@@ -56,6 +57,9 @@ pub fn write(
             "\n{} more: -v shows all, --json for programs",
             many(of_disks.len() - reported, "disk")
         )?;
+    }
+    for (place, one) in verdicts.generations.iter().enumerate() {
+        writeln!(out, "{}note: {}", if place == 0 { "\n" } else { "" }, generation(disks, one))?;
     }
     if verdicts.alone > 0 {
         writeln!(
@@ -119,6 +123,23 @@ pub fn name(disks: &Disks, one: &Accusation) -> String {
     }
 }
 
+/// A group of hosts that differs and is not accused.
+pub fn generation(disks: &Disks, one: &Generation) -> String {
+    let place = ["first", "second", "third"].get(one.place).unwrap_or(&"further");
+    let than = match one.from {
+        0 => "slower than the fastest".to_string(),
+        from => format!("slower since {}", when(disks, from)),
+    };
+    format!(
+        "model {}: a {place} group of {}, {:.2} times {than}, beside {}: a generation or platform \
+         without a name of its own, not a fault of a host",
+        one.model,
+        many(one.hosts, "host"),
+        one.excess.exp(),
+        many(one.others, "other host")
+    )
+}
+
 /// The same for programs.
 pub fn json(disks: &Disks, verdicts: &Verdicts) -> Value {
     let one = |one: &Accusation| {
@@ -161,6 +182,17 @@ pub fn json(disks: &Disks, verdicts: &Verdicts) -> Value {
             "command": command(disks, one),
         })
     };
+    let note = |one: &Generation| {
+        json!({
+            "kind": "generation",
+            "model": one.model,
+            "hosts": one.hosts,
+            "other_hosts": one.others,
+            "times_slower": one.excess.exp(),
+            "since": when(disks, one.from),
+            "sentence": generation(disks, one),
+        })
+    };
     json!({
         "schema": "iowhy.fleet/1",
         "from": when(disks, 0),
@@ -171,6 +203,7 @@ pub fn json(disks: &Disks, verdicts: &Verdicts) -> Value {
         "by_averages": disks.disks.iter().filter(|disk| disk.is_averaged).count(),
         "rate": RATE,
         "accused": verdicts.accused.iter().map(one).collect::<Vec<_>>(),
+        "notes": verdicts.generations.iter().map(note).collect::<Vec<_>>(),
     })
 }
 
