@@ -263,7 +263,8 @@ mod tests {
         assert!(are_whole(&[300.0, 338.0, 19.0, 11.0]));
         assert!(!are_whole(&[223.19, 101.01, 288.72, 143.51]));
         assert!(are_whole(&[18.0, 28.0, 10.0]), "whole seconds need no more");
-        assert!(!are_whole_first(&[18.0, 28.0, 10.0]), "a banner is against it");
+        assert!(are_whole_first(&[18.0, 28.0]), "however a banner is against it");
+        assert!(!are_whole_first(&[18.0]), "a banner is against it");
         assert!(!are_whole(&[300.0]), "too few to tell");
         assert!(!are_whole(&[7.3, 15.3, 2.7]), "too few to tell");
     }
