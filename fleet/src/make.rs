@@ -2,7 +2,8 @@
 //!
 //! Disks of twelve models on hosts in racks, loaded by day and night, with a few that are faulty,
 //! three bad firmwares, hidden generations of models, and disks that are merely asked for much. The
-//! same seed gives the same files. What is true goes into `truth.csv` beside the tables; nothing of it is in them.
+//! same seed gives the same files. What is true goes into `truth.csv` beside the tables; nothing of
+//! it is in them.
 //!
 //! A disk serves requests in parallel channels; how much its latency grows with its load follows
 //! from how busy these are. Latencies of single requests are spread log-normally around it. Nothing

@@ -145,6 +145,10 @@ const CELLS: [&str; 9] =
 /// The hours in a file, by device and whether they are averages.
 type OfFile = BTreeMap<(String, bool), Counted>;
 
+/// What the cells of an hour have in common: the place of the device's name, whether they are
+/// averages, operation and hour.
+type CellKey = (Option<usize>, bool, OpHour);
+
 /// Adds the cells of a batch to hours: reads and writes on the device; of averages, await.
 fn add(batch: &RecordBatch, to: &mut OfFile) -> anyhow::Result<()> {
     let text = |name: &str| Texts::of(batch, name);
@@ -166,8 +170,8 @@ fn add(batch: &RecordBatch, to: &mut OfFile) -> anyhow::Result<()> {
     let is_average = origins.map(|text| text == "average");
     let is = |which: &[bool], key: Option<usize>| key.is_some_and(|key| which[key]);
     // Cells are sorted, so that those of an hour follow each other.
-    let mut open: Option<((Option<usize>, bool, OpHour), HourCount)> = None;
-    let mut close = |open: Option<((Option<usize>, bool, OpHour), HourCount)>| {
+    let mut open: Option<(CellKey, HourCount)> = None;
+    let mut close = |open: Option<(CellKey, HourCount)>| {
         let Some(((device, averaged, of), count)) = open else { return };
         let hours = to.entry((devices.text(device).to_string(), averaged)).or_default();
         hours.entry(of).and_modify(|hour| hour.add(count)).or_insert(count);
