@@ -8,6 +8,7 @@ use iowhy_model::{DeviceId, FactKey, Finding, Verdict, key};
 use crate::analysis::Analysis;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::remote_log::OF_A_TARGET;
+use crate::facts::disk_names;
 use crate::phrase;
 
 /// Waits for other servers from which on they count, and how many times more than for own disks.
@@ -145,7 +146,7 @@ pub fn blocked(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
     let first = names.first().map_or("osd.N", String::as_str);
-    if first.starts_with("mon.") {
+    if disk_names::is_a_monitor(first) {
         finding.next_step = lines(&[
             &format!("`ceph daemon {first} ops`, on its host: what do they wait for?"),
             &format!(

@@ -116,7 +116,8 @@ pub fn one_durable_way(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let rows = listing.intervals.iter().filter(|row| row.layer != Layer::Block);
         let mut ways: Vec<(DeviceId, f64)> = rows.filter_map(of_flush).collect();
         ways.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let [(durable, ms), (_, next), ..] = ways[..] else { return None };
+        let (durable, ms) = *ways.first()?;
+        let (_, next) = *ways.iter().find(|(device, _)| *device != durable)?;
         (ms >= FELT_MS && ms >= TIMES_OTHERS * next).then_some(())?;
         let name = &analysis.recording.device_of(durable).name;
         let mut finding = new_finding(verdict, Some(durable), vec![place]);

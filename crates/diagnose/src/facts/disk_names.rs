@@ -138,6 +138,11 @@ pub fn is_elsewhere(disk: &str) -> bool {
     matches!(kind(disk), "rbd" | "nbd" | "rnbd")
 }
 
+/// Whether it is a monitor of a Ceph cluster, and no store: `mon.a`.
+pub fn is_a_monitor(service: &str) -> bool {
+    service.starts_with("mon.")
+}
+
 /// The device whose journal or log a hung task writes: `rbd0` of `INFO: task jbd2/rbd0-8:801166
 /// blocked for more than 120 seconds.`, `nbd3p1` of `xfsaild/nbd3p1:712`.
 pub fn written_by(message: &str) -> Option<&str> {

@@ -212,9 +212,8 @@ impl Part {
 /// that says anything: by chance all of this many are multiples of the step less than once in 8,000
 /// times.
 const STEPPED: [(f64, usize); 4] = [(1.0, 2), (2.0, 3), (5.0, 3), (10.0, 4)];
-/// Rates needed after a banner, which is usually followed by a report since boot: of one in twenty
-/// pastes it was cut off (a choice), and by chance two such rates are whole once in 10,000 times.
-const AGAINST_A_BANNER: usize = 2;
+/// Rates needed after a banner, which is usually followed by a report since boot.
+const AGAINST_A_BANNER: usize = 4;
 
 /// Whether all rates of a report are whole requests over 1, 2, 5 or 10 s. Averages since boot are
 /// not.
@@ -263,8 +262,7 @@ mod tests {
         assert!(are_whole(&[300.0, 338.0, 19.0, 11.0]));
         assert!(!are_whole(&[223.19, 101.01, 288.72, 143.51]));
         assert!(are_whole(&[18.0, 28.0, 10.0]), "whole seconds need no more");
-        assert!(are_whole_first(&[18.0, 28.0]), "however a banner is against it");
-        assert!(!are_whole_first(&[18.0]), "a banner is against it");
+        assert!(!are_whole_first(&[18.0, 28.0, 10.0]), "a banner is against it");
         assert!(!are_whole(&[300.0]), "too few to tell");
         assert!(!are_whole(&[7.3, 15.3, 2.7]), "too few to tell");
     }
