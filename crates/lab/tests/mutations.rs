@@ -431,12 +431,6 @@ const DIFFER: &[(&str, &str)] = &[
     ("published/P6-05-nine-quintillion", "shuffled"),
     // Two runs at a limit say more than one.
     ("cases/limited-by-docker", "doubled"),
-    // Without the heading of lsblk above its rows nothing says that the disk is remote.
-    ("cases/as-fast-as-its-network", "heading-cut"),
-    ("cases/as-fast-as-its-network", "heading-halved"),
-    ("cases/as-fast-as-its-network", "shuffled"),
-    // One way to flush of several is the durable one; of two copies there are two.
-    ("cases/one-way-to-flush-that-is-durable", "doubled"),
 ];
 
 fn check(name: &str, paths: &[PathBuf], long: bool) {

@@ -20,6 +20,9 @@ const LOOSE: f64 = 1e-3;
 /// Halvings of an excess, of a few units at most: to a millionth of it.
 const HALVINGS: usize = 20;
 
+/// An excess by disk and hour, a logarithm.
+pub type Excess = Vec<Vec<Option<f64>>>;
+
 /// How much slower a disk is than those it is compared with, a logarithm.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Clock {

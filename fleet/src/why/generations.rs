@@ -8,8 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
-use super::expected::{Clock, median, spread};
-use super::groups::Excess;
+use super::expected::{Clock, Excess, median, spread};
 use super::hours::Disks;
 use super::stretches::middle;
 

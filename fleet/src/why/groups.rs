@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::accused::{Accusation, Subject};
-use super::expected::{Clock, median};
+use super::expected::{Clock, Excess, median};
 use super::generations::{self, Generation, Levels};
 use super::hours::Disks;
 use super::stretches::{Scale, Stretch, middle};
@@ -16,9 +16,6 @@ const FACTOR: f64 = 1.15;
 const TOGETHER: f64 = 0.6;
 /// How likely chance is at most.
 const CHANCE: f64 = 1e-4;
-
-/// An excess by disk and hour.
-pub type Excess = Vec<Vec<Option<f64>>>;
 
 /// Takes off what the disks of a model did at the same time, and accuses the model where that was a
 /// step.
