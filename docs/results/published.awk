@@ -14,6 +14,6 @@ function row() {
         print "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |"
     }
 }
-/ right to admit that / { sums = "| " name " | " $19 " | " $1 " | " $3 " | " $12 " | " $14 " | " $16 }
-/^When they were met/ { first = $12 " | " $14 " | " $18 " | " $20 " | " $22 }
+/ rightly insufficient, / { sums = "| " name " | " $13 " | " $1 " | " $3 " | " $6 " | " $8 " | " $10 }
+/^At first meeting, / { first = $11 " | " $13 " | " $17 " | " $19 " | " $21 }
 confidences && /^\|/
