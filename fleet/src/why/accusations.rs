@@ -62,10 +62,6 @@ pub fn judge(disks: &Disks) -> Verdicts {
     let mut verdicts = Verdicts::default();
     (_, verdicts.generations) = groups::clocks(disks, &mut excess, &mut verdicts.accused);
     groups::models(disks, &mut excess, &mut verdicts.accused);
-    let mut models: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (place, disk) in disks.disks.iter().enumerate() {
-        models.entry(&disk.model).or_default().push(place);
-    }
     let all: Vec<&[Option<f64>]> = excess.iter().map(Vec::as_slice).collect();
     let of_all = Scale::of(&all);
     groups::places(disks, &mut excess, &of_all, &mut verdicts.accused);
@@ -73,7 +69,7 @@ pub fn judge(disks: &Disks) -> Verdicts {
     let with_hosts = excess.clone();
     groups::within_hosts(disks, &mut excess);
     let mut found: Vec<Accusation> = Vec::new();
-    for members in models.values() {
+    for members in disks.by_model().values() {
         if members.len() < PEERS {
             verdicts.alone += members.len();
             continue;

@@ -214,7 +214,7 @@ fn levels(units: &[Unit]) -> Vec<f64> {
 /// many of the hosts at a load are slow ones.
 pub fn of_hosts(disks: &Disks, excess: &Excess) -> Vec<Clock> {
     let mut clocks = vec![Clock::default(); disks.disks.len()];
-    for (_, members) in models(disks) {
+    for (_, members) in disks.by_model() {
         for unit in units(disks, &members, excess) {
             let clock = Clock { level: unit.level, step: unit.step };
             unit.disks.iter().for_each(|disk| clocks[*disk] = clock);
@@ -223,19 +223,11 @@ pub fn of_hosts(disks: &Disks, excess: &Excess) -> Vec<Clock> {
     clocks
 }
 
-fn models(disks: &Disks) -> BTreeMap<&str, Vec<usize>> {
-    let mut models: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (place, disk) in disks.disks.iter().enumerate() {
-        models.entry(&disk.model).or_default().push(place);
-    }
-    models
-}
-
 /// How much slower the disks of each generation are, by disk; notes of the slower ones.
 pub fn find(disks: &Disks, excess: &Excess) -> (Vec<Clock>, Vec<Generation>) {
     let mut clocks = vec![Clock::default(); disks.disks.len()];
     let mut notes = Vec::new();
-    for (model, members) in models(disks) {
+    for (model, members) in disks.by_model() {
         let units = units(disks, &members, excess);
         if units.len() >= 2 * HOSTS {
             let width = width(&units, excess);

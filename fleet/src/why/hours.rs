@@ -70,6 +70,15 @@ impl Disks {
     pub fn day(&self, hour: usize) -> i64 {
         (self.first_s + i64::try_from(hour).unwrap_or(0) * 3600).div_euclid(86_400)
     }
+
+    /// The places of the disks of each model.
+    pub fn by_model(&self) -> BTreeMap<&str, Vec<usize>> {
+        let mut models: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (place, disk) in self.disks.iter().enumerate() {
+            models.entry(&disk.model).or_default().push(place);
+        }
+        models
+    }
 }
 
 /// An operation, by its place in [`OPS`], and an hour since 1970.
