@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::mount_points;
 
-/// Calls with the file as their first argument that ask a FUSE server.
+/// Calls with the file as their first argument that ask the server of its file system.
 const BY_FILE: [libc::c_long; 18] = [
     libc::SYS_read,
     libc::SYS_pread64,

@@ -9,7 +9,7 @@
 //! single requests is compared with the expected verdict.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -142,7 +142,9 @@ impl Day {
         for (place, (name, faulty)) in names.enumerate() {
             let scenario = named(name).map_err(io::Error::other)?;
             let seed = self.seed.wrapping_add(1000 * place as u64);
-            let stretch = stretch(scenario, faulty, length, seed, store)?;
+            let (faults, truth) = (scenario.faults.clone(), store.with_extension("csv"));
+            let plan = Plan { scenario, faults, faulty, length, seed, truth };
+            let (stretch, _) = plan.play(|_| Ok(()))?;
             writeln!(io::stderr(), "rig: {} on {}", scenario.tells(), stretch.device)?;
             stretches.push(stretch);
             thread::sleep(QUIET);
@@ -151,32 +153,39 @@ impl Day {
     }
 }
 
-/// A disk under its load, and its end.
-fn stretch(
-    scenario: &'static WrittenScenario,
-    faulty: bool,
-    length: Duration,
-    seed: u64,
-    store: &Path,
-) -> io::Result<Stretch> {
-    let disk = FaultyDisk::start(&Spec {
-        model: scenario.model.clone(),
-        faults: scenario.faults.clone(),
-        bytes: BYTES,
-        seed,
-        truth: store.with_extension("csv"),
-    })?;
-    let from = now_s();
-    let mut loads = Vec::new();
-    for (place, load) in scenario.loads.iter().enumerate() {
-        let drive = Drive::parse(load).map_err(io::Error::other)?;
-        loads.push(drive.start(&disk.path(), BYTES, seed.wrapping_add(place as u64), "day")?);
+/// A disk to be made, and the load on it.
+pub(crate) struct Plan {
+    pub scenario: &'static WrittenScenario,
+    pub faults: Vec<String>,
+    /// Whether it is to be found.
+    pub faulty: bool,
+    pub length: Duration,
+    pub seed: u64,
+    /// Where the disk writes what it did.
+    pub truth: PathBuf,
+}
+
+impl Plan {
+    /// Makes the disk, loads it and removes it; what `look` sees of the device before the load and
+    /// at its end.
+    pub fn play<T>(self, look: impl Fn(&str) -> io::Result<T>) -> io::Result<(Stretch, [T; 2])> {
+        let Plan { scenario, faults, faulty, length, seed, truth } = self;
+        let model = scenario.model.clone();
+        let spec = Spec { model, faults, bytes: BYTES, seed, truth };
+        let disk = FaultyDisk::start(&spec)?;
+        let device = disk.path().trim_start_matches("/dev/").to_string();
+        let (from, before) = (now_s(), look(&device)?);
+        let mut loads = Vec::new();
+        for (place, load) in scenario.loads.iter().enumerate() {
+            let drive = Drive::parse(load).map_err(io::Error::other)?;
+            loads.push(drive.start(&disk.path(), BYTES, seed.wrapping_add(place as u64), "day")?);
+        }
+        thread::sleep(length);
+        let after = look(&device)?;
+        loads.into_iter().try_for_each(RunningDrive::stop)?;
+        disk.end()?;
+        Ok((Stretch { scenario, faulty, device, from, until: now_s() }, [before, after]))
     }
-    thread::sleep(length);
-    loads.into_iter().try_for_each(RunningDrive::stop)?;
-    let device = disk.path().trim_start_matches("/dev/").to_string();
-    disk.end()?;
-    Ok(Stretch { scenario, faulty, device, from, until: now_s() })
 }
 
 /// The recorder of the whole machine.
@@ -239,7 +248,7 @@ impl Drop for Recorder {
     }
 }
 
-pub(crate) fn now_s() -> f64 {
+fn now_s() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 

@@ -6,9 +6,8 @@
 //! alert of a rule is a load of a day that exceeds its bound; one of iowhy an incident that blames
 //! the disk, its path or a limit.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 use std::thread;
@@ -16,14 +15,12 @@ use std::time::Duration;
 
 use clap::Args;
 use iowhy_lab::written::{WrittenScenario, parse};
-use serde_json::Value;
+use iowhy_model::{Edges, Histogram, Stage};
 
-use crate::day::{Recorder, Stretch, asked, now_s};
-use crate::faulty_disk::{Drive, FaultyDisk, RunningDrive, Spec, missing};
+use crate::day::{Plan, Recorder, Stretch, asked};
+use crate::faulty_disk::missing;
 
 const TEXT: &str = include_str!("week.txt");
-/// Size of every disk.
-const BYTES: u64 = 16 << 30;
 const DAYS: usize = 7;
 /// The day, the load and the fault of its disk.
 const FAULTS: [(usize, &str, &str); 3] =
@@ -84,7 +81,9 @@ impl Week {
         let ended = recorder.end();
         let table = seen.and_then(|seen| ended.and_then(|_| table(seen, &store)));
         let _ = std::fs::remove_dir_all(&store);
-        let _ = std::fs::remove_file(store.with_extension("csv"));
+        for load in loads()? {
+            let _ = std::fs::remove_file(truth(&store, load));
+        }
         let (text, good) = table?;
         write!(io::stdout(), "{text}")?;
         Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -124,32 +123,21 @@ impl Week {
         seed: u64,
         store: &Path,
     ) -> io::Result<(Stretch, Figures)> {
-        let disk = FaultyDisk::start(&Spec {
-            model: load.model.clone(),
+        let plan = Plan {
+            scenario: load,
             faults: fault.into_iter().map(str::to_string).collect(),
-            bytes: BYTES,
+            faulty: fault.is_some(),
+            length: Duration::from_secs(self.day),
             seed,
-            truth: store.with_extension(format!("{}.csv", load.name)),
-        })?;
-        let device = disk.path().trim_start_matches("/dev/").to_string();
-        let (from, before) = (now_s(), Counted::of(&device)?);
-        let mut senders = Vec::new();
-        for (place, sender) in load.loads.iter().enumerate() {
-            let drive = Drive::parse(sender).map_err(io::Error::other)?;
-            let seed = seed.wrapping_add(place as u64);
-            senders.push(drive.start(&disk.path(), BYTES, seed, &load.name)?);
-        }
-        thread::sleep(Duration::from_secs(self.day));
-        let (until, after) = (now_s(), Counted::of(&device)?);
-        senders.into_iter().try_for_each(RunningDrive::stop)?;
-        disk.end()?;
-        let _ = std::fs::remove_file(store.with_extension(format!("{}.csv", load.name)));
+            truth: truth(store, load),
+        };
+        let (stretch, [before, after]) = plan.play(Counted::of)?;
         let figures = Figures {
-            busy: (after.busy_ms - before.busy_ms) / 1e3 / (until - from),
+            busy: (after.busy_ms - before.busy_ms) / 1e3 / self.day as f64,
             await_ms: (after.waited_ms - before.waited_ms) / (after.ios - before.ios).max(1.0),
             p99_ms: 0.0,
         };
-        Ok((Stretch { scenario: load, faulty: fault.is_some(), device, from, until }, figures))
+        Ok((stretch, figures))
     }
 }
 
@@ -164,41 +152,43 @@ impl Counted {
     }
 }
 
+/// Where the disk of a load writes what it did.
+fn truth(store: &Path, load: &WrittenScenario) -> PathBuf {
+    store.with_extension(format!("{}.csv", load.name))
+}
+
 fn loads() -> io::Result<&'static [WrittenScenario]> {
     static ALL: LazyLock<Result<Vec<WrittenScenario>, String>> = LazyLock::new(|| parse(TEXT));
     ALL.as_deref().map_err(|error| io::Error::other(error.clone()))
 }
 
-/// The 99th percentile of all requests of a load of a day in the store, ms.
+/// The upper bound of the 99th percentile of all requests of a load of a day in the store, ms; 0 if
+/// they are too few for it.
 fn p99_ms(stretch: &Stretch, store: &Path) -> io::Result<f64> {
     let (since, until) = (format!("@{:.0}", stretch.from), format!("@{:.0}", stretch.until));
     let words = ["hist", "--since", &since, "--until", &until, "--device", &stretch.device];
     let all = asked(&words, store)?;
-    let whole =
-        all["histograms"].as_array().into_iter().flatten().filter(|row| row["stage"] == "Q2C");
-    // Buckets by their upper edge, ns.
-    let mut counts = BTreeMap::new();
-    for row in whole {
-        let numbers =
-            |key: &str| row[key].as_array().into_iter().flatten().filter_map(Value::as_u64);
-        for (count, edge) in numbers("counts").zip(numbers("edges_ns").skip(1)) {
-            *counts.entry(edge).or_insert(0) += count;
+    let rows = all["histograms"].as_array().into_iter().flatten();
+    let mut whole = Histogram::empty(Edges::standard());
+    for row in rows.filter(|row| row["stage"] == Stage::Total.name()) {
+        // The open end of the last bucket is null.
+        let numbers = |key: &str| -> Vec<u64> {
+            let all = row[key].as_array().into_iter().flatten();
+            all.map(|number| number.as_u64().unwrap_or(u64::MAX)).collect()
+        };
+        let edges = Edges::new(numbers("edges_ns"));
+        let read = edges.and_then(|edges| Histogram::from_counts(edges, numbers("counts")));
+        if !read.is_some_and(|read| whole.merge(&read)) {
+            return Err(io::Error::other("a histogram of the recorder has other buckets"));
         }
     }
-    let above = 0.01 * counts.values().sum::<u64>() as f64;
-    let mut left = 0.0;
-    let place = counts.iter().rev().find(|(_, count)| {
-        left += **count as f64;
-        left >= above
-    });
-    Ok(place.map_or(0.0, |(edge, _)| *edge as f64 / 1e6))
+    Ok(whole.quantile(0.99).map_or(0.0, |found| found.high_ns as f64 / 1e6))
 }
 
 /// The table, and whether iowhy found all faults and accused no healthy disk.
-fn table(seen: Vec<(Stretch, Figures)>, store: &Path) -> io::Result<(String, bool)> {
+fn table(mut seen: Vec<(Stretch, Figures)>, store: &Path) -> io::Result<(String, bool)> {
     let all = asked(&["incidents"], store)?;
     let rows = all["incidents"].as_array().cloned().unwrap_or_default();
-    let mut seen = seen;
     for (stretch, figures) in &mut seen {
         figures.p99_ms = p99_ms(stretch, store)?;
     }
@@ -254,6 +244,7 @@ fn table(seen: Vec<(Stretch, Figures)>, store: &Path) -> io::Result<(String, boo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::faulty_disk::Drive;
 
     #[test]
     fn its_loads_are_scenarios_and_its_faults_are_of_them() {

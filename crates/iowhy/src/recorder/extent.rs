@@ -91,9 +91,8 @@ impl Activity {
                 self.devices.insert(device.to_string(), VecDeque::new());
             }
             let Some(known) = self.devices.get_mut(device) else { continue };
-            // Another disk may get the name of a removed one.
-            let disk =
-                iowhy_live::disk_sequence(device).or(known.back().and_then(|last| last.disk));
+            let now = second.disks.get(device).copied();
+            let disk = now.or(known.back().and_then(|last| last.disk));
             known.push_back(DeviceSecond { at_ns: now_ns, ios, waited_ns, disk });
         }
         self.devices.retain(|_, known| {

@@ -205,7 +205,7 @@ impl Incident {
     }
 
     /// Its capture so far, if its beginning is to be judged now.
-    pub fn beginning(&mut self, ring: &Ring, now_ns: i64) -> Option<Vec<Arc<[u8]>>> {
+    pub fn due_early(&mut self, ring: &Ring, now_ns: i64) -> Option<Vec<Arc<[u8]>>> {
         if now_ns < self.early_ns || self.accused().is_some() {
             return None;
         }

@@ -232,7 +232,7 @@ impl Incidents {
             return self.close(open, now, watched, kept);
         }
         if self.judge.waiting == 0
-            && let Some(capture) = open.beginning(watched.intake().ring(), now.monotonic)
+            && let Some(capture) = open.due_early(watched.intake().ring(), now.monotonic)
         {
             self.judge.push(JudgeJob { incident: Some(open.id.clone()), is_early: true, capture });
         }

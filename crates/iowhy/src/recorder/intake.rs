@@ -21,6 +21,9 @@ const OTHER: &str = "(other)";
 pub struct Second {
     /// Histograms by device.
     pub histograms: Vec<(String, Distribution)>,
+    /// The sequence numbers of the disks with I/Os, if known: another disk may get the name of a
+    /// removed one.
+    pub disks: BTreeMap<String, u64>,
     /// Averages by device.
     pub averages: Vec<(String, Interval)>,
     /// Failed I/Os by device: how many, and the last errno.

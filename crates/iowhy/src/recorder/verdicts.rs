@@ -128,11 +128,11 @@ fn run(cases: &Receiver<JudgeJob>, judged: &Sender<CaseVerdict>, devices: &[Stri
 }
 
 fn outcome(case: JudgeJob, devices: &[String]) -> CaseVerdict {
+    let JudgeJob { incident, is_early, capture } = case;
     let mut recording = Recording::new();
     recording.keep_stretches(EVENTS);
-    let input = case.incident.clone().unwrap_or_else(|| "the last seconds".to_string());
-    let blocks = case.capture.iter().rev().cloned().collect();
-    let mut bytes = Blocks { blocks, at: 0 };
+    let input = incident.clone().unwrap_or_else(|| "the last seconds".to_string());
+    let mut bytes = Blocks { blocks: capture.into_iter().rev().collect(), at: 0 };
     // Unreadable parts are counted in the recording.
     let _ = iowhy_read::scan(&input, &mut bytes, None, &mut recording);
     scope::about(&mut recording, devices);
@@ -153,8 +153,7 @@ fn outcome(case: JudgeJob, devices: &[String]) -> CaseVerdict {
     let lost = recording.listings.iter().map(|listing| listing.source.lost()).sum();
     let thinned = thinned(&recording);
     let report = Report { recording, findings };
-    let report = if case.incident.is_some() { json(&report) } else { "null".to_string() };
-    let JudgeJob { incident, is_early, .. } = case;
+    let report = if incident.is_some() { json(&report) } else { "null".to_string() };
     CaseVerdict { incident, is_early, first, others, lost, thinned, report, cpu_ns: 0 }
 }
 

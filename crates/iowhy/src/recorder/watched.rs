@@ -86,7 +86,7 @@ pub struct Watched {
     /// The devices at the last reading, until taken.
     present: Option<HashSet<String>>,
     /// The disks that were known by a name at the last reading, by their sequence numbers.
-    looked_at: HashMap<String, Option<u64>>,
+    looked_at: HashMap<String, u64>,
     /// I/Os lost by the tracer.
     pub lost: u64,
     /// The exact tracer was refused its turn.
@@ -170,7 +170,10 @@ impl Watched {
     /// # Errors
     /// If the tracer broke.
     pub fn second(&mut self, now: Clocks) -> anyhow::Result<Seen> {
-        let second = self.watch.sink.take(now.monotonic)?;
+        let mut second = self.watch.sink.take(now.monotonic)?;
+        let names: BTreeSet<&String> = second.histograms.iter().map(|(name, _)| name).collect();
+        let numbered = |name: &String| Some((name.clone(), iowhy_live::disk_sequence(name)?));
+        second.disks = names.into_iter().filter_map(numbered).collect();
         self.lost += second.lost;
         let changes = self.busy.second(&second);
         if let Some(trace) = self.watch.collectors.of_mut::<BlockTrace>() {
@@ -241,12 +244,11 @@ impl Watched {
     /// Whether a disk that came after the last reading did I/O: its medium and settings are not
     /// known.
     pub fn has_new_disk(&mut self, second: &Second) -> bool {
-        let names: BTreeSet<&String> = second.histograms.iter().map(|(name, _)| name).collect();
-        let new = names.into_iter().filter(|name| {
-            let now = iowhy_live::disk_sequence(name);
-            now.is_some() && self.looked_at.insert((*name).clone(), now) != Some(now)
-        });
-        new.count() > 0
+        let is_new = |(name, disk): &(&String, &u64)| self.looked_at.get(*name) != Some(*disk);
+        let new: Vec<_> = second.disks.iter().filter(is_new).collect();
+        let any = !new.is_empty();
+        self.looked_at.extend(new.into_iter().map(|(name, disk)| (name.clone(), *disk)));
+        any
     }
 
     /// Reads settings, mounts, limits, pressure.
@@ -259,9 +261,9 @@ impl Watched {
             let named = NamingFacts::of(&devices).with_unreadable_of(&self.named);
             named.state(&self.wanted, &mut recording);
             self.present = Some(devices.iter().map(|one| one.name.clone()).collect());
-            let sequence =
-                |one: &BlockDevice| (one.name.clone(), iowhy_live::disk_sequence(&one.name));
-            self.looked_at = devices.iter().map(sequence).collect();
+            let numbered =
+                |one: &BlockDevice| Some((one.name.clone(), iowhy_live::disk_sequence(&one.name)?));
+            self.looked_at.extend(devices.iter().filter_map(numbered));
             for device in devices {
                 let id = recording.device(&device.name);
                 if let Some(medium) = device.medium {

@@ -38,6 +38,7 @@ pub const NAME: &str = "fuse-waits";
 const CONNECTIONS: &str = "sys/fs/fuse/connections";
 /// Where a task waits for the reply to a request that it sent itself (fs/fuse/dev.c).
 const OF_A_REQUEST: &str = "request_wait_answer";
+
 /// Watches the connections of this machine's FUSE mounts.
 #[derive(Debug)]
 pub struct FuseWaits {
