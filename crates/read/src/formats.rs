@@ -56,6 +56,7 @@ mod fio_terse;
 mod freebsd_iostat;
 mod fs_dist;
 mod fs_slower;
+mod get_counter;
 mod gluster_log;
 mod gluster_profile;
 mod gobonniego;
@@ -220,6 +221,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     freebsd_iostat::FORMAT,
     fs_dist::FORMAT,
     fs_slower::FORMAT,
+    get_counter::FORMAT,
     gluster_log::FORMAT,
     gluster_profile::FORMAT,
     gobonniego::FORMAT,

@@ -61,8 +61,8 @@ pub const COMMAND: Command = Command {
 };
 
 /// Formats whose `host` is a host name; in others it is a version.
-const NAME_THE_HOST: [&str; 7] =
-    ["atop", "atop-screen", "iostat", "iostat-json", "nmon", "sar", "typeperf"];
+const NAME_THE_HOST: [&str; 8] =
+    ["atop", "atop-screen", "get-counter", "iostat", "iostat-json", "nmon", "sar", "typeperf"];
 
 #[derive(Args, Debug)]
 struct Export {

@@ -32,7 +32,7 @@ pub const FORMAT: Format = Format::labels(
 
 const NS_PER_S: f64 = 1e9;
 /// The sum over all disks.
-const TOTAL: &str = "_Total";
+pub(super) const TOTAL: &str = "_Total";
 
 static LABELS: Labels = Labels {
     lines: &[
@@ -104,12 +104,20 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
             let value = report.heading.number(&format!("{disk}\t{counter}"), &cells);
             value.filter(|value| *value >= 0.0)
         };
-        emit(disk, of, report, sink);
+        if let Some(mut interval) = interval(disk, of, sink) {
+            report.moments.date(&mut interval);
+            sink.interval(interval);
+        }
     }
     Some(())
 }
 
-fn emit(disk: &str, of: impl Fn(&str) -> Option<f64>, report: &Report, sink: &mut dyn Sink) {
+/// What the counters of a disk say, by their English names; nothing if none of them counts I/O.
+pub(super) fn interval(
+    disk: &str,
+    of: impl Fn(&str) -> Option<f64>,
+    sink: &mut dyn Sink,
+) -> Option<Interval> {
     let wait = |name: &str| of(name).filter(|s| *s > 0.0).map(|s| s * NS_PER_S);
     let mut interval = Interval::new(sink.device(disk), Layer::Block);
     let parts = [
@@ -136,8 +144,5 @@ fn emit(disk: &str, of: impl Fn(&str) -> Option<f64>, report: &Report, sink: &mu
         || interval.mixed.is_some()
         || interval.await_ns.is_some()
         || interval.busy.is_some();
-    if known {
-        report.moments.date(&mut interval);
-        sink.interval(interval);
-    }
+    known.then_some(interval)
 }
