@@ -157,6 +157,33 @@ fn what_becomes_slower_day_by_day_is_a_trend() {
 }
 
 #[test]
+fn a_calibration_of_each_week_is_a_line_of_the_trend() {
+    let planted = drifting("calibrated", 1);
+    let folder = planted.folder.join("calibrations");
+    std::fs::create_dir(&folder).unwrap();
+    for (week, us) in [800, 900, 1_000, 1_150, 1_300, 1_500].into_iter().enumerate() {
+        let rows: String = (0..120)
+            .map(|row| {
+                let at = row as f64 / 100.0;
+                format!("{at:.6} fio 7 sdb R {} 4096 {:.3}\n", row * 8, us as f64 / 1e3)
+            })
+            .collect();
+        let text = folder.join("once.txt");
+        std::fs::write(&text, format!("TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n{rows}"))
+            .unwrap();
+        let kept = folder.join(format!("sdb-2026-11-{:02}.iowhy", 1 + 4 * week));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+        let words = ["convert", "--to", "iowhy"];
+        let made = command.args(words).arg(&text).arg("-o").arg(&kept).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+    }
+    std::fs::remove_file(folder.join("once.txt")).unwrap();
+    let text = planted.said(&["incidents", "--trend"]);
+    let line = text.lines().find(|line| line.contains("read, alone")).expect(&text);
+    assert!(line.starts_with("sdb ") && line.contains("x slower"), "{text}");
+}
+
+#[test]
 fn incidents_are_rows_of_a_spreadsheet() {
     let planted = Planted::new("rows");
     let json = planted.said(&["incidents", "--json"]);

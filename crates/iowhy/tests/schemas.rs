@@ -187,7 +187,7 @@ const WITHIN: &[(&str, &str)] = &[
     ),
     (
         "device_trend",
-        "device:string op:string drift:string times:number|null chance:number|null days:[$trend_day]",
+        "device:string op:string alone:boolean drift:string times:number|null chance:number|null days:[$trend_day]",
     ),
     ("trend_day", "day:string ios:integer p50_ns:number|null p99_ns:number|null"),
     (

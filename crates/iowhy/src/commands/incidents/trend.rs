@@ -2,14 +2,18 @@
 //!
 //! A drift is one that the order of the days does not give by chance (Mann, 1945; Kendall, 1975),
 //! of at least the width of a bucket. Its size is the median slope between all pairs of days
-//! (Theil, 1950; Sen, 1968), so that a single bad day is none.
+//! (Theil, 1950; Sen, 1968), so that a single bad day is none. Calibrations in the store's folder,
+//! reads one at a time on a day of their own, are a line apart: no load hides a drift of them.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+use std::path::Path;
 
 use iowhy_diagnose::measures::rank_test::upper_tail;
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Fact, Histogram, Interval, Layer, Op, Sink, Stage, Tally,
+    DeviceId, Distribution, Edges, Event, Fact, Histogram, Interval, Layer, Op, Recording, Sink,
+    Stage, Tally,
 };
 use iowhy_show::Style;
 use iowhy_show::trend::{TrendDay, TrendRow, table};
@@ -19,6 +23,10 @@ use serde_json::{Value, json};
 const DAY_S: i64 = 86_400;
 /// I/Os of a day for a median that differs by less than a bucket from the true one.
 const FEWEST: u64 = 1000;
+/// The same of a calibration, whose I/Os are all of one kind and wait for no other (a choice).
+const FEWEST_ALONE: u64 = 100;
+/// The folder of a store for calibrations, each `DEVICE-YYYY-MM-DD.iowhy`.
+const CALIBRATIONS: &str = "calibrations";
 /// Days with fewer I/Os than [`FEWEST`] do not count; with fewer days than these no order of them
 /// is rarer than 5 % (five: 2 of 120 orders).
 const DAYS: usize = 5;
@@ -32,6 +40,8 @@ const LEAST: f64 = 0.125;
 pub struct Trend {
     device: String,
     op: Op,
+    /// Whether these are reads of a calibration.
+    alone: bool,
     /// Day since 1970, D2C of its I/Os, in order.
     days: Vec<(i64, Histogram)>,
 }
@@ -73,9 +83,62 @@ pub fn trends(store: &Store, span: Span, devices: &[String]) -> io::Result<Vec<T
     let trend = |((device, op), days): (_, BTreeMap<_, _>)| Trend {
         device,
         op,
+        alone: false,
         days: days.into_iter().collect(),
     };
     Ok(all.into_iter().map(trend).collect())
+}
+
+/// Reads the calibrations in a store's folder, as `iowhy probe calibrate --keep` writes them.
+///
+/// # Errors
+/// If one cannot be read.
+pub fn calibrations(store: &Path, span: Span, devices: &[String]) -> io::Result<Vec<Trend>> {
+    let entries = match std::fs::read_dir(store.join(CALIBRATIONS)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut all: BTreeMap<String, BTreeMap<i64, Histogram>> = BTreeMap::new();
+    for entry in entries {
+        let entry = entry?;
+        let file = entry.file_name().to_string_lossy().into_owned();
+        let Some((device, day)) = of_file(&file) else { continue };
+        let from_ns = day.saturating_mul(DAY_S).saturating_mul(SECOND_NS);
+        let is_meant = devices.is_empty() || devices.iter().any(|asked| asked == device);
+        if !is_meant
+            || from_ns.saturating_add(DAY_S * SECOND_NS) < span.from_ns
+            || from_ns > span.to_ns
+        {
+            continue;
+        }
+        let mut recording = Recording::new();
+        let mut kept = BufReader::new(File::open(entry.path())?);
+        iowhy_read::scan(&file, &mut kept, None, &mut recording).map_err(io::Error::other)?;
+        let of_day = all.entry(device.to_string()).or_default().entry(day);
+        let sum = of_day.or_insert_with(|| Histogram::empty(Edges::standard()));
+        let events = recording.listings.iter().flat_map(|listing| &listing.events);
+        let reads = events.filter(|event| event.op == Op::Read);
+        for latency in reads.filter_map(|event| event.latency(Stage::Device)) {
+            sum.record(u64::try_from(latency.ns()).unwrap_or(0));
+        }
+    }
+    let trend = |(device, days): (_, BTreeMap<_, _>)| Trend {
+        device,
+        op: Op::Read,
+        alone: true,
+        days: days.into_iter().collect(),
+    };
+    Ok(all.into_iter().map(trend).collect())
+}
+
+/// The device and the day of a file's name: `sdb-2026-11-29.iowhy`.
+fn of_file(name: &str) -> Option<(&str, i64)> {
+    let stem = name.strip_suffix(".iowhy")?;
+    let (device, date) = stem.split_at_checked(stem.len().checked_sub(10)?)?;
+    let date: jiff::civil::Date = date.parse().ok()?;
+    let began = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_second();
+    let device = device.strip_suffix('-').filter(|device| !device.is_empty())?;
+    Some((device, began.div_euclid(DAY_S)))
 }
 
 /// The histograms of a segment, added up.
@@ -108,10 +171,15 @@ impl Sink for Hour {
 }
 
 impl Trend {
+    /// I/Os of a day that counts.
+    fn fewest(&self) -> u64 {
+        if self.alone { FEWEST_ALONE } else { FEWEST }
+    }
+
     /// The days that count: since the first of them, the logarithm of the median.
     fn medians(&self) -> Vec<(f64, f64)> {
         let first = self.days.first().map_or(0, |(day, _)| *day);
-        let counted = self.days.iter().filter(|(_, sum)| sum.count() >= FEWEST);
+        let counted = self.days.iter().filter(|(_, sum)| sum.count() >= self.fewest());
         counted.filter_map(|(day, sum)| Some(((day - first) as f64, median(sum)?.ln()))).collect()
     }
 
@@ -150,7 +218,7 @@ impl Trend {
             let (ios, p99_ns) = (sum.count(), quantile(sum, 0.99));
             Some(TrendDay { ios, p50_ns: median(sum)?, p99_ns })
         };
-        let counted = || self.days.iter().filter(|(_, sum)| sum.count() >= FEWEST);
+        let counted = || self.days.iter().filter(|(_, sum)| sum.count() >= self.fewest());
         Some([counted().next().and_then(of)?, counted().next_back().and_then(of)?])
     }
 
@@ -167,8 +235,8 @@ impl Trend {
             json!({"day": date(*day), "ios": sum.count(), "p50_ns": median(sum),
                    "p99_ns": quantile(sum, 0.99)})
         };
-        json!({"device": self.device, "op": self.op.name(), "drift": word, "times": factor,
-               "chance": p, "days": self.days.iter().map(day).collect::<Vec<_>>()})
+        json!({"device": self.device, "op": self.op.name(), "alone": self.alone, "drift": word,
+               "times": factor, "chance": p, "days": self.days.iter().map(day).collect::<Vec<_>>()})
     }
 }
 
@@ -240,7 +308,8 @@ pub fn write(trends: &[Trend], style: &Style, out: &mut dyn Write) -> io::Result
             }
             Drift::By(factor, p) => (format!("{:.2}x faster, {}", 1.0 / factor, shown(p)), false),
         };
-        let (device, op) = (trend.device.clone(), trend.op.name());
+        let op = if trend.alone { "read, alone" } else { trend.op.name() };
+        let device = trend.device.clone();
         TrendRow { device, op, days: trend.days.len(), ends: trend.ends(), drift, is_worse }
     };
     table(&trends.iter().map(row).collect::<Vec<_>>(), style, out)
@@ -264,7 +333,16 @@ mod tests {
             (20_000 + day as i64, sum)
         };
         let days = medians_us.iter().enumerate().map(day).collect();
-        Trend { device: "sda".to_string(), op: Op::Read, days }
+        Trend { device: "sda".to_string(), op: Op::Read, alone: false, days }
+    }
+
+    #[test]
+    fn a_calibration_is_named_by_its_device_and_day() {
+        assert_eq!(of_file("sdb-1970-01-11.iowhy"), Some(("sdb", 10)));
+        assert_eq!(of_file("dm-3-1970-01-11.iowhy"), Some(("dm-3", 10)));
+        for other in ["sdb.iowhy", "-1970-01-11.iowhy", "sdb-1970-13-11.iowhy", "sdb-1970-01-11"] {
+            assert_eq!(of_file(other), None, "{other}");
+        }
     }
 
     #[test]
