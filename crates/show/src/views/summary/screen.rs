@@ -158,13 +158,13 @@ fn headline(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
     Block::text(vec![line, bar(canvas, tone).with(&right, Tone::Faint)], 2)
 }
 
-/// The other names of the device, where the headline has no room for all of them.
+/// All names of the device, where the headline has no room for them, or not for the whole of one.
 fn names(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
     let device = finding.subject.device.and_then(|id| report.recording.devices().get(id.index()));
     let Some(device) = device else { return Block::none() };
     let table = NameTable::of(&report.recording);
     let label = device_label::label(&table, &device.name);
-    if label == device.name || headline_name(canvas, report, finding, &table).contains(&label) {
+    if label.is_empty() || headline_name(canvas, report, finding, &table).contains(&label) {
         return Block::none();
     }
     labelled(canvas, "device", &label, 1)
