@@ -238,6 +238,15 @@ fn table(mut seen: Vec<(Stretch, Figures)>, store: &Path) -> io::Result<(String,
         alerts(name, &|(_, figures)| of(figures) > bound);
     }
     let good = alerts("`iowhy watch`", &|(stretch, _)| stretch.incidents(&rows).1);
+    text += "\n| load | disk | incidents of `iowhy watch` |\n| --- | --- | --- |\n";
+    for (stretch, _) in &seen {
+        let (verdicts, accuses) = stretch.incidents(&rows);
+        if accuses || stretch.faulty {
+            let disk = if stretch.faulty { "faulty" } else { "healthy" };
+            let verdicts = verdicts.join(", ");
+            text += &format!("| {} | {disk} | {verdicts} |\n", stretch.scenario.name);
+        }
+    }
     Ok((text, good))
 }
 
