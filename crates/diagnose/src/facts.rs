@@ -434,8 +434,12 @@ impl<'s, 'a> About<'s, 'a> {
         {
             return Some((Medium::Nvme, reading));
         }
-        let (rpm, reading) = self.number(key::SMART_RPM)?;
-        Some((if rpm > 0.0 { Medium::Rotational } else { Medium::Flash }, reading))
+        if let Some((rpm, reading)) = self.number(key::SMART_RPM) {
+            return Some((if rpm > 0.0 { Medium::Rotational } else { Medium::Flash }, reading));
+        }
+        // Only flash has an endurance that its writes use.
+        let (_, reading) = self.number(key::SMART_WEAR)?;
+        Some((Medium::Flash, reading))
     }
 
     /// Mounted file systems on the disk or its partitions.

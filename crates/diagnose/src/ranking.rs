@@ -7,6 +7,7 @@ pub mod guards;
 pub mod impact;
 pub mod own_load;
 pub mod poorer;
+pub mod stacked;
 pub mod subjects;
 
 use std::cmp::Reverse;
@@ -102,6 +103,7 @@ pub fn rank(
     bound(analysis, &mut findings);
     requesters::state(analysis, &mut findings);
     findings.iter_mut().for_each(Finding::state_doubts);
+    stacked::fit(analysis, &mut findings);
     foreign::fit(analysis, &mut findings);
     subjects::name_hosts(analysis, &mut findings);
     findings

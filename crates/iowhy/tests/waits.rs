@@ -359,7 +359,7 @@ fn waits_for_a_lock_or_a_server_are_tied_to_who_ended_them_and_to_no_request() {
             };
             match row["waits_for"].as_str() {
                 Some("a lock") => locked += of(other),
-                Some("the answer of a FUSE server") => {
+                Some("the answer of a server (FUSE)") => {
                     assert!(of("python3") * 10 >= row["count"].as_u64().unwrap() * 9, "{row}");
                 }
                 _ => {}

@@ -74,11 +74,16 @@ const FREES_MEMORY: [&str; 8] = [
 pub const RECLAIM: &str = "try_to_free_pages";
 
 /// Functions in which a task waits for a server's answer, and the kind of server
-/// (net/sunrpc/sched.c, fs/nfs/inode.c, fs/smb/client/transport.c, fs/ceph/mds_client.c,
-/// net/ceph/osd_client.c).
-const AWAIT: [(&str, &str); 7] = [
+/// (net/sunrpc/sched.c, fs/nfs/inode.c, fs/nfs/direct.c, fs/fuse/dev.c,
+/// fs/smb/client/transport.c, fs/ceph/mds_client.c, net/ceph/osd_client.c).
+const AWAIT: [(&str, &str); 12] = [
     ("rpc_wait_bit_killable+0x", "NFS"),
     ("nfs_wait_bit_killable+0x", "NFS"),
+    ("nfs_file_direct_read+0x", "NFS"),
+    ("nfs_file_direct_write+0x", "NFS"),
+    ("request_wait_answer+0x", "FUSE"),
+    ("fuse_request_send+0x", "FUSE"),
+    ("fuse_simple_request+0x", "FUSE"),
     ("cifs_call_async+0x", "SMB"),
     ("cifs_send_recv+0x", "SMB"),
     ("compound_send_recv+0x", "SMB"),
@@ -220,10 +225,9 @@ const LOCKS: [&str; 24] = [
 
 /// Further functions that show what a task waits for, for stacks that include the outer functions:
 /// throttling (block/blk-wbt.c, blk-iocost.c, blk-iolatency.c), flushes (block/blk-flush.c),
-/// commits and room of journals (fs/jbd2/, fs/xfs/, fs/btrfs/), write-back (fs/fs-writeback.c), an
-/// answer of a FUSE server (fs/fuse/dev.c), limits of control groups (mm/memcontrol.c), and what
-/// has nothing to do with I/O (kernel/fork.c, kernel/rcu/, kernel/workqueue.c, kernel/time/).
-const SAYS_WHAT: [(&str, &str); 31] = [
+/// commits and room of journals (fs/jbd2/, fs/xfs/, fs/btrfs/), write-back (fs/fs-writeback.c),
+/// limits of control groups (mm/memcontrol.c), and what has nothing to do with I/O (kernel/fork.c, kernel/rcu/, kernel/workqueue.c, kernel/time/).
+const SAYS_WHAT: [(&str, &str); 30] = [
     ("wbt_wait", "write-back throttling (wbt)"),
     ("ioc_rqos_throttle", "its share of the device (io.cost)"),
     ("blkcg_iolatency_throttle", "throttling for others (io.latency)"),
@@ -242,7 +246,6 @@ const SAYS_WHAT: [(&str, &str); 31] = [
     ("btrfs_sync_log", "a commit of the journal"),
     ("wb_wait_for_completion", "write-back of a file system"),
     ("__filemap_fdatawait_range", "pages under write-back"),
-    ("request_wait_answer", "the answer of a FUSE server"),
     ("mem_cgroup_handle_over_high", "throttling by its memory limit"),
     ("__mem_cgroup_handle_over_high", "throttling by its memory limit"),
     ("throttle_direct_reclaim", "free memory (reclaim)"),
@@ -280,6 +283,27 @@ const SAYS_WHAT_INNERMOST: [(&str, &str); 17] = [
     ("md_write_start", "an array to accept writes"),
 ];
 
+/// What a task waits for whose stack takes a lock.
+pub const A_LOCK: &str = "a lock";
+
+/// Whether a stack shows that its task waits for I/O (kernel/sched/core.c, block/, drivers/md/md.c).
+/// Write-back throttling makes tasks wait for other I/O, and has lost wake-ups itself: it shows
+/// neither.
+pub fn are_for_io(frames: &[&str]) -> bool {
+    const OF_IO: [&str; 9] = [
+        "io_schedule",
+        "io_schedule_timeout",
+        "blk_io_schedule",
+        "bit_wait_io",
+        "wait_for_completion_io",
+        "wait_for_completion_io_timeout",
+        "submit_bio_wait",
+        "blk_mq_get_tag",
+        "md_super_wait",
+    ];
+    frames.iter().any(|frame| OF_IO.contains(frame)) && !frames.contains(&"wbt_wait")
+}
+
 /// What a task with this kernel stack waits for (innermost first, `function+0x12` or names alone):
 /// the function that shows it, and its meaning if known.
 pub fn of_stack(frames: &[impl AsRef<str>]) -> Option<(&str, Option<Cow<'static, str>>)> {
@@ -314,7 +338,7 @@ pub fn of_stack(frames: &[impl AsRef<str>]) -> Option<(&str, Option<Cow<'static,
     let innermost = *outer.peek()?;
     if LOCKS.contains(&innermost) {
         let taker = outer.find(|one| !LOCKS.contains(one)).unwrap_or(innermost);
-        return Some((taker, Some("a lock".into())));
+        return Some((taker, Some(A_LOCK.into())));
     }
     let what =
         within(&SAYS_WHAT_INNERMOST, innermost).or_else(|| wait_of(innermost).and_then(known));

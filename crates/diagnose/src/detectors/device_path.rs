@@ -16,9 +16,13 @@
 //!
 //! - link errors in the log (BadCRC, ICRC, UnrecovData, Handshk, 10B8B, interface fatal error, ATA
 //!   bus error), more than one or two link resets, resets of an NVMe controller or host adapter;
-//! - resets that the drive on a port does not answer, without a command that timed out before;
-//! - UDMA CRC errors (199) that increased between two records, or five and more while a drive of
-//!   the same model has none, if no latency was measured;
+//! - resets that the drive on a port does not answer, without a command that timed out before, or
+//!   after which no drive is on the link;
+//! - commands that libata could not send (internal error);
+//! - a disk that went offline after its adapter reported trouble (firmware in fault, link events);
+//! - UDMA CRC errors (199) that increased between two records; or, if no latency was measured, five
+//!   and more while a drive of the same model has none, or a hundred and one per hour of
+//!   a thousand hours of operation at most;
 //! - requests that failed with ENOLINK;
 //! - transport errors counted by illumos (suspected only);
 //! - reads, writes and flushes of one member that failed alike;
@@ -111,6 +115,7 @@ const CLAUSES: [(&str, &[Signal]); 8] = [
                 .what("CRC errors since the previous record")
                 .say("{n} more CRC errors than in the previous record"),
             program(beside_a_clean_twin),
+            program(every_hour),
         ],
     ),
     (
@@ -182,6 +187,10 @@ const MANY_CRC: f64 = 5.0;
 const TWIN: f64 = 2.0;
 /// CRC errors over a drive's life that a single loose plug may have caused (a choice).
 const OF_A_PLUG: f64 = 100.0;
+/// CRC errors per hour of operation from which on they are no single event, of a drive so young that
+/// all of them are recent (choices).
+const EACH_HOUR: f64 = 1.0;
+const YOUNG_H: f64 = 1000.0;
 /// Why a controller that the kernel gave up is not proof against its slot.
 const GIVEN_UP: &str = "the controller did not recover from its reset: the drive, its power states \
                         and its slot cannot be distinguished until one is excluded";
@@ -208,8 +217,9 @@ const fn sas(counter: &'static str, what: &'static str) -> Signal {
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let logged: Vec<&LogLine> = analysis.facts.log().collect();
-    // Links of adapters that are reported with the disks after them.
-    let reported = adapters::lost_links(analysis, &logged);
+    // Links of adapters, and their trouble, that are reported with the disks after them.
+    let mut reported = adapters::lost_links(analysis, &logged);
+    reported.extend(adapters::in_trouble(analysis, &logged));
     let together: Vec<Together> = adapters::lost_together(analysis, TOGETHER_S)
         .into_iter()
         .filter(|lost| !lost.lines.iter().any(|line| path_log::lost_its_session(analysis, line)))
@@ -217,7 +227,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let joined = |line: &LogLine| together.iter().any(|lost| lost.covers(line));
     let disks = Case::of_disks(&candidates).filter_map(|mut case| {
         case.log.retain(|line| !reported.iter().any(|known| std::ptr::eq(*known, *line)));
-        let lost_links = adapters::lost_links(analysis, &case.log);
+        let mut lost_links = adapters::lost_links(analysis, &case.log);
+        lost_links.extend(adapters::in_trouble(analysis, &case.log));
         case.log.extend(&lost_links);
         // Links lost together have a shared fault.
         let is_joined = case.log.iter().any(|line| joined(line));
@@ -318,6 +329,29 @@ fn beside_a_clean_twin(builder: &mut EvidenceBuilder, case: &Case, most: f64) ->
     builder.fact(&reading, &what, (0.0, Unit::Count), Some(Bound::Below(1.0)));
     let n = phrase::count(value, "CRC error(s)");
     builder.words.push(format!("{n}, and none on {twin}, of the same model"));
+    TWIN
+}
+
+/// CRC errors of the link for each hour of operation of a young drive, if it was not measured: one
+/// loose plug does not make so many, and all of them are recent.
+fn every_hour(builder: &mut EvidenceBuilder, case: &Case, most: f64) -> f64 {
+    let about = case.about();
+    let is_measured = case.candidate.is_some_and(|known| known.listing.is_some());
+    let (count, hours) = (about.number(key::SMART_RAW.of("199")), about.number(key::SMART_HOURS));
+    let Some(((count, reading), (seconds, _))) = count.zip(hours) else { return 0.0 };
+    let hours = (seconds / 3600.0).max(1.0);
+    let few = count < OF_A_PLUG || count / hours < EACH_HOUR || hours > YOUNG_H;
+    if is_measured || most > 0.0 || few {
+        return 0.0;
+    }
+    let what = "CRC errors per hour of operation";
+    let bound = Some(Bound::Above(EACH_HOUR));
+    builder.fact(&reading, what, (count / hours, Unit::Count), bound);
+    builder.words.push(format!(
+        "{} in {} of operation",
+        phrase::count(count, "CRC error(s)"),
+        phrase::count(hours.round(), "hour(s)")
+    ));
     TWIN
 }
 

@@ -24,7 +24,10 @@
 //! without an answer.
 //!
 //! Or five intervals of `dstat` or `vmstat` in which CPUs wait for I/O and nothing is moved, beside
-//! others that move 10 MB/s.
+//! others that move 10 MB/s. Or a program lists six requests of five seconds and more that all took
+//! one of two times, as timeouts do. Suspected: a program counts ten such requests; tasks hang for
+//! minutes in a wait for I/O while no disk reports an error; or 16 tasks are blocked in each of
+//! three intervals of `vmstat` in which nothing is moved.
 //!
 //! ## Wrong if
 //! The whole host was paused (all devices stall together, or `vmstat` shows steal time above 5 %:
@@ -45,6 +48,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::adapters;
+use crate::evidence::blocked_tasks;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates;
@@ -54,6 +58,7 @@ use crate::evidence::forecast::from_latencies;
 use crate::evidence::freezes::{self, BUSY_SHARE, EPISODES};
 use crate::evidence::guests;
 use crate::evidence::host_load;
+use crate::evidence::overdue;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::service::ServiceSpan;
@@ -97,7 +102,11 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced =
         traces.filter_map(|t| Some(finding(analysis, t, &freezes::now_and_then(analysis, t)?)));
     let still = host_load::stood_still(analysis, DETECTOR.verdict);
-    traced.chain(timed_out(analysis)).chain(still).collect()
+    let still = still.into_iter().chain(host_load::all_blocked(analysis, DETECTOR.verdict));
+    let overdue = overdue::findings(analysis, DETECTOR.verdict).into_iter();
+    let overdue = overdue.chain(overdue::at_timeouts(analysis, DETECTOR.verdict));
+    let hung = blocked_tasks::for_io(analysis, DETECTOR.verdict);
+    traced.chain(timed_out(analysis)).chain(still).chain(overdue).chain(hung).collect()
 }
 
 /// Disks and ports on which the kernel gave commands up, and shows nothing of medium or link: the

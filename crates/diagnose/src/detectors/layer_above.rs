@@ -36,8 +36,11 @@
 //! read, write or flush pending. Or an array or volume is busy all the time and completes nothing,
 //! while no disk of the listing has anything to do. Or the threads of an asynchronous run (fio) are
 //! in submission 80 % of their time: what lies between makes each request wait there; suspected
-//! only with more than 32 in flight, where a full queue does the same. Suspected: the same test of
-//! one disk differs by two to six times.
+//! only with more than 32 in flight, where a full queue does the same. Or the kernel's log shows
+//! that the kernel itself failed (oops), and no disk that did, while tasks hang, half of the time
+//! all of them wait for I/O, or more than 16 are in uninterruptible sleep. Suspected: all tasks that
+//! hang do so within one kernel module, for nothing that is I/O; or the same test of one disk
+//! differs by two to six times.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.
@@ -56,10 +59,12 @@ use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::arrays;
+use crate::evidence::blocked_tasks;
 use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::committers;
 use crate::evidence::confidence;
+use crate::evidence::failed_kernel;
 use crate::evidence::fullness;
 use crate::evidence::held_inside;
 use crate::evidence::latches;
@@ -171,7 +176,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let inside = held_inside::findings(analysis, DETECTOR.verdict);
     let held = runs::held_in_submission(analysis, DETECTOR.verdict);
     let more = commits.into_iter().chain(stuck).chain(unlike).chain(latches).chain(inside);
-    let more = more.chain(held);
+    let failed = failed_kernel::findings(analysis, DETECTOR.verdict);
+    let hung = blocked_tasks::within_a_module(analysis, DETECTOR.verdict);
+    let more = more.chain(held).chain(failed).chain(hung);
     above.chain(held_back).chain(volumes).chain(more).collect()
 }
 

@@ -20,7 +20,8 @@
 //! tenth of memory is available while 10 % of the swap is in use (`top`, `free`), or there is no
 //! swap and four times as much is read as written, or `kswapd` uses 5 % of a CPU; or twice as much
 //! is swapped out as is free or cache, and a quarter of what is read comes from swap (`vmstat`);
-//! ten tasks in uninterruptible sleep stand for the idle CPUs. Or 100,000 pages a second are
+//! ten tasks in uninterruptible sleep stand for the idle CPUs. Or 200 KB/s are swapped in and as
+//! much out, three quarters of all that is read and written. Or 100,000 pages a second are
 //! scanned, or 10,000 freed, and 100 page faults a second read from disk (`sar -B`). If disks were
 //! measured they must have lost time, and none of them be slow by itself. With I/O pressure, it
 //! explains no more of the waits than the ratio of memory pressure to I/O pressure.
@@ -152,6 +153,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     for host in analysis.hosts() {
         findings.extend(thrashing(analysis, host));
         findings.extend(read_again(analysis, host));
+        findings.extend(nothing_but_swap(analysis, host));
     }
     for finding in &mut findings {
         finding.explained_share = finding.explained_share.min(share_of_io_waits(analysis, finding));
@@ -323,6 +325,46 @@ fn read_again(analysis: &Analysis, host: Host) -> Option<Finding> {
         line(faults, "page faults that read from a disk (majflt), per second", FAULTS),
     ];
     finding.assume(worth, "memory is reclaimed at a high rate while programs fault theirs in");
+    (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
+    Some(finding)
+}
+
+/// Swap traffic in bytes per second, each way, and its share of all traffic, from which on it is
+/// what the disks do (choices: fifty pages a second in and out keep a spinning disk busy).
+const BOTH_WAYS: f64 = 200_000.0;
+const NEARLY_ALL: f64 = 0.75;
+
+/// Pages go out and come back in all the time, and hardly anything else is read or written
+/// (`vmstat`).
+fn nothing_but_swap(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let about = analysis.facts.about(Some(host), "");
+    let mean = |of: &'static str| {
+        about
+            .machine_number(key::VMSTAT_MEAN.of(of))
+            .filter(|(_, reading)| analysis.host(reading.listing) == host)
+    };
+    let swapped = |of| mean(of).filter(|(per_s, _)| *per_s >= BOTH_WAYS);
+    let (si, so, bi, bo) = (swapped("si")?, swapped("so")?, mean("bi")?, mean("bo")?);
+    let share = (si.0 + so.0) / (bi.0 + bo.0).max(si.0 + so.0);
+    (share >= NEARLY_ALL).then_some(())?;
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![si.1.listing]);
+    finding.sentence = format!(
+        "the disks swap, and do little else: {} are swapped in and {} out, {} of all that is read \
+         and written: memory is short, and programs wait for their pages",
+        phrase::rate(si.0),
+        phrase::rate(so.0),
+        phrase::percent(share)
+    );
+    let line = |(per_s, reading): (f64, FactReading), what: &str| {
+        analysis.stated(&reading).bytes_per_s(what, per_s)
+    };
+    finding.evidence = vec![
+        line(si, "swapped in (si)").above(BOTH_WAYS),
+        line(so, "swapped out (so)").above(BOTH_WAYS),
+        line(bi, "read from all disks (bi)"),
+        line(bo, "written to all disks (bo)"),
+    ];
+    finding.assume(THRASHES, "what the disks do is swapping");
     (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
     Some(finding)
 }

@@ -1,6 +1,6 @@
 //! Disks of one host adapter that stop answering together, and links of one host that are lost
-//! together: a shared cause is more likely than separate ones; and adapter links that went down
-//! before their disks.
+//! together: a shared cause is more likely than separate ones; and adapters in trouble, or whose
+//! links went down, before their disks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -182,6 +182,30 @@ pub fn lost_links<'s, 'a>(
         .log()
         .filter(|line| line.event == Some(PathEvent::LinkDown) && line.message.adapter.is_some());
     downs.filter(|line| is_before(line)).collect()
+}
+
+/// What a host adapter reported of itself or of its links before a disk went offline, if the log is
+/// of one adapter only: the disk is behind it.
+pub fn in_trouble<'s, 'a>(
+    analysis: &'s Analysis<'a>,
+    offline: &[&LogLine],
+) -> Vec<&'s LogLine<'a>> {
+    let is_before = |trouble: &LogLine| {
+        offline.iter().any(|line| {
+            let apart_s = line.message.at_s.zip(trouble.message.at_s).map(|(at, was)| at - was);
+            line.kind == MessageKind::Offline
+                && line.reading.listing == trouble.reading.listing
+                && apart_s.is_none_or(|apart_s| (0.0..GIVEN_UP_S).contains(&apart_s))
+        })
+    };
+    let of_an_adapter = analysis
+        .facts
+        .log()
+        .filter(|line| line.kind == MessageKind::Controller && line.message.is_of_a_disk_adapter());
+    let before: Vec<&LogLine> = of_an_adapter.filter(|line| is_before(line)).collect();
+    let adapters: BTreeSet<Option<DeviceId>> =
+        before.iter().map(|line| line.reading.fact.device).collect();
+    if adapters.len() > 1 { Vec::new() } else { before }
 }
 
 const HOUR_S: f64 = 3600.0;

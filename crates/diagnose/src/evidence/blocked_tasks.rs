@@ -1,11 +1,16 @@
-//! Tasks in uninterruptible sleep, by name, and the disks after which threads of the kernel among
-//! them are named.
+//! Tasks in uninterruptible sleep, by name, the disks after which threads of the kernel among them
+//! are named, and where those sleep that hang.
 
 use std::collections::BTreeMap;
 
-use iowhy_model::key;
+use iowhy_model::{Blame, Bound, Finding, KeyFamily, MessageKind, Unit, Verdict, key, waits};
 
 use crate::analysis::{Analysis, Host};
+use crate::evidence::builder::{EvidenceBuilder, lines};
+use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::reported_problem::UNKNOWN_SHARE;
+use crate::facts::disk_names;
+use crate::facts::kernel_log::LogLine;
 use crate::facts::kernel_threads;
 use crate::phrase;
 
@@ -40,11 +45,134 @@ pub fn meaning_of_iowait(analysis: &Analysis, host: Host) -> Option<String> {
     })
 }
 
+/// Where the tasks of a host hang, by the functions in their stacks.
+pub fn meaning_of_hangs(analysis: &Analysis, host: Host) -> Option<String> {
+    let functions = counted(analysis, host, key::TASKS_HUNG_IN);
+    let known = |name: &str| {
+        let what = waits::of_stack(&[name]).and_then(|(_, what)| what);
+        what.map_or(format!("`{name}`"), |what| format!("`{name}` ({what})"))
+    };
+    let words: Vec<String> = functions.iter().map(|(name, _)| known(name)).collect();
+    (!words.is_empty()).then(|| {
+        format!(
+            "they wait in {}; the function shows what for, not whose fault it is",
+            phrase::list(&words)
+        )
+    })
+}
+
+/// Tasks that all hang within one module of the kernel, for a lock or a resource of its own, while
+/// no disk reports anything: `layer.above`.
+pub fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = analysis.hosts().into_iter().filter_map(|host| {
+        let [(module, tasks)] = counted(analysis, host, key::TASKS_HUNG_WITHIN)[..] else {
+            return None;
+        };
+        let log: Vec<&LogLine> = analysis.facts.log_of(|of| of == host).collect();
+        let all_hang = log.iter().all(|line| line.kind == MessageKind::HungTask);
+        (tasks >= SEVERAL && LogLine::messages(&log) as f64 <= tasks && all_hang).then_some(())?;
+        let mut builder = EvidenceBuilder::of(analysis);
+        builder.log_lines("tasks that hung for minutes, in the kernel's log", &log, None);
+        let about = analysis.facts.about(Some(host), "");
+        let (_, reading) = about.machine_number(key::TASKS_HUNG_WITHIN.member(module))?;
+        let bound = Some(Bound::Above(SEVERAL - 1.0));
+        let what = format!("of these, within {module}, and not for I/O");
+        builder.fact(&reading, &what, (tasks, Unit::Count), bound);
+        let mut finding = builder.finding(verdict, None);
+        let functions = counted(analysis, host, key::TASKS_HUNG_IN);
+        let functions: Vec<String> = functions.iter().map(|(name, _)| format!("`{name}`")).collect();
+        finding.sentence = format!(
+            "{} hang, all of them within {module} ({}), for a lock or a resource of its own: no disk \
+             reports an error, and none is shown to be slow",
+            phrase::count(tasks, "task(s)"),
+            phrase::list(&functions)
+        );
+        finding.assume(SHAPE_ALONE, "stacks of tasks that hung");
+        (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+        finding.refuted_by = lines(&[
+            "`iostat -x 1` shows a disk below with requests in flight that do not complete: the \
+             holder of the lock waits for it",
+        ]);
+        finding.next_step = vec![
+            "all stacks at once (`echo w > /proc/sysrq-trigger`, then `dmesg`): one task holds what \
+             the others wait for, and its stack shows the reason"
+                .to_string(),
+            format!("look for known faults of {module} in this kernel; try a newer one"),
+        ];
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// Tasks that hang in one place by no accident (a choice).
+const SEVERAL: f64 = 2.0;
+/// What a wait for I/O over minutes is worth.
+const FOR_MINUTES: f64 = 0.62;
+
+/// Tasks that hang in a wait for I/O, while no disk reports anything: `device.stall`.
+pub fn for_io(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = analysis.hosts().into_iter().filter_map(|host| {
+        let about = analysis.facts.about(Some(host), "");
+        let (tasks, reading) = about.machine_number(key::TASKS_HUNG_FOR_IO)?;
+        let log: Vec<&LogLine> = analysis.facts.log_of(|of| of == host).collect();
+        let all_hang = log.iter().all(|line| line.kind == MessageKind::HungTask);
+        let written = || log.iter().filter_map(|line| disk_names::written_by(&line.message.text));
+        // Of another machine (`layer.remote`), or of what fails there.
+        let is_elsewhere = written().any(disk_names::is_elsewhere);
+        let is_here = analysis.host(reading.listing) == host;
+        (is_here && all_hang && !is_elsewhere && !log.is_empty()).then_some(())?;
+        let mut disks: Vec<String> = written().map(str::to_string).collect();
+        disks.sort();
+        disks.dedup();
+        let device = match &disks[..] {
+            [disk] => analysis.recording.find_device(disk),
+            _ => None,
+        };
+        let mut builder = EvidenceBuilder::of(analysis);
+        builder.log_lines("tasks that hung for minutes, in the kernel's log", &log, None);
+        let above = Some(Bound::Above(0.0));
+        builder.fact(&reading, "of these, in a wait for I/O", (tasks, Unit::Count), above);
+        let mut finding = builder.finding(verdict, device);
+        finding.blame = Some(Blame::DiskOrPath);
+        let functions = counted(analysis, host, key::TASKS_HUNG_IN);
+        let functions: Vec<String> = functions.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let of = match &disks[..] {
+            [] => String::new(),
+            disks => format!("; journals of {} among them", phrase::list(disks)),
+        };
+        finding.sentence = format!(
+            "{} hung for minutes in a wait for I/O ({}{of}), and no error is logged: what is below \
+             does not complete it (a disk, its path or, for a guest, its host), or the kernel lost a \
+             wake-up",
+            phrase::count(tasks, "task(s)"),
+            phrase::list(&functions)
+        );
+        finding.assume(FOR_MINUTES, "stacks of tasks that hung");
+        let alike = "a very long queue to a slow disk, or a fault of the kernel, looks the same";
+        finding.doubt(alike, SHAPE_ALONE);
+        (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+        finding.refuted_by = lines(&[
+            "`iostat -x 1` shows no request in flight (aqu-sz 0) while they hang: then the kernel",
+        ]);
+        finding.next_step = lines(&[
+            "`iostat -x 1`: which device has requests in flight and completes none, or few?",
+            "all stacks at once: `echo w > /proc/sysrq-trigger`, then `dmesg`",
+            "a guest: the log and the latencies of its host for the same minute",
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
 /// Names, the most numerous first; of several lists the largest number of each.
 fn names<'s>(analysis: &'s Analysis, host: Host) -> Vec<(&'s str, f64)> {
+    counted(analysis, host, key::TASKS_BLOCKED_BY)
+}
+
+fn counted<'s>(analysis: &'s Analysis, host: Host, family: KeyFamily) -> Vec<(&'s str, f64)> {
     let mut most: BTreeMap<&str, f64> = BTreeMap::new();
     for fact in analysis.listings_of(host).flat_map(|(_, listing)| &listing.facts) {
-        let name = fact.key.member_of(key::TASKS_BLOCKED_BY);
+        let name = fact.key.member_of(family);
         if let Some((name, tasks)) = name.zip(fact.value.number()) {
             let known = most.entry(name).or_default();
             *known = known.max(tasks);

@@ -5,6 +5,7 @@ use iowhy_model::{Blame, Bound, FactKey, Finding, Observation, Unit, Verdict, ke
 use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::ceilings;
+use crate::evidence::confidence::SHAPE_ALONE;
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
@@ -164,4 +165,46 @@ pub fn stuck(analysis: &Analysis, host: Host) -> Option<Observation> {
                       stands still. `iostat -x 1` names the device (a queue and no completions), \
                       `dmesg` shows timeouts, `smartctl -x` each member of an array";
     Some(Observation::of(evidence, would_mean).may_be(Verdict::DeviceStall))
+}
+
+/// Intervals of a standstill, and tasks in uninterruptible sleep all along, from which on what they
+/// wait for does not come (choices: so many tasks do not all wait for one lock by chance).
+const STANDSTILL: f64 = 3.0;
+const BLOCKED: f64 = 16.0;
+
+/// Many tasks that sleep in the kernel while nothing is read or written and CPUs idle (`vmstat`).
+pub fn all_blocked(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = analysis.hosts().into_iter().filter_map(|host| {
+        let pressed = Pressed { analysis, host };
+        let (n, reading) = pressed.number(key::VMSTAT_WHILE.of("stuck.intervals"))?;
+        let (all, _) = pressed.number(key::VMSTAT_INTERVALS)?;
+        let (tasks, of_tasks) = pressed.number(key::VMSTAT_MEAN.of("b"))?;
+        (n >= STANDSTILL && n >= all && tasks >= BLOCKED).then_some(())?;
+        let mut finding = new_finding(verdict, None, vec![reading.listing]);
+        finding.blame = Some(Blame::DiskOrPath);
+        finding.sentence = format!(
+            "{} sleep in the kernel in all {}, nothing is read or written, and CPUs idle: requests \
+             do not come back (a disk, its path or its driver), or all wait for one lock",
+            phrase::count(tasks.round(), "task(s)"),
+            phrase::count(all, "interval(s)"),
+        );
+        let stated = analysis.stated(&of_tasks);
+        finding.evidence = vec![
+            stated.count("tasks in uninterruptible sleep (b), mean", tasks).above(BLOCKED),
+            analysis.stated(&reading).count("intervals with waits and without I/O", n),
+        ];
+        finding.assume(SHAPE_ALONE, "many tasks blocked, and nothing moves");
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&[
+            "the stacks of these tasks show one lock and its holder on a CPU: then it is the kernel \
+             or a program",
+        ]);
+        finding.next_step = lines(&[
+            "`echo w > /proc/sysrq-trigger; dmesg`: in which functions do they sleep?",
+            "`iostat -x 1`: which device has requests in flight (aqu-sz) and completes none?",
+            "`dmesg`: timeouts and resets of the same minute",
+        ]);
+        Some(finding)
+    });
+    found.collect()
 }

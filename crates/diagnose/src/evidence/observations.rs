@@ -421,7 +421,10 @@ fn by_kind<'a, 'b: 'a>(
         let first = lines.first()?;
         let n = lines.len() as f64;
         let stated = analysis.stated(&first.reading).over(lines.len() as u64);
-        let one = Observation::of(stated.count(&what, n), meaning(kind));
+        let hangs = blocked_tasks::meaning_of_hangs(analysis, analysis.host(first.reading.listing));
+        let hangs = hangs.filter(|_| kind == MessageKind::HungTask);
+        let would_mean = hangs.unwrap_or_else(|| meaning(kind).to_string());
+        let one = Observation::of(stated.count(&what, n), would_mean);
         let one = Observation { verdict: speaks_for(kind), ..one };
         Some(Seen { is_message: true, ..one.into() })
     });

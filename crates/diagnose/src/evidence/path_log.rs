@@ -19,7 +19,7 @@ use crate::facts::kernel_log::LogLine;
 /// cost microseconds each: 0.29 and 0.55 with the prior. Aborted commands and timeouts weigh as for
 /// ATA and SCSI disks (`device.stall`). A disk that disappeared without an earlier failed command
 /// may have been unplugged, and a single reset of a link may be a resume or hot-plug.
-pub const LOGGED: [Signal; 19] = [
+pub const LOGGED: [Signal; 21] = [
     path(MessageKind::Link, &[PathEvent::DeadPort], 1.5)
         .again(WAS_RESET)
         .takes(|case, line| !signals::is_discard(line) && !recovers(case, line))
@@ -42,11 +42,24 @@ pub const LOGGED: [Signal; 19] = [
          without DMA",
     ),
     controller(&[PathEvent::CardHost], 1.4)
+        .by(|lines| if LogLine::messages(lines) as f64 > RESETS { 2.0 } else { 1.4 })
         .what("time(s) the host controller of the card waited for an interrupt that never came"),
     controller(&[PathEvent::Memory], 2.0).what(
         "memory access(es) of the adapter blocked by the IOMMU, in the kernel's log: its firmware \
          or driver",
     ),
+    controller(&[PathEvent::Unsent], 2.0).what(
+        "command(s) that never reached the drive (libata: internal error), in the kernel's log: the \
+         controller, its driver or the IOMMU",
+    ),
+    path(MessageKind::Link, &[PathEvent::NoDevice], 1.5)
+        .again(WAS_RESET)
+        .only_if(|case| {
+            case.has(&[MessageKind::Timeout])
+                && !is_corrupt(case)
+                && !case.reports(&[PathEvent::Exchanged])
+        })
+        .what("time(s) no drive was on the link after commands had failed, in the kernel's log"),
     // A port without a disk reports the same at the start.
     path(MessageKind::Link, &[PathEvent::NoDevice], FAILED)
         .only_if(|case| case.reports(&[PathEvent::Exchanged]))
@@ -222,9 +235,16 @@ pub fn hangs_go_on(case: &Case) -> bool {
 /// that is reset, offline or failed, or does not answer a reset, may itself be faulty; and one that
 /// dies takes its link with it.
 pub fn shows_the_way(reading: &[&LogLine]) -> bool {
-    const OF_THE_WAY: [PathEvent; 4] =
-        [PathEvent::CardHost, PathEvent::Dma, PathEvent::LostInterrupt, PathEvent::Memory];
-    let is_dead = reading.iter().any(|line| line.event == Some(PathEvent::DeadPort));
+    const OF_THE_WAY: [PathEvent; 5] = [
+        PathEvent::CardHost,
+        PathEvent::Dma,
+        PathEvent::LostInterrupt,
+        PathEvent::Memory,
+        PathEvent::Unsent,
+    ];
+    let reports = |event: PathEvent| reading.iter().any(|line| line.event == Some(event));
+    let timed_out = reading.iter().any(|line| line.kind == MessageKind::Timeout);
+    let is_dead = reports(PathEvent::DeadPort) || reports(PathEvent::NoDevice) && timed_out;
     let kinds: &[MessageKind] = match is_dead && !reading.iter().any(|line| is_corruption(line)) {
         true => &[MessageKind::Path],
         false => &[MessageKind::Link, MessageKind::Path, MessageKind::Phy],
@@ -233,5 +253,6 @@ pub fn shows_the_way(reading: &[&LogLine]) -> bool {
         kinds.contains(&line.kind) && !line.message.is_of_recovery()
             || line.event.is_some_and(|what| OF_THE_WAY.contains(&what))
             || line.message.is_usb_disconnect()
+            || line.message.is_of_a_failed_adapter()
     })
 }

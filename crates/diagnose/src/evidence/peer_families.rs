@@ -112,12 +112,21 @@ fn are_twins(family: &[Member]) -> bool {
 
 fn is_twin(a: &Member, b: &Member) -> bool {
     let same = |a: f64, b: f64| a.max(b) <= SAME * a.min(b);
+    let (rate, other) = (a.peer.rate.max(b.peer.rate), a.peer.rate.min(b.peer.rate));
     let work = a.work.zip(b.work).is_some_and(|(a, b)| {
-        let sizes = a.bytes.zip(b.bytes).is_some_and(|(a, b)| same(a, b));
+        let sizes = match (a.bytes, b.bytes) {
+            (Some(a), Some(b)) => same(a, b),
+            (None, None) => rate <= EXACTLY * other,
+            _ => false,
+        };
         sizes && (a.reads - b.reads).abs() <= SAME - 1.0
     });
-    work && same(a.peer.rate, b.peer.rate) && a.peer.n.min(b.peer.n) >= COUNTED
+    work && same(rate, other) && a.peer.n.min(b.peer.n) >= COUNTED
 }
+
+/// The ratio of two rates up to which disks do the same work though no sizes are printed (a choice:
+/// halves of a stripe differ by a few requests).
+const EXACTLY: f64 = 1.01;
 
 /// Of two or three disks with the very same work, one is accused only if it is this many times
 /// slower, and slower than a healthy platter at such a rate (choices: a mirror of flash and a

@@ -499,6 +499,23 @@ const FAR: f64 = 10.0;
 const SLOW_MS: f64 = 50.0;
 /// Its weight: the load of each is not known.
 const LAGS: f64 = 0.90;
+/// Of so many services the spread of all shows which one stands out, as for disks
+/// (docs/METHOD.md, 7 Peers): it need not be as far from the middle. And what that is worth
+/// (choices).
+const CROWD: usize = 8;
+const FAR_IN_A_CROWD: f64 = 5.0;
+const STANDS_OUT: f64 = 0.80;
+/// The median absolute deviation of a normal distribution in standard deviations.
+const MAD: f64 = 1.4826;
+
+/// Whether the slowest of these is far from the others in units of their spread.
+fn stands_out(all_ms: &[f64]) -> bool {
+    let logs: Vec<f64> = all_ms.iter().map(|ms| ms.max(f64::MIN_POSITIVE).ln()).collect();
+    let Some((middle, mad)) = spread::median(&logs).zip(spread::mad(&logs)) else { return false };
+    let most = logs.iter().copied().fold(f64::MIN, f64::max);
+    let threshold = 3.0 + 0.25 * (logs.len() as f64).log2();
+    logs.len() >= CROWD && most - middle > threshold * MAD * mad
+}
 
 /// One or a few of several equal services that are far slower, if a listing has one mean wait for
 /// each.
@@ -520,7 +537,11 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         all.sort_by(|a, b| b.1.total_cmp(&a.1));
         let all_ms: Vec<f64> = all.iter().map(|(_, ms)| *ms).collect();
         let Some(middle) = spread::median(&all_ms).filter(|_| all.len() >= 3) else { continue };
-        let far = (FAR * middle).max(SLOW_MS);
+        let (times, worth) = match stands_out(&all_ms) {
+            true => (FAR_IN_A_CROWD, STANDS_OUT),
+            false => (FAR, LAGS),
+        };
+        let far = (times * middle).max(SLOW_MS);
         let slow: Vec<(DeviceId, f64)> =
             all.iter().copied().take_while(|(_, ms)| *ms >= far).collect();
         let others = all.get(slow.len()..).unwrap_or_default();
@@ -569,9 +590,10 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             printed.over(n).ms("mean wait of all, median", middle),
             computed
                 .ratio("ratio of the shortest of them to the median", least / middle)
-                .above(FAR),
+                .above(times),
         ];
-        finding.assume(LAGS, "reported slower than its peers");
+        let worth = if least >= FAR * middle { LAGS } else { worth };
+        finding.assume(worth, "reported slower than its peers");
         finding.explained_share = 1.0 - middle / ms;
         finding.refuted_by = lines(&["it has hotter data, or is being rebuilt or scrubbed"]);
         finding.next_step = lines(&[

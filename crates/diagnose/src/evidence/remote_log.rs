@@ -76,12 +76,23 @@ fn no_answer(case: &Case, verdict: Verdict) -> Option<Finding> {
     }
     let mut builder = case.builder();
     builder.log_lines(NO_ANSWER, &logged, ABOVE);
-    let sentence = format!(
-        "{} did not serve requests in time: the waits are for the network or for a disk of another \
-         machine",
-        case.name
-    );
-    Some(remote(verdict, Some(case.device), &mut builder, sentence, &[]))
+    let is_fuse = disk_names::is_a_fuse_server(case.name);
+    let sentence = match is_fuse {
+        true => {
+            "the server of a FUSE file system (a program: sshfs, s3fs, glusterfs, ...) did not \
+                 answer in time: it hangs itself, or waits for the network or another machine"
+                .to_string()
+        }
+        false => format!(
+            "{} did not serve requests in time: the waits are for the network or for a disk of \
+             another machine",
+            case.name
+        ),
+    };
+    let step = "`iowhy why --for 30s`, or `findmnt -D` and `/sys/fs/fuse/connections/*/waiting`: \
+                which mount is it, and does its server run? `echo 1 > .../abort` frees those who wait";
+    let steps: &[&str] = if is_fuse { &[step] } else { &[] };
+    Some(remote(verdict, Some(case.device), &mut builder, sentence, steps))
 }
 
 /// Services of a cluster that went down: one fault, of their host, their network or themselves.

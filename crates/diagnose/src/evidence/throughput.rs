@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Bound, DeviceId, Finding, Interval, Layer, Observation, Quantity, Unit, Verdict, key,
+    Blame, Bound, DeviceId, Finding, Interval, Layer, Observation, Quantity, Unit, Verdict, key,
 };
 
 use crate::analysis::{Analysis, Host};
@@ -198,6 +198,7 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         finding.evidence.push(cached.above(SLOW_MEMORY));
     }
     suspect(&mut finding, "one stream of large requests, slower than any class");
+    finding.blame = Some(Blame::DiskOrPath);
     finding.next_step = lines(&[
         &format!(
             "{}, during the test: individual requests distinguish retries from a slow link or a \
@@ -207,6 +208,11 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         "check `dmesg` of the same minute, and the health of the drive",
         "repeat the test on another disk, or on this one with another cable or port",
     ]);
+    if disk_names::is_ide(run.name()) {
+        let dma = "`hdparm -d {node}`: without DMA, as with a generic driver, an IDE disk gives 1 \
+                   to 8 MB/s; load the driver of its controller";
+        finding.next_step.splice(..0, phrase::about(&[dma], disk));
+    }
     Some(finding)
 }
 

@@ -143,6 +143,11 @@ pub fn is_a_monitor(service: &str) -> bool {
     service.starts_with("mon.")
 }
 
+/// Whether it is the server of a FUSE file system, as stacks of the tasks that wait for it show it.
+pub fn is_a_fuse_server(name: &str) -> bool {
+    name == "FUSE"
+}
+
 /// The device whose journal or log a hung task writes: `rbd0` of `INFO: task jbd2/rbd0-8:801166
 /// blocked for more than 120 seconds.`, `nbd3p1` of `xfsaild/nbd3p1:712`.
 pub fn written_by(message: &str) -> Option<&str> {

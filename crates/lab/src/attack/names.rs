@@ -156,6 +156,8 @@ fn faults(text: &str) -> Vec<String> {
         of_log
             || key.is_under("smart")
             || *key == key::DEVICE_PORT
+            || *key == key::KERNEL_OOPSES
+            || key.member_of(key::TASKS_HUNG_IN).is_some()
             || *key == key::TASKS_HUNG_IN_RECLAIM
             || *key == key::TASKS_RETRY_MEMORY
             || *key == key::TASKS_STALLED_FOR_MEMORY

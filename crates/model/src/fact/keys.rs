@@ -169,6 +169,8 @@ keys {
                                                     rows of a device";
     KERNEL_LOG_END "kernel.log.end" Text "time of the last line of the kernel's log, as printed";
     KERNEL_LOG_LINES "kernel.log.lines" Count "lines of the kernel's log";
+    KERNEL_OOPS_IN "kernel.oops.in" Text "kernel function of the first oops";
+    KERNEL_OOPSES "kernel.oopses" Count "failures of the kernel itself (oopses)";
     LOOP_FILE "loop.file" Text "backing file of a loop device";
     LVM_VOLUMES "lvm.volumes" Count "listed logical volumes";
     MD_STRIPE_CACHE_SIZE "md.stripe_cache_size" Count "stripe cache size of an array";
@@ -310,6 +312,7 @@ keys {
     SYSBENCH_THREADS "sysbench.threads" Count "threads of a run";
     TASK_BLOCKED_IN "task.blocked_in" Text "kernel function in which a task was blocked";
     TASKS_BLOCKED "tasks.blocked" Count "maximum number of tasks in uninterruptible sleep";
+    TASKS_HUNG_FOR_IO "tasks.hung_for_io" Count "tasks that hung in a wait for I/O";
     TASKS_HUNG_IN_RECLAIM "tasks.hung_in_reclaim" Count "tasks that hung during memory reclaim";
     TASKS_KSWAPD "tasks.kswapd" Percent "maximum CPU share of memory reclaim";
     TASKS_OUT_OF_MEMORY "tasks.out_of_memory" Count "processes that the kernel ended because memory \
@@ -390,6 +393,10 @@ families {
                                                  of a read, a write or a trim";
     SWAP_IN_USE "swap.in_use.*" Kib "swap in use, mean or maximum";
     TASKS_BLOCKED_BY "tasks.blocked_by.*" Count "tasks in uninterruptible sleep, by name";
+    TASKS_HUNG_IN "tasks.hung_in.*" Count "tasks that hung, by the function in their stack that shows \
+                                           why";
+    TASKS_HUNG_WITHIN "tasks.hung_within.*" Count "tasks that hung in a kernel module, for nothing \
+                                                   that is I/O";
     TASKS_LOAD "tasks.load.*" Number "load average, mean or maximum";
     TASKS_WAIT_IN "tasks.wait_in.*" Count "tasks by the function in their stack that shows what \
                                            they wait for";

@@ -158,6 +158,8 @@ pub enum PathEvent {
     LinkReset,
     /// A port's drive did not answer a reset: drive, power and cable look alike then.
     DeadPort,
+    /// A command was never sent: its memory could not be mapped, or the controller took none.
+    Unsent,
 }
 
 impl Message {
@@ -220,6 +222,27 @@ impl Message {
     pub fn is_of_an_array(&self) -> bool {
         let text = self.text.trim_start();
         text.starts_with("md/raid") || text.starts_with("3w-") && text.contains(": AEN: ")
+    }
+
+    /// Whether the driver of a host adapter for disks of SCSI, SAS or RAID logs it
+    /// (drivers/scsi/mpt3sas, megaraid, aacraid; drivers/message/fusion).
+    pub fn is_of_a_disk_adapter(&self) -> bool {
+        const BEGIN: [&str; 7] =
+            ["mpt2sas", "mpt3sas", "mptscsih", "mptbase", "megaraid_sas", "megasas", "aacraid"];
+        BEGIN.iter().any(|driver| self.text.starts_with(driver))
+    }
+
+    /// Whether the firmware of such an adapter failed, or the kernel gave the adapter up
+    /// (drivers/scsi/megaraid, mpt3sas).
+    pub fn is_of_a_failed_adapter(&self) -> bool {
+        const SAID: [&str; 5] = [
+            "FW in FAULT state",
+            "FW detected to be in faultstate",
+            "Diag reset adapter never cleared",
+            "killing adapter",
+            "fault_state(0x",
+        ];
+        self.is_of_a_disk_adapter() && SAID.iter().any(|words| self.text.contains(words))
     }
 
     /// Whether a host controller of USB logs it (drivers/usb/host/xhci.c).
@@ -413,9 +436,10 @@ const DMA: [&str; 4] =
     ["dma_timer_expiry", ": bad DMA status", ": DMA timeout ", ": timeout waiting for DMA"];
 /// About a card's host controller (drivers/mmc/host/sdhci.c).
 const CARD_HOST: [&str; 1] = ["Timeout waiting for hardware"];
-/// About hot-plug (drivers/ata/libahci.c; SATA, SError bit 26), and about a link without a device.
+/// About hot-plug (drivers/ata/libahci.c; SATA, SError bit 26).
 const EXCHANGED: [&str; 2] = ["DevExch", "connection status changed"];
-const NO_DEVICE: [&str; 1] = ["SATA link down (SStatus 0 "];
+/// About a command that was never sent (drivers/ata/libata-core.c, ata_qc_issue: AC_ERR_SYSTEM).
+const UNSENT: [&str; 1] = ["(internal error)"];
 /// About the IOMMU (drivers/iommu).
 const MEMORY: [&str; 2] = ["[IO_PAGE_FAULT ", "DMAR: [DMA "];
 /// A reset that alone is no evidence against the link (drivers/ata/libata-eh.c, ata_eh_reset; until
@@ -483,15 +507,24 @@ fn log_event(text: &str) -> Option<PathEvent> {
         Some(PathEvent::CardHost)
     } else if says(&EXCHANGED) {
         Some(PathEvent::Exchanged)
-    } else if says(&NO_DEVICE) {
+    } else if is_empty_link(text) {
         Some(PathEvent::NoDevice)
     } else if says(&DEAD) {
         Some(PathEvent::DeadPort)
     } else if says(&MEMORY) {
         Some(PathEvent::Memory)
+    } else if says(&UNSENT) {
+        Some(PathEvent::Unsent)
     } else {
         says(&LINK_RESET).then_some(PathEvent::LinkReset)
     }
+}
+
+/// Whether no device is on a link: `SATA link down (SStatus 130 SControl 300)`, whose last digit is
+/// what the port detects (SATA, SStatus.DET).
+fn is_empty_link(text: &str) -> bool {
+    let (_, rest) = text.split_once("SATA link down (SStatus ").unwrap_or_default();
+    rest.split(' ').next().is_some_and(|status| status.ends_with('0'))
 }
 
 /// The status register of a controller that is down: `controller is down; will reset: CSTS=0x3,

@@ -14,6 +14,14 @@ pub(crate) fn is_certain(line: &str) -> bool {
     placed && named && more.is_none()
 }
 
+/// The function of such a line, and its module: `[<0>] bch_bucket_alloc+0x21a/0x5b0 [bcache]`.
+pub(crate) fn frame(line: &str) -> Option<(String, Option<String>)> {
+    let mut words = line.split_whitespace().skip_while(|word| word.starts_with('['));
+    let (name, _) = words.next()?.split_once("+0x")?;
+    let module = words.next().and_then(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    Some((name.to_string(), module.map(str::to_string)))
+}
+
 /// Whether a line begins the stack of a task that cannot be interrupted: `task:fstrim state:D
 /// stack: 0 pid: 3552 ...`, before Linux 5.14 `fstrim D ffff8800b5ad3a48 0 3552 2091 0x00000004`
 /// (kernel/sched/core.c, sched_show_task). The older form only after a time, because its words may
@@ -49,6 +57,16 @@ pub(crate) fn begins(line: &str, is_timed: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_has_its_module_behind_it() {
+        let of = |line| frame(line).map(|(name, module)| (name, module.unwrap_or_default()));
+        let named = |name: &str, module: &str| Some((name.to_string(), module.to_string()));
+        let line = " [<ffffffff812410c5>] request_wait_answer+0x85/0x240 [fuse]";
+        assert_eq!(of(line), named("request_wait_answer", "fuse"));
+        assert_eq!(of("kthread+0x12a/0x150"), named("kthread", ""));
+        assert_eq!(of(" <TASK>"), None);
+    }
 
     #[test]
     fn a_stack_begins_in_two_forms() {

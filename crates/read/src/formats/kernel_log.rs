@@ -24,7 +24,11 @@
 //! that a log without messages is known, too; `kernel.log.end` is the time of the last of them.
 //! `tasks.out_of_memory` counts processes that the kernel ended because memory ran out, and
 //! `tasks.retry_memory` XFS's messages about memory that it asked for a hundred times, and
-//! `tasks.stalled_for_memory` allocations that took ten seconds and more.
+//! `tasks.stalled_for_memory` allocations that took ten seconds and more. `tasks.hung_in.FUNCTION`
+//! counts tasks that hung by the function in their stack that shows why, `tasks.hung_within.MODULE`
+//! those that wait for something of a module that is no I/O, `tasks.hung_for_io` those that wait for
+//! I/O. `kernel.oopses` counts
+//! failures of the kernel itself, and `kernel.oops.in` is the function of the first.
 //!
 //! ## How to capture
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
@@ -482,6 +486,14 @@ struct KernelLog {
     trace: u32,
     /// Functions that tasks waited in, how many did, and the place of the first.
     waits: BTreeMap<&'static str, (u64, String)>,
+    /// The stack of the last task that hung, innermost first.
+    stack: HungStack,
+    /// Functions in which tasks hung, and modules of the kernel within which they did, each with how
+    /// many and the place of the first.
+    hung_in: BTreeMap<String, Counted>,
+    hung_within: BTreeMap<String, Counted>,
+    /// Tasks that hung in a wait for I/O.
+    hung_for_io: Counted,
     /// Tasks that hung while memory was freed.
     hung_in_reclaim: u64,
     /// Allocations that a file system tried again and again.
@@ -490,6 +502,10 @@ struct KernelLog {
     stalled: Counted,
     /// Processes that were killed because memory ran out.
     out_of_memory: Counted,
+    /// Failures of the kernel itself.
+    oopses: Counted,
+    /// The function of the first of them, and where it is printed.
+    oops_in: Option<(String, String)>,
     /// The form of the log.
     form: Form,
     /// The last record of /dev/kmsg, until the fields after it are read.
@@ -532,6 +548,17 @@ struct Said {
     place: String,
 }
 
+/// The certain functions of a stack with their modules, and where it begins.
+#[derive(Default)]
+struct HungStack {
+    frames: Vec<(String, Option<String>)>,
+    place: String,
+}
+
+/// Functions of a stack that are kept, and names of functions that are counted.
+const FRAMES: usize = 64;
+const FUNCTIONS: usize = 64;
+
 /// How many messages of a kind there are, and the place of the first.
 #[derive(Default)]
 struct Counted {
@@ -554,6 +581,29 @@ impl Counted {
             sink.add_fact_at(None, key, n, &first);
         }
     }
+}
+
+/// Whether the kernel itself failed and ended the task that ran (`die`, arch/x86/kernel/dumpstack.c,
+/// arch/arm64/kernel/traps.c): `Oops: 0000 [#1] SMP NOPTI`, `general protection fault: 0000 [#2]`,
+/// `Internal error: Oops: 96000004 [#1] PREEMPT SMP`. It numbers them.
+fn is_oops(message: &str) -> bool {
+    const BEGIN: [&str; 6] = [
+        "Oops: ", "general protection fault", "invalid opcode: ", "stack segment: ",
+        "Internal error: ", "divide error: ",
+    ];
+    let number = message.split_once(" [#").and_then(|(_, rest)| rest.split_once(']'));
+    BEGIN.iter().any(|begin| message.starts_with(begin))
+        && !forms::begins_with_a_task(message)
+        && number.is_some_and(|(number, _)| integer(number).is_some())
+}
+
+/// The function in the registers that an oops prints: `RIP: 0010:ext4_finish_bio+0x42/0xd0`, `pc :
+/// ext4_finish_bio+0x10/0x20`.
+fn failed_in(message: &str) -> Option<&str> {
+    let rest = message.strip_prefix("RIP: 0010:").or_else(|| message.strip_prefix("pc : "))?;
+    let (name, _) = rest.split_once("+0x")?;
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte));
+    Some(name).filter(|name| !name.is_empty() && is_name)
 }
 
 /// XFS's message about an allocation that failed a hundred times.
@@ -813,6 +863,14 @@ impl KernelLog {
         for (function, (count, place)) in std::mem::take(&mut self.waits) {
             sink.add_fact_at(None, typed::TASKS_WAIT_IN.of(function), count, &place);
         }
+        self.end_stack();
+        self.hung_for_io.state(typed::TASKS_HUNG_FOR_IO, sink);
+        for (function, mut counted) in std::mem::take(&mut self.hung_in) {
+            counted.state(typed::TASKS_HUNG_IN.member(function), sink);
+        }
+        for (module, mut counted) in std::mem::take(&mut self.hung_within) {
+            counted.state(typed::TASKS_HUNG_WITHIN.member(module), sink);
+        }
         let hung = std::mem::take(&mut self.hung_in_reclaim);
         if hung > 0 {
             sink.add_fact_at(None, typed::TASKS_HUNG_IN_RECLAIM, hung, &place);
@@ -820,6 +878,10 @@ impl KernelLog {
         self.retried.state(typed::TASKS_RETRY_MEMORY, sink);
         self.stalled.state(typed::TASKS_STALLED_FOR_MEMORY, sink);
         self.out_of_memory.state(typed::TASKS_OUT_OF_MEMORY, sink);
+        self.oopses.state(typed::KERNEL_OOPSES, sink);
+        if let Some((function, place)) = self.oops_in.take() {
+            sink.add_fact_at(None, typed::KERNEL_OOPS_IN, function, &place);
+        }
         self.log_events.close(sink);
     }
 
@@ -831,10 +893,14 @@ impl KernelLog {
         sink: &mut dyn Sink,
     ) -> Option<&'static str> {
         if kind == Some(MessageKind::HungTask) {
-            self.trace = TRACE_LINES;
+            self.end_stack();
+            (self.trace, self.stack.place) = (TRACE_LINES, sink.source().place());
         } else if self.trace > 0 {
             self.trace -= 1;
             if stack_frames::is_certain(message) {
+                if self.stack.frames.len() < FRAMES {
+                    self.stack.frames.extend(stack_frames::frame(message));
+                }
                 if let Some(function) = waits::waits_in(message) {
                     let counted =
                         self.waits.entry(function).or_insert_with(|| (0, sink.source().place()));
@@ -845,11 +911,34 @@ impl KernelLog {
                 self.hung_in_reclaim += u64::from(frees);
                 if frees || server.is_some() {
                     self.trace = 0;
+                    self.stack.frames.clear();
                 }
                 return server;
             }
         }
         None
+    }
+
+    /// Counts where the last task hung: in which function and, unless that shows what it waits for
+    /// or it waits for I/O, within which module.
+    fn end_stack(&mut self) {
+        let frames = std::mem::take(&mut self.stack.frames);
+        let names: Vec<&str> = frames.iter().map(|(name, _)| name.as_str()).collect();
+        let Some((function, what)) = waits::of_stack(&names) else { return };
+        let add = |counts: &mut BTreeMap<String, Counted>, name: &str| {
+            if counts.len() < FUNCTIONS || counts.contains_key(name) {
+                counts.entry(name.to_string()).or_default().add(&self.stack.place);
+            }
+        };
+        add(&mut self.hung_in, function);
+        let is_told = what.is_some_and(|what| what != waits::A_LOCK);
+        let module = frames.iter().find(|(name, _)| name == function);
+        let module = module.and_then(|(_, module)| module.as_deref());
+        if waits::are_for_io(&names) {
+            self.hung_for_io.add(&self.stack.place);
+        } else if let Some(module) = module.filter(|_| !is_told) {
+            add(&mut self.hung_within, module);
+        }
     }
 
     /// Whether a line without a time is one of the stack of a task.
@@ -953,6 +1042,15 @@ impl KernelLog {
         }
         if ends_a_process(message) {
             self.out_of_memory.add(&place);
+        }
+        if is_oops(message) {
+            self.oopses.add(&place);
+        }
+        if let Some(function) = failed_in(message)
+            && self.oopses.n > 0
+            && self.oops_in.is_none()
+        {
+            self.oops_in = Some((function.to_string(), place.clone()));
         }
         let reset = Message::new(stamp, message);
         let at = reset.at_s;

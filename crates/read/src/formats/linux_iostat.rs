@@ -15,7 +15,10 @@
 //! The first report covers the time since boot. `wait` is the mean time from a request's arrival to
 //! its end, queue included, in milliseconds; `svc_t` is busy time divided by requests, not a
 //! service time. `queue` is the mean number of requests in the queue or on the device, `size` their
-//! mean size in KiB, and `%b` time with something in flight. A mean of 0.0 counts as unknown.
+//! mean size in KiB, and `%b` time with something in flight. A mean of 0.0 counts as unknown. A
+//! disk that is busy all the time has at least one request in flight: where `queue` and `wait` are
+//! 0.0 the kernel kept no times of its requests, and each takes `svc_t` at least, which then stands
+//! for its latency.
 //!
 //! ## Not in this output
 //! The latency distribution, the waits of reads and writes separately, the length of an interval,
@@ -28,6 +31,9 @@ use crate::describe::table::{KIB, MS, Slot, Subject, Table, busy, bytes, column,
 
 pub const FORMAT: Format =
     Format::table("iostat 2 of Linux with the columns of Solaris", Level::A, &TABLE);
+
+/// Busy share from which on one request follows the other (a choice).
+const ALL_THE_TIME: f64 = 0.95;
 
 static TABLE: Table = Table {
     heading: &["mgr/s", "mgw/s", "kr/s", "kw/s", "svc_t", "%b"],
@@ -47,6 +53,11 @@ static TABLE: Table = Table {
     since_boot: true,
     finish: Some(|interval, cells| {
         interval.svctm_ns = cells.get("svc_t").filter(|ms| *ms > 0.0).map(|ms| ms * MS);
+        let timed =
+            ["queue", "wait"].iter().any(|name| cells.get(name).is_none_or(|mean| mean > 0.0));
+        if !timed && interval.busy.is_some_and(|busy| busy >= ALL_THE_TIME) {
+            (interval.queue_len, interval.await_ns) = (None, interval.svctm_ns);
+        }
     }),
     ..Table::NEW
 };

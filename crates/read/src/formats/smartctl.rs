@@ -479,6 +479,10 @@ fn attribute(line: &str) -> Option<Attribute<'_>> {
         {
             (*kind == "Pre-fail", failed, raw)
         }
+        // Whoever shows a normalised value cuts the rest off.
+        [kind @ ("Pre-fail" | "Old_age"), "Always" | "Offline"] if flags.starts_with("0x") => {
+            (*kind == "Pre-fail", &"-", &[][..])
+        }
         [failed, raw @ ..] if flags.len() >= 6 && flags.chars().all(|c| "POSRCK-+".contains(c)) => {
             (flags.starts_with('P'), failed, raw)
         }

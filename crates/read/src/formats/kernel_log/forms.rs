@@ -230,6 +230,9 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Timeout, &[L::Ata], &["failed command: FLUSH CACHE"]),
     row(K::Timeout, &[L::Ata], &["res ", "Emask ", "(timeout)"]),
     row(K::Timeout, &[L::Ata], &["cmd ", "res ", "Emask ", "(timeout)"]),
+    // Never sent: its memory could not be mapped, or the controller took none (ata_qc_issue).
+    row(K::Controller, &[L::Ata], &["res ", "Emask ", "(internal error)"]),
+    row(K::Controller, &[L::Ata], &["cmd ", "res ", "Emask ", "(internal error)"]),
     // The drive broke the order of a command's states (ata_hsm_move): itself, or noise on its way.
     row(K::Command, &[L::Ata], &["res ", "Emask ", "(HSM violation)"]),
     row(K::Command, &[L::Ata], &["cmd ", "res ", "Emask ", "(HSM violation)"]),
@@ -953,7 +956,7 @@ pub(super) const TASK_NAME: usize = 15;
 /// Whether a message begins with a task's name, which its program chooses: `NAME[PID]: segfault
 /// at`, `NAME (PID): ...`, `NAME: page allocation failure`, `NAME invoked oom-killer`, `NAME:
 /// attempt to access beyond end of device`.
-fn begins_with_a_task(message: &str) -> bool {
+pub(super) fn begins_with_a_task(message: &str) -> bool {
     const SAID: [&str; 3] = [
         ": page allocation failure", ": attempt to access beyond end of device",
         " invoked oom-killer",

@@ -1,0 +1,122 @@
+//! Requests that took longer than storage that works ever needs, as a program counts or lists them.
+//!
+//! A count shows neither how many were fast nor what else the storage had to do: whether it fails
+//! or is overloaded stays open. Durations that all stand at one or two values are timeouts: a
+//! request was lost on its way and sent again. A queue spreads.
+
+use iowhy_model::{Blame, Finding, Layer, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::confidence::SHAPE_ALONE;
+use crate::phrase;
+
+/// Requests of such a length that are no accident (docs/METHOD.md, 10 Rules: ten events).
+const SEVERAL: f64 = 10.0;
+/// Seconds from which on even a long queue is none of a healthy disk (a choice: 600 random requests
+/// in a row on a platter).
+const OVERDUE_S: f64 = 5.0;
+
+/// Files and volumes of which a program counts such requests.
+pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = analysis.facts.each().filter_map(|about| {
+        let (n, reading) = about.number(key::IO_SLOW).filter(|(n, _)| *n >= SEVERAL)?;
+        let (least, of_least) =
+            about.number(key::IO_SLOWEST_LEAST).filter(|(least, _)| *least >= OVERDUE_S)?;
+        let device = reading.fact.device?;
+        let mut finding = new_finding(verdict, Some(device), vec![reading.listing]);
+        finding.blame = Some(Blame::DiskOrPath);
+        let name = &analysis.recording.device_of(device).name;
+        finding.sentence = format!(
+            "{} of a program to {name} took {} or more: the storage below answered too late; \
+             whether it fails, its path does, or others load it, is not in this output",
+            phrase::count(n, "request(s)"),
+            phrase::ms(least * 1e3)
+        );
+        finding.evidence = vec![
+            analysis.stated(&reading).count("requests over the limit of the log", n).above(SEVERAL),
+            analysis.stated(&of_least).seconds("slowest of them, at least", least).above(OVERDUE_S),
+        ];
+        finding.assume(SHAPE_ALONE, "counted by the program itself");
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&[
+            "the system's own counters show fast requests at that time: then something between \
+             (filter driver, virus scanner, clocks that drift) held them",
+        ]);
+        finding.next_step = lines(&[
+            "the system's log of the same minutes: resets, timeouts, paths that failed over",
+            "queue and latency of that disk meanwhile (`iostat -x 1`; Windows: `typeperf \
+             \"\\PhysicalDisk(*)\\Avg. Disk sec/Transfer\" \"\\PhysicalDisk(*)\\Current Disk Queue \
+             Length\"`): a long queue is load, a short one a disk or path that stands still",
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// The width of one value, and how far the second is from the first, as ratios; and requests that do
+/// not meet there by chance (choices: six of a queue between 5 and 60 s do so once in 10^4 times).
+const ONE_VALUE: f64 = 1.05;
+const ANOTHER: f64 = 1.5;
+const NO_CHANCE: usize = 6;
+/// What such durations are worth: they do not show where requests are lost.
+const TIMED_OUT: f64 = 0.66;
+
+/// Programs whose slow requests all took one of at most two times.
+pub fn at_timeouts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = analysis.listings().filter_map(|(place, listing)| {
+        let above = listing.events.iter().filter(|event| event.layer != Layer::Block);
+        let overdue = above.filter_map(|event| Some((event.device, event.longest()?.1.seconds())));
+        let mut all: Vec<_> = overdue.filter(|(_, s)| *s >= OVERDUE_S).collect();
+        all.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let (device, least) = *all.first().filter(|_| all.len() >= NO_CHANCE)?;
+        let rest: Vec<f64> =
+            all.iter().map(|(_, s)| *s).filter(|s| *s > ONE_VALUE * least).collect();
+        let second = rest.first().copied();
+        let is_two = rest.iter().all(|s| *s <= ONE_VALUE * second.unwrap_or(*s));
+        let is_apart = second.is_none_or(|second| second >= ANOTHER * least);
+        let is_one_device = all.iter().all(|(of, _)| *of == device);
+        (is_two && is_apart && is_one_device).then_some(())?;
+        let span = |of: &[f64]| {
+            let [first, .., last] = of else { return of.first().map_or(String::new(), s_of) };
+            format!("{} to {}", s_of(first), s_of(last))
+        };
+        let first: Vec<f64> =
+            all.iter().map(|(_, s)| *s).filter(|s| *s <= ONE_VALUE * least).collect();
+        let mut finding = new_finding(verdict, Some(device), vec![place]);
+        finding.blame = Some(Blame::DiskOrPath);
+        let or = if rest.is_empty() { String::new() } else { format!(" or {}", span(&rest)) };
+        finding.sentence = format!(
+            "all {} of {} that took long took {}{or}, as timeouts do: each was lost at the disk or on \
+             the way to it, and sent again; a queue would spread",
+            phrase::count(all.len() as f64, "request(s)"),
+            phrase::disk(&analysis.recording.device_of(device).name),
+            span(&first)
+        );
+        let n = all.len() as u64;
+        let computed = analysis.computed(place, n);
+        finding.evidence = vec![
+            computed.count("requests of 5 s and more", n as f64).above(NO_CHANCE as f64 - 1.0),
+            computed.seconds("shortest of them", least).above(OVERDUE_S),
+            computed.count("values at which they stand", if rest.is_empty() { 1.0 } else { 2.0 }),
+        ];
+        finding.assume(TIMED_OUT, "durations of timeouts");
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&[
+            "the program itself waits in steps of that length before it looks again",
+        ]);
+        finding.next_step = lines(&[
+            "`dmesg` of the same seconds: aborts, resets, failing paths; `cat \
+             /sys/block/*/device/timeout`: is it one of these?",
+            "the counters of the way (`/sys/class/fc_host/*/statistics`, switch ports, `smartctl \
+             -l sataphy`): discarded frames, CRC errors, timeouts",
+            "another path, cable or adapter: do they end?",
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
+fn s_of(seconds: &f64) -> String {
+    phrase::ms(seconds * 1e3)
+}
