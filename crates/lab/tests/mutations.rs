@@ -326,6 +326,9 @@ const DIFFER: &[(&str, &str)] = &[
     ("pylatencymap/made--a-restart-is-left-out-and-a-missing-bucket-keeps-its-count", "doubled"),
     // Twice, each stack is another task.
     ("published/P19-14-reclaim-of-a-group-waits-for-writeback", "doubled"),
+    // The statistics of a run's disks come after it, and the twin in the same part.
+    ("cases/two-halves-of-a-stripe-without-sizes", "shuffled"),
+    ("cases/two-halves-of-a-stripe-without-sizes", "split"),
     // The time of a test's threads comes before the test's name.
     ("cases/test-on-one-cpu", "shuffled"),
     // What is pending, the array's thread that hangs, and the other two ports are in the other
