@@ -173,8 +173,7 @@ fn a_calibration_of_each_week_is_a_line_of_the_trend() {
             .unwrap();
         let kept = folder.join(format!("sdb-2026-11-{:02}.iowhy", 1 + 4 * week));
         let mut command = Command::new(env!("CARGO_BIN_EXE_iowhy"));
-        let words = ["convert", "--to", "iowhy"];
-        let made = command.args(words).arg(&text).arg("-o").arg(&kept).output().unwrap();
+        let made = command.arg("convert").args([&text, &kept]).output().unwrap();
         assert!(made.status.success(), "{made:?}");
     }
     std::fs::remove_file(folder.join("once.txt")).unwrap();

@@ -8,6 +8,9 @@ const SD_MAJORS: [u32; 16] =
     [8, 65, 66, 67, 68, 69, 70, 71, 128, 129, 130, 131, 132, 133, 134, 135];
 /// Minors of one sd or xvd disk: itself and 15 partitions.
 const MINORS_PER_DISK: u32 = 16;
+/// Majors of IDE controllers, two disks each, and minors of a disk.
+const IDE_MAJORS: [u32; 10] = [3, 22, 33, 34, 56, 57, 88, 89, 90, 91];
+const MINORS_PER_IDE_DISK: u32 = 64;
 /// Major of loop devices, one minor each.
 const LOOP_MAJOR: u32 = 7;
 /// Major of software RAID, one minor each.
@@ -18,12 +21,16 @@ const XVD_MAJOR: u32 = 202;
 /// The name of a device or partition: (65, 128) is `sdy`, (202, 1) is `xvda1`, (253, 0) stays
 /// `253:0`.
 pub fn device_name(major: u32, minor: u32) -> String {
-    let sd = SD_MAJORS.iter().position(|known| *known == major);
-    match (sd, major) {
-        (Some(place), _) => named("sd", place as u32 * 256 / MINORS_PER_DISK, minor),
-        (_, XVD_MAJOR) => named("xvd", 0, minor),
-        (_, LOOP_MAJOR) => format!("loop{minor}"),
-        (_, MD_MAJOR) => format!("md{minor}"),
+    let place = |majors: &[u32]| majors.iter().position(|known| *known == major);
+    let (sd, ide) = (place(&SD_MAJORS), place(&IDE_MAJORS));
+    match (sd, ide, major) {
+        (Some(place), ..) => named(("sd", MINORS_PER_DISK), place as u32 * 16, minor),
+        (_, Some(place), _) if minor < 2 * MINORS_PER_IDE_DISK => {
+            named(("hd", MINORS_PER_IDE_DISK), place as u32 * 2, minor)
+        }
+        (.., XVD_MAJOR) => named(("xvd", MINORS_PER_DISK), 0, minor),
+        (.., LOOP_MAJOR) => format!("loop{minor}"),
+        (.., MD_MAJOR) => format!("md{minor}"),
         _ => format!("{major}:{minor}"),
     }
 }
@@ -34,9 +41,9 @@ pub fn device_of_numbers(text: &str) -> Option<String> {
     Some(device_name(major.parse().ok()?, minor.parse().ok()?))
 }
 
-fn named(driver: &str, first: u32, minor: u32) -> String {
-    let letters = letters(first.saturating_add(minor / MINORS_PER_DISK));
-    match minor % MINORS_PER_DISK {
+fn named((driver, minors): (&str, u32), first: u32, minor: u32) -> String {
+    let letters = letters(first.saturating_add(minor / minors));
+    match minor % minors {
         0 => format!("{driver}{letters}"),
         partition => format!("{driver}{letters}{partition}"),
     }
@@ -57,12 +64,12 @@ fn letters(mut index: u32) -> String {
 /// The numbers of a device or partition by its name: `sdy` is (65, 128), `253:0` (253, 0); `None`
 /// where the name has no fixed ones.
 pub fn numbers_of(name: &str) -> Option<(u32, u32)> {
-    let disk = |driver: &str| {
+    let disk = |driver: &str, minors: u32| {
         let rest = name.strip_prefix(driver)?;
         let letters = rest.trim_end_matches(|c: char| c.is_ascii_digit());
         let partition = rest.get(letters.len()..).unwrap_or_default();
         let partition = if partition.is_empty() { 0 } else { partition.parse().ok()? };
-        if letters.is_empty() || letters.len() > 3 || partition >= MINORS_PER_DISK {
+        if letters.is_empty() || letters.len() > 3 || partition >= minors {
             return None;
         }
         let index = letters.bytes().try_fold(0u32, |index, letter| {
@@ -71,13 +78,18 @@ pub fn numbers_of(name: &str) -> Option<(u32, u32)> {
         Some((index - 1, partition))
     };
     let sd = || {
-        let (index, partition) = disk("sd")?;
+        let (index, partition) = disk("sd", MINORS_PER_DISK)?;
         let major = SD_MAJORS.get((index / MINORS_PER_DISK) as usize)?;
         Some((*major, index % MINORS_PER_DISK * MINORS_PER_DISK + partition))
     };
     let xvd = || {
-        let (index, partition) = disk("xvd")?;
+        let (index, partition) = disk("xvd", MINORS_PER_DISK)?;
         Some((XVD_MAJOR, index * MINORS_PER_DISK + partition))
+    };
+    let ide = || {
+        let (index, partition) = disk("hd", MINORS_PER_IDE_DISK)?;
+        let major = IDE_MAJORS.get((index / 2) as usize)?;
+        Some((*major, index % 2 * MINORS_PER_IDE_DISK + partition))
     };
     let plain = |driver: &str, major| Some((major, name.strip_prefix(driver)?.parse().ok()?));
     let given = || {
@@ -85,6 +97,7 @@ pub fn numbers_of(name: &str) -> Option<(u32, u32)> {
         Some((major.parse().ok()?, minor.parse().ok()?))
     };
     sd().or_else(xvd)
+        .or_else(ide)
         .or_else(|| plain("loop", LOOP_MAJOR))
         .or_else(|| plain("md", MD_MAJOR))
         .or_else(given)
@@ -107,6 +120,9 @@ mod tests {
             (135, 240, "sdiv"),
             (202, 1, "xvda1"),
             (202, 32, "xvdc"),
+            (3, 0, "hda"),
+            (22, 65, "hdd1"),
+            (3, 200, "3:200"),
             (7, 3, "loop3"),
             (9, 0, "md0"),
             (253, 0, "253:0"),

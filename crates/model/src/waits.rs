@@ -226,7 +226,8 @@ const LOCKS: [&str; 24] = [
 /// Further functions that show what a task waits for, for stacks that include the outer functions:
 /// throttling (block/blk-wbt.c, blk-iocost.c, blk-iolatency.c), flushes (block/blk-flush.c),
 /// commits and room of journals (fs/jbd2/, fs/xfs/, fs/btrfs/), write-back (fs/fs-writeback.c),
-/// limits of control groups (mm/memcontrol.c), and what has nothing to do with I/O (kernel/fork.c, kernel/rcu/, kernel/workqueue.c, kernel/time/).
+/// limits of control groups (mm/memcontrol.c), and what has nothing to do with I/O (kernel/fork.c,
+/// kernel/rcu/, kernel/workqueue.c, kernel/time/).
 const SAYS_WHAT: [(&str, &str); 30] = [
     ("wbt_wait", "write-back throttling (wbt)"),
     ("ioc_rqos_throttle", "its share of the device (io.cost)"),
@@ -286,9 +287,9 @@ const SAYS_WHAT_INNERMOST: [(&str, &str); 17] = [
 /// What a task waits for whose stack takes a lock.
 pub const A_LOCK: &str = "a lock";
 
-/// Whether a stack shows that its task waits for I/O (kernel/sched/core.c, block/, drivers/md/md.c).
-/// Write-back throttling makes tasks wait for other I/O, and has lost wake-ups itself: it shows
-/// neither.
+/// Whether a stack shows that its task waits for I/O (kernel/sched/core.c, block/,
+/// drivers/md/md.c). Write-back throttling makes tasks wait for other I/O, and has lost wake-ups
+/// itself: it shows neither.
 pub fn are_for_io(frames: &[&str]) -> bool {
     const OF_IO: [&str; 9] = [
         "io_schedule",

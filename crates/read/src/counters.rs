@@ -11,4 +11,5 @@ pub(crate) mod processor;
 pub(crate) mod sar_columns;
 pub(crate) mod slow_log;
 pub(crate) mod stated;
+pub(crate) mod windows_disk;
 pub(crate) mod work;

@@ -15,8 +15,9 @@
 //! Throughput is pinned: among the samples within 3 % of the 95th percentile, at least five and 15
 //! % of all, the variation is below 1.2 % and the maximum within 2 % of the median, while the
 //! number in flight varies by a factor of 1.3. A known limit within 1.5 % adds to it: 3000 or 16000
-//! IOPS, 125, 250 or 1000 MiB/s. With averages alone, a single row within 0.5 % of such a limit,
-//! with requests queued, raises a suspicion.
+//! IOPS, 125, 250 or 1000 MiB/s. Of large requests to what need not be a network volume only such a
+//! limit counts: a platter's own rate is as constant. With averages alone, a single row within 0.5
+//! % of such a limit, with requests queued, raises a suspicion.
 //!
 //! ## Wrong if
 //! The application limits its own rate (then nothing is queued), or the number is a coincidence.
@@ -81,6 +82,8 @@ const SAMPLES: usize = 5;
 const EXCEEDED: f64 = 0.02;
 /// A trace of more than a day has a broken clock, or shows its limit in any hour.
 const SECONDS_KEPT: usize = 86_400;
+/// Bytes of a request from which on its transfer is most of it (docs/METHOD.md, 10 Rules).
+const LARGE: f64 = 524_288.0;
 /// Odds of a network volume from which any number may be a purchased limit; for a possible drive,
 /// which saturates at its own speed, only a round number is.
 const BOUGHT: f64 = 0.5;
@@ -169,7 +172,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Finding> {
         let rate = |row: &IntervalSample| row.rate(limit);
         let rates: Vec<f64> = rows.iter().map(|row| rate(row)).collect();
         let plateau = cap::plateau(&rates, &in_flight);
-        let held = |plateau: &Plateau| holds(analysis, first.device, plateau, limit);
+        let large = first.interval.mean_bytes().is_some_and(|bytes| bytes >= LARGE);
+        let held = |plateau: &Plateau| holds(analysis, first.device, plateau, (limit, large));
         let plateau = plateau.filter(held);
         if let Some(plateau) = plateau {
             let tier = cap::nearest_tier(limit, plateau.level);
@@ -225,15 +229,23 @@ fn finding(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Findi
 }
 
 /// Constant while demand changed, or at a round number with clock-like regularity. A drive at its
-/// own maximum may be at a round number by chance: then only a limit on sale counts.
-fn holds(analysis: &Analysis, device: DeviceId, plateau: &Plateau, limit: Limit) -> bool {
+/// own maximum may be at a round number by chance, and transfers of large requests are as constant
+/// as a platter turns, whatever waits for it: then only a limit on sale counts.
+fn holds(
+    analysis: &Analysis,
+    device: DeviceId,
+    plateau: &Plateau,
+    (limit, large): (Limit, bool),
+) -> bool {
     let tier = cap::nearest_tier(limit, plateau.level);
     let round = cap::is_round(limit, plateau.level) || tier.is_some();
     let sold = tier.is_some_and(|(_, off)| off.abs() <= SINGLE_ROW);
     let bought = analysis.network_odds(device) >= BOUGHT;
     let disk = analysis.disk(device);
     let drive = !bought && DRIVES.contains(&disk_names::kind(&disk));
-    (plateau.pinned && (bought || round)) || (plateau.clocked && round && (sold || !drive))
+    let transfers = !bought && large && limit == Limit::BytesPerSecond;
+    let pinned = plateau.pinned && (bought || if transfers { sold } else { round });
+    pinned || plateau.clocked && round && (sold || !drive && !transfers)
 }
 
 /// Names shared by drives and network volumes.
@@ -281,7 +293,8 @@ fn pinned(analysis: &Analysis, trace: &DeviceTrace, limit: Limit, waits: &[f64])
     let all = 1.0 + source.lost() as f64 / source.records.max(1) as f64;
     let plateau = Plateau { level: plateau.level * unit * all, ..plateau };
     let tier = cap::nearest_tier(limit, plateau.level);
-    holds(analysis, trace.device, &plateau, limit).then_some(Pin {
+    let large = sum / trace.spans.len().max(1) as f64 >= LARGE;
+    holds(analysis, trace.device, &plateau, (limit, large)).then_some(Pin {
         limit,
         rate: plateau.level,
         tier,

@@ -187,8 +187,8 @@ const MANY_CRC: f64 = 5.0;
 const TWIN: f64 = 2.0;
 /// CRC errors over a drive's life that a single loose plug may have caused (a choice).
 const OF_A_PLUG: f64 = 100.0;
-/// CRC errors per hour of operation from which on they are no single event, of a drive so young that
-/// all of them are recent (choices).
+/// CRC errors per hour of operation from which on they are no single event, of a drive so young
+/// that all of them are recent (choices).
 const EACH_HOUR: f64 = 1.0;
 const YOUNG_H: f64 = 1000.0;
 /// Why a controller that the kernel gave up is not proof against its slot.

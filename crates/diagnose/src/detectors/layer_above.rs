@@ -38,8 +38,8 @@
 //! in submission 80 % of their time: what lies between makes each request wait there; suspected
 //! only with more than 32 in flight, where a full queue does the same. Or the kernel's log shows
 //! that the kernel itself failed (oops), and no disk that did, while tasks hang, half of the time
-//! all of them wait for I/O, or more than 16 are in uninterruptible sleep. Suspected: all tasks that
-//! hang do so within one kernel module, for nothing that is I/O; or the same test of one disk
+//! all of them wait for I/O, or more than 16 are in uninterruptible sleep. Suspected: all tasks
+//! that hang do so within one kernel module, for nothing that is I/O; or the same test of one disk
 //! differs by two to six times.
 //!
 //! ## Wrong if

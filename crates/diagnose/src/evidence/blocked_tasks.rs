@@ -116,12 +116,13 @@ pub fn for_io(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let (tasks, reading) = about.machine_number(key::TASKS_HUNG_FOR_IO)?;
         let log: Vec<&LogLine> = analysis.facts.log_of(|of| of == host).collect();
         let all_hang = log.iter().all(|line| line.kind == MessageKind::HungTask);
-        let written = || log.iter().filter_map(|line| disk_names::written_by(&line.message.text));
+        let written = log.iter().filter_map(|line| disk_names::written_by(&line.message.text));
+        let mut disks: Vec<String> = written.map(str::to_string).collect();
+        disks.extend(hung_on(analysis, host));
         // Of another machine (`layer.remote`), or of what fails there.
-        let is_elsewhere = written().any(disk_names::is_elsewhere);
+        let is_elsewhere = disks.iter().any(|disk| disk_names::is_elsewhere(disk));
         let is_here = analysis.host(reading.listing) == host;
         (is_here && all_hang && !is_elsewhere && !log.is_empty()).then_some(())?;
-        let mut disks: Vec<String> = written().map(str::to_string).collect();
         disks.sort();
         disks.dedup();
         let device = match &disks[..] {
@@ -138,7 +139,7 @@ pub fn for_io(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let functions: Vec<String> = functions.iter().map(|(name, _)| format!("`{name}`")).collect();
         let of = match &disks[..] {
             [] => String::new(),
-            disks => format!("; journals of {} among them", phrase::list(disks)),
+            disks => format!("; journals or work of {}", phrase::list(disks)),
         };
         finding.sentence = format!(
             "{} hung for minutes in a wait for I/O ({}{of}), and no error is logged: what is below \
@@ -162,6 +163,12 @@ pub fn for_io(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         Some(finding)
     });
     found.collect()
+}
+
+/// The devices that workers of the kernel serve which hang.
+pub fn hung_on(analysis: &Analysis, host: Host) -> Vec<String> {
+    let counted = counted(analysis, host, key::TASKS_HUNG_ON);
+    counted.into_iter().map(|(device, _)| device.to_string()).collect()
 }
 
 /// Names, the most numerous first; of several lists the largest number of each.

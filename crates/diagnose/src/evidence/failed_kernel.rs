@@ -1,4 +1,5 @@
-//! Tasks that wait after the kernel itself failed: what a task held that an oops ended stays locked.
+//! Tasks that wait after the kernel itself failed: what a task held that an oops ended stays
+//! locked.
 
 use iowhy_model::{Bound, Finding, MessageKind, Unit, Verdict, key};
 

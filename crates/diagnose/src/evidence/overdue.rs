@@ -54,8 +54,9 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.collect()
 }
 
-/// The width of one value, and how far the second is from the first, as ratios; and requests that do
-/// not meet there by chance (choices: six of a queue between 5 and 60 s do so once in 10^4 times).
+/// The width of one value, and how far the second is from the first, as ratios; and requests that
+/// do not meet there by chance (choices: six of a queue between 5 and 60 s do so once in 10^4
+/// times).
 const ONE_VALUE: f64 = 1.05;
 const ANOTHER: f64 = 1.5;
 const NO_CHANCE: usize = 6;

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use iowhy_model::{Bound, DeviceId, Finding, MessageKind, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
+use crate::evidence::blocked_tasks;
 use crate::evidence::builder::{EvidenceBuilder, lines};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
@@ -123,9 +124,14 @@ fn hung(analysis: &Analysis, verdict: Verdict, log: &[&LogLine]) -> Option<Findi
         let device = disk_names::written_by(&line.message.text)?;
         disk_names::is_elsewhere(device).then(|| device.to_string())
     };
-    let is_hung = |line: &&&LogLine| line.kind == MessageKind::HungTask && of(line).is_some();
+    // A worker of the kernel serves the device of its queue.
+    let first = log.iter().find(|line| line.kind == MessageKind::HungTask)?;
+    let mut served = blocked_tasks::hung_on(analysis, analysis.host(first.reading.listing));
+    served.retain(|device| disk_names::is_elsewhere(device));
+    let is_it = |line: &LogLine| of(line).is_some() || !served.is_empty();
+    let is_hung = |line: &&&LogLine| line.kind == MessageKind::HungTask && is_it(line);
     let hung: Vec<&LogLine> = log.iter().filter(is_hung).copied().collect();
-    let names = sorted(hung.iter().filter_map(|line| of(line)));
+    let names = sorted(hung.iter().filter_map(|line| of(line)).chain(served.iter().cloned()));
     let of_ceph = disk_names::kind(names.first()?) == "rbd";
     let mut builder = EvidenceBuilder::of(analysis);
     builder.log_lines("tasks that hung writing to it, in the kernel's log", &hung, ABOVE);

@@ -16,9 +16,9 @@
 //! or more does not give by chance (Mann and Kendall, p < 0.05), of at least an eighth; its size
 //! is the median slope between all pairs of days (Theil and Sen). Whether the load changed is in
 //! `I/Os a day`. Days are of UTC, and count with 1,000 I/Os; how many there are follows from
-//! `--keep-for` of `iowhy watch`. Calibrations are lines apart (`read, alone`), whose days count with
-//! 100 reads: no load hides their drift. `contrib/iowhy-calibrate@.timer` makes one a week with
-//! `iowhy probe calibrate`, in the folder `calibrations` of the store.
+//! `--keep-for` of `iowhy watch`. Calibrations are lines of their own (`read, alone`), whose days
+//! count with 100 reads: no load hides their drift. `contrib/iowhy-calibrate@.timer` makes one a
+//! week with `iowhy probe calibrate`, in the folder `calibrations` of the store.
 //!
 //! ## Examples
 //! `iowhy incidents`: all incidents in the store.

@@ -395,6 +395,7 @@ families {
     TASKS_BLOCKED_BY "tasks.blocked_by.*" Count "tasks in uninterruptible sleep, by name";
     TASKS_HUNG_IN "tasks.hung_in.*" Count "tasks that hung, by the function in their stack that shows \
                                            why";
+    TASKS_HUNG_ON "tasks.hung_on.*" Count "workers of the kernel that hung, by the device they serve";
     TASKS_HUNG_WITHIN "tasks.hung_within.*" Count "tasks that hung in a kernel module, for nothing \
                                                    that is I/O";
     TASKS_LOAD "tasks.load.*" Number "load average, mean or maximum";

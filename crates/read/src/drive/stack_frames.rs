@@ -1,5 +1,7 @@
 //! Lines of kernel stacks. What a task waits for by them is in `iowhy_model::waits`.
 
+use crate::device_of_numbers;
+
 /// Whether a line is a function that the kernel is certain about: `shrink_node+0xf3/0x4e0`, not `?
 /// shrink_node+0xf3/0x4e0`, which may be left from an earlier call. Its address may precede it, its
 /// module follow.
@@ -20,6 +22,20 @@ pub(crate) fn frame(line: &str) -> Option<(String, Option<String>)> {
     let (name, _) = words.next()?.split_once("+0x")?;
     let module = words.next().and_then(|word| word.strip_prefix('[')?.strip_suffix(']'));
     Some((name.to_string(), module.map(str::to_string)))
+}
+
+/// The device that a worker of the kernel serves, by its queue: `Workqueue: xfs-sync/rbd0
+/// xfs_log_worker [xfs]`, `Workqueue: writeback wb_workfn (flush-252:16)` (kernel/workqueue.c,
+/// print_worker_info).
+pub(crate) fn device_of_queue(line: &str) -> Option<String> {
+    let queue = line.trim_start().strip_prefix("Workqueue: ")?;
+    if let Some((_, flushed)) = queue.split_once("(flush-") {
+        return device_of_numbers(flushed.split(')').next()?);
+    }
+    let (_, device) = queue.split(' ').next()?.split_once('/')?;
+    let is_plain = device.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let named = device.starts_with(|c: char| c.is_ascii_alphabetic()) && device.len() < 32;
+    (is_plain && named).then(|| device.to_string())
 }
 
 /// Whether a line begins the stack of a task that cannot be interrupted: `task:fstrim state:D
@@ -66,6 +82,18 @@ mod tests {
         assert_eq!(of(line), named("request_wait_answer", "fuse"));
         assert_eq!(of("kthread+0x12a/0x150"), named("kthread", ""));
         assert_eq!(of(" <TASK>"), None);
+    }
+
+    #[test]
+    fn a_queue_names_its_device() {
+        for (line, device) in [
+            ("Workqueue: xfs-sync/rbd0 xfs_log_worker [xfs]", Some("rbd0")),
+            ("Workqueue: writeback wb_workfn (flush-8:16)", Some("sdb")),
+            ("Workqueue: events update_writeback_rate [bcache]", None),
+            ("Workqueue: xfs-sync/../x y", None),
+        ] {
+            assert_eq!(device_of_queue(line).as_deref(), device, "{line}");
+        }
     }
 
     #[test]

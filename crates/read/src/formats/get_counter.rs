@@ -24,7 +24,7 @@
 use std::collections::BTreeMap;
 
 use crate::counters::processor::{Processor, shares};
-use crate::formats::typeperf::{TOTAL, interval};
+use crate::counters::windows_disk::{TOTAL, interval};
 use crate::program::*;
 use crate::text::wall_time::Moments;
 

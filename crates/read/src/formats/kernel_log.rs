@@ -26,9 +26,10 @@
 //! `tasks.retry_memory` XFS's messages about memory that it asked for a hundred times, and
 //! `tasks.stalled_for_memory` allocations that took ten seconds and more. `tasks.hung_in.FUNCTION`
 //! counts tasks that hung by the function in their stack that shows why, `tasks.hung_within.MODULE`
-//! those that wait for something of a module that is no I/O, `tasks.hung_for_io` those that wait for
-//! I/O. `kernel.oopses` counts
-//! failures of the kernel itself, and `kernel.oops.in` is the function of the first.
+//! those that wait for something of a module that is no I/O, `tasks.hung_for_io` those that wait
+//! for I/O, `tasks.hung_on.DEVICE` workers of the kernel by the device of their queue.
+//! `kernel.oopses` counts failures of the kernel itself, and `kernel.oops.in` is the function of
+//! the first.
 //!
 //! ## How to capture
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
@@ -488,12 +489,14 @@ struct KernelLog {
     waits: BTreeMap<&'static str, (u64, String)>,
     /// The stack of the last task that hung, innermost first.
     stack: HungStack,
-    /// Functions in which tasks hung, and modules of the kernel within which they did, each with how
-    /// many and the place of the first.
+    /// Functions in which tasks hung, and modules of the kernel within which they did, each with
+    /// how many and the place of the first.
     hung_in: BTreeMap<String, Counted>,
     hung_within: BTreeMap<String, Counted>,
     /// Tasks that hung in a wait for I/O.
     hung_for_io: Counted,
+    /// Devices whose work tasks of the kernel hung in.
+    hung_on: BTreeMap<String, Counted>,
     /// Tasks that hung while memory was freed.
     hung_in_reclaim: u64,
     /// Allocations that a file system tried again and again.
@@ -583,9 +586,10 @@ impl Counted {
     }
 }
 
-/// Whether the kernel itself failed and ended the task that ran (`die`, arch/x86/kernel/dumpstack.c,
-/// arch/arm64/kernel/traps.c): `Oops: 0000 [#1] SMP NOPTI`, `general protection fault: 0000 [#2]`,
-/// `Internal error: Oops: 96000004 [#1] PREEMPT SMP`. It numbers them.
+/// Whether the kernel itself failed and ended the task that ran (`die`,
+/// arch/x86/kernel/dumpstack.c, arch/arm64/kernel/traps.c): `Oops: 0000 [#1] SMP NOPTI`, `general
+/// protection fault: 0000 [#2]`, `Internal error: Oops: 96000004 [#1] PREEMPT SMP`. It numbers
+/// them.
 fn is_oops(message: &str) -> bool {
     const BEGIN: [&str; 6] = [
         "Oops: ", "general protection fault", "invalid opcode: ", "stack segment: ",
@@ -865,6 +869,9 @@ impl KernelLog {
         }
         self.end_stack();
         self.hung_for_io.state(typed::TASKS_HUNG_FOR_IO, sink);
+        for (device, mut counted) in std::mem::take(&mut self.hung_on) {
+            counted.state(typed::TASKS_HUNG_ON.member(device), sink);
+        }
         for (function, mut counted) in std::mem::take(&mut self.hung_in) {
             counted.state(typed::TASKS_HUNG_IN.member(function), sink);
         }
@@ -897,6 +904,11 @@ impl KernelLog {
             (self.trace, self.stack.place) = (TRACE_LINES, sink.source().place());
         } else if self.trace > 0 {
             self.trace -= 1;
+            if let Some(device) = stack_frames::device_of_queue(message)
+                && self.hung_on.len() < FUNCTIONS
+            {
+                self.hung_on.entry(device).or_default().add(&self.stack.place);
+            }
             if stack_frames::is_certain(message) {
                 if self.stack.frames.len() < FRAMES {
                     self.stack.frames.extend(stack_frames::frame(message));
