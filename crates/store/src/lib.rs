@@ -37,7 +37,7 @@ pub use coverage::{Coverage, Gap, GapCause};
 pub use emit::{EmitCounts, SegmentPour, Span};
 pub use name::{Grain, SegmentName, stamp, unstamp};
 pub use segment::Segment;
-pub use store::{Bounds, Incident, Store, TendReport, open_plain};
+pub use store::{Bounds, CALIBRATIONS, Incident, Store, TendReport, open_plain};
 pub use thin::{ThinSegment, thin};
 
 /// Nanoseconds of a second.

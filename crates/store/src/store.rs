@@ -26,6 +26,8 @@ const AGES: &str = "ages";
 /// Its folders.
 const SEGMENTS: &str = "segments";
 const INCIDENTS: &str = "incidents";
+/// A folder beside them that others fill: calibrations, each `DEVICE-YYYY-MM-DD.iowhy`.
+pub const CALIBRATIONS: &str = "calibrations";
 /// The maximum size of a segment; larger ones were not written by iowhy.
 const LARGEST: u64 = 1 << 28;
 /// Room for the ages of a hundred thousand files.
@@ -115,7 +117,7 @@ impl Store {
         Ok(Store { folder: folder.to_path_buf(), lock: None, ages: Ages::default(), aged: false })
     }
 
-    /// Opens one to write, and creates it if the folder is empty or missing.
+    /// Opens one to write, and creates it if the folder is missing, or empty but for calibrations.
     ///
     /// # Errors
     /// If another recorder writes to it ([`io::ErrorKind::WouldBlock`]), the folder contains other
@@ -123,7 +125,10 @@ impl Store {
     pub fn record(folder: &Path) -> io::Result<Store> {
         if !Store::is_one(folder) {
             fs::create_dir_all(folder)?;
-            if fs::read_dir(folder)?.next().is_some() {
+            let is_known = |entry: &fs::DirEntry| {
+                entry.file_name().as_encoded_bytes() == CALIBRATIONS.as_bytes()
+            };
+            if !fs::read_dir(folder)?.all(|entry| entry.is_ok_and(|entry| is_known(&entry))) {
                 let what = "the folder contains other files";
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
             }

@@ -363,3 +363,15 @@ fn what_was_not_watched_is_known() {
     let (emitted, ..) = store.emit(span, &mut recording).expect("it can be read");
     assert_eq!((emitted.cells, emitted.facts, recording.listings.len()), (0, 0, 0));
 }
+
+#[test]
+fn a_folder_with_calibrations_alone_becomes_a_store() {
+    let folder = Folder::new("calibrated");
+    std::fs::create_dir_all(folder.0.join(iowhy_store::CALIBRATIONS)).expect("a folder");
+    drop(Store::record(&folder.0).expect("a store"));
+    assert!(Store::is_one(&folder.0));
+    let other = Folder::new("of-letters");
+    std::fs::create_dir_all(other.0.join("letters")).expect("a folder");
+    let refused = Store::record(&other.0).map(|_| ()).expect_err("other files");
+    assert_eq!(refused.kind(), std::io::ErrorKind::AlreadyExists);
+}

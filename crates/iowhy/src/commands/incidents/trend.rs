@@ -17,7 +17,7 @@ use iowhy_model::{
 };
 use iowhy_show::Style;
 use iowhy_show::trend::{TrendDay, TrendRow, table};
-use iowhy_store::{SECOND_NS, Span, Store};
+use iowhy_store::{CALIBRATIONS, SECOND_NS, Span, Store};
 use serde_json::{Value, json};
 
 const DAY_S: i64 = 86_400;
@@ -25,8 +25,6 @@ const DAY_S: i64 = 86_400;
 const FEWEST: u64 = 1000;
 /// The same of a calibration, whose I/Os are all of one kind and wait for no other (a choice).
 const FEWEST_ALONE: u64 = 100;
-/// The folder of a store for calibrations, each `DEVICE-YYYY-MM-DD.iowhy`.
-const CALIBRATIONS: &str = "calibrations";
 /// Days with fewer I/Os than [`FEWEST`] do not count; with fewer days than these no order of them
 /// is rarer than 5 % (five: 2 of 120 orders).
 const DAYS: usize = 5;
