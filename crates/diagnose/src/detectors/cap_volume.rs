@@ -82,8 +82,8 @@ const SAMPLES: usize = 5;
 const EXCEEDED: f64 = 0.02;
 /// A trace of more than a day has a broken clock, or shows its limit in any hour.
 const SECONDS_KEPT: usize = 86_400;
-/// Mean bytes of a request from which on a stream may run at a platter's own rate (a choice: half of
-/// what the kernel splits larger ones into, as smaller ones may be among them).
+/// Mean bytes of a request from which on a stream may run at a platter's own rate (a choice: half
+/// of what the kernel splits larger ones into, as smaller ones may be among them).
 const LARGE: f64 = 262_144.0;
 /// Odds of a network volume from which any number may be a purchased limit; for a possible drive,
 /// which saturates at its own speed, only a round number is.
