@@ -21,8 +21,8 @@
 //! - commands that libata could not send (internal error);
 //! - a disk that went offline after its adapter reported trouble (firmware in fault, link events);
 //! - UDMA CRC errors (199) that increased between two records; or, if no latency was measured, five
-//!   and more while a drive of the same model has none, or a hundred and one per hour of
-//!   a thousand hours of operation at most;
+//!   and more while a drive of the same model has none, or a hundred and more at a rate of one an
+//!   hour, by a drive with at most a thousand hours of operation;
 //! - requests that failed with ENOLINK;
 //! - transport errors counted by illumos (suspected only);
 //! - reads, writes and flushes of one member that failed alike;
@@ -218,8 +218,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let logged: Vec<&LogLine> = analysis.facts.log().collect();
     // Links of adapters, and their trouble, that are reported with the disks after them.
-    let mut reported = adapters::lost_links(analysis, &logged);
-    reported.extend(adapters::in_trouble(analysis, &logged));
+    let reported = adapters::before_offline(analysis, &logged);
     let together: Vec<Together> = adapters::lost_together(analysis, TOGETHER_S)
         .into_iter()
         .filter(|lost| !lost.lines.iter().any(|line| path_log::lost_its_session(analysis, line)))
@@ -227,14 +226,13 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let joined = |line: &LogLine| together.iter().any(|lost| lost.covers(line));
     let disks = Case::of_disks(&candidates).filter_map(|mut case| {
         case.log.retain(|line| !reported.iter().any(|known| std::ptr::eq(*known, *line)));
-        let mut lost_links = adapters::lost_links(analysis, &case.log);
-        lost_links.extend(adapters::in_trouble(analysis, &case.log));
-        case.log.extend(&lost_links);
+        let reported = adapters::before_offline(analysis, &case.log);
+        case.log.extend(&reported);
         // Links lost together have a shared fault.
         let is_joined = case.log.iter().any(|line| joined(line));
         let mut finding = finding(&case, is_joined)?;
         // The adapter is part of the accused path: its losses include its disk's.
-        let adapters = lost_links.iter().filter_map(|line| line.reading.fact.device);
+        let adapters = reported.iter().filter_map(|line| line.reading.fact.device);
         finding.subject.devices.extend(adapters);
         Some(finding)
     });

@@ -163,49 +163,50 @@ pub fn not_answering<'s, 'a>(analysis: &'s Analysis<'a>, disks: usize) -> Vec<To
 /// choice).
 const GIVEN_UP_S: f64 = 300.0;
 
-/// The log line of an adapter link that went down before a disk of it went offline.
-pub fn lost_links<'s, 'a>(
+/// What the log says of adapters before a disk went offline: links of its adapter that went down,
+/// and trouble that the adapter reported of itself.
+pub fn before_offline<'s, 'a>(
     analysis: &'s Analysis<'a>,
     offline: &[&LogLine],
 ) -> Vec<&'s LogLine<'a>> {
-    let is_before = |down: &LogLine| {
-        offline.iter().any(|line| {
-            let apart_s = line.message.at_s.zip(down.message.at_s).map(|(at, down)| at - down);
-            line.kind == MessageKind::Offline
-                && line.reading.listing == down.reading.listing
-                && line.message.adapter == down.message.adapter
-                && apart_s.is_none_or(|apart_s| (0.0..GIVEN_UP_S).contains(&apart_s))
-        })
-    };
+    let mut lines = lost_links(analysis, offline);
+    lines.extend(in_trouble(analysis, offline));
+    lines
+}
+
+/// The log line of an adapter link that went down before a disk of it went offline.
+fn lost_links<'s, 'a>(analysis: &'s Analysis<'a>, offline: &[&LogLine]) -> Vec<&'s LogLine<'a>> {
     let downs = analysis
         .facts
         .log()
         .filter(|line| line.event == Some(PathEvent::LinkDown) && line.message.adapter.is_some());
+    let is_before = |down: &LogLine| {
+        let of_it = |line: &&LogLine| line.message.adapter == down.message.adapter;
+        offline.iter().copied().filter(of_it).any(|line| gave_up(down, line))
+    };
     downs.filter(|line| is_before(line)).collect()
 }
 
 /// What a host adapter reported of itself or of its links before a disk went offline, if the log is
 /// of one adapter only: the disk is behind it.
-pub fn in_trouble<'s, 'a>(
-    analysis: &'s Analysis<'a>,
-    offline: &[&LogLine],
-) -> Vec<&'s LogLine<'a>> {
-    let is_before = |trouble: &LogLine| {
-        offline.iter().any(|line| {
-            let apart_s = line.message.at_s.zip(trouble.message.at_s).map(|(at, was)| at - was);
-            line.kind == MessageKind::Offline
-                && line.reading.listing == trouble.reading.listing
-                && apart_s.is_none_or(|apart_s| (0.0..GIVEN_UP_S).contains(&apart_s))
-        })
-    };
+fn in_trouble<'s, 'a>(analysis: &'s Analysis<'a>, offline: &[&LogLine]) -> Vec<&'s LogLine<'a>> {
     let of_an_adapter = analysis
         .facts
         .log()
         .filter(|line| line.kind == MessageKind::Controller && line.message.is_of_a_disk_adapter());
+    let is_before = |trouble: &LogLine| offline.iter().any(|line| gave_up(trouble, line));
     let before: Vec<&LogLine> = of_an_adapter.filter(|line| is_before(line)).collect();
     let adapters: BTreeSet<Option<DeviceId>> =
         before.iter().map(|line| line.reading.fact.device).collect();
     if adapters.len() > 1 { Vec::new() } else { before }
+}
+
+/// Whether a disk went offline (`line`) soon after what its adapter reported, in the same log.
+fn gave_up(reported: &LogLine, line: &LogLine) -> bool {
+    let apart_s = line.message.at_s.zip(reported.message.at_s).map(|(at, was)| at - was);
+    line.kind == MessageKind::Offline
+        && line.reading.listing == reported.reading.listing
+        && apart_s.is_none_or(|apart_s| (0.0..GIVEN_UP_S).contains(&apart_s))
 }
 
 const HOUR_S: f64 = 3600.0;
