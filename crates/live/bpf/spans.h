@@ -34,6 +34,15 @@ struct {
 	TYPE(value, struct group);
 } groups SEC(".maps");
 
+/* Those for whom `groups` had no room or whose process is not visible, as one process (pid 0).
+ * Allocated beforehand: a new group in `groups` may find no memory at that moment. */
+struct {
+	NUMBER(type, MAP_PERCPU_HASH);
+	NUMBER(max_entries, 128);
+	TYPE(key, struct group_key);
+	TYPE(value, struct group);
+} others SEC(".maps");
+
 /* An empty group: too large for a program's stack. */
 struct {
 	NUMBER(type, MAP_PERCPU_ARRAY);
@@ -42,11 +51,10 @@ struct {
 	TYPE(value, struct group);
 } blank SEC(".maps");
 
-/* The group of the running process; made if it is new. */
-INLINE struct group *group_of(u32 pid, u32 kind, u32 system)
+/* The group of this key in one of the two maps; made if it is new. */
+INLINE struct group *group_in(void *map, struct group_key *key)
 {
-	struct group_key key = { pid, kind, system };
-	struct group *group = map_lookup(&groups, &key);
+	struct group *group = map_lookup(map, key);
 	struct group *empty;
 	u32 first = 0;
 
@@ -56,8 +64,32 @@ INLINE struct group *group_of(u32 pid, u32 kind, u32 system)
 	if (!empty)
 		return 0;
 	current_comm(empty->comm, sizeof(empty->comm));
-	map_update(&groups, &key, empty, IF_ABSENT);
-	return map_lookup(&groups, &key);
+	map_update(map, key, empty, IF_ABSENT);
+	return map_lookup(map, key);
+}
+
+/* The group of the running process, or of the others if there is no room for another. */
+INLINE struct group *group_of(u32 pid, u32 kind, u32 system)
+{
+	struct group_key key = { pid, kind, system };
+	struct group *group = pid ? group_in(&groups, &key) : 0;
+
+	if (group)
+		return group;
+	key.pid = 0;
+	return group_in(&others, &key);
+}
+
+/* The same for a process that may no longer be running: made when it was. */
+INLINE struct group *known_group_of(u32 pid, u32 kind, u32 system)
+{
+	struct group_key key = { pid, kind, system };
+	struct group *group = map_lookup(&groups, &key);
+
+	if (group)
+		return group;
+	key.pid = 0;
+	return map_lookup(&others, &key);
 }
 
 INLINE void count_span(struct group *group, u64 ns)

@@ -215,7 +215,6 @@ SEC("tp_btf/io_uring_complete") int complete(u64 *arguments)
 {
 	u64 key = arguments[1];
 	struct begun *begun = map_lookup(&in_ring, &key);
-	struct group_key of = {};
 	struct group *group;
 	s32 result;
 
@@ -225,10 +224,7 @@ SEC("tp_btf/io_uring_complete") int complete(u64 *arguments)
 		read_kernel(&result, sizeof(result), &((struct io_uring_cqe *)arguments[2])->res);
 	else
 		result = arguments[3];
-	of.pid = begun->pid;
-	of.kind = begun->kind;
-	of.system = begun->system;
-	group = map_lookup(&groups, &of);
+	group = known_group_of(begun->pid, begun->kind, begun->system);
 	count_span(group, ktime_get_ns() - begun->at);
 	map_delete(&in_ring, &key);
 	if (!group)

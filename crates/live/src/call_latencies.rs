@@ -14,10 +14,13 @@ const BUCKETS: usize = 8 + 27 * 8 + 1;
 /// Words of a group: buckets, sum, minimum plus one, maximum, failures, amount, name.
 const GROUP_WORDS: usize = BUCKETS + 7;
 
+/// The name of those whose process is not known; their number is 0.
+pub const OTHERS: &str = "(others)";
+
 /// Counts of one process and kind since the beginning.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CallLatency {
-    /// The process.
+    /// The process; 0: all for whom the kernel had no room of their own.
     pub pid: u32,
     /// The kind, as the program numbers it.
     pub kind: u32,
@@ -114,7 +117,7 @@ pub fn name_in(bytes: &[u8]) -> String {
 
 /// The tables of loaded programs.
 pub struct CallLatencies {
-    groups: PerCpuHashMap<MapData, [u32; 3], [u64; GROUP_WORDS]>,
+    groups: [PerCpuHashMap<MapData, [u32; 3], [u64; GROUP_WORDS]>; 2],
     missed: PerCpuArray<MapData, u64>,
 }
 
@@ -147,6 +150,8 @@ impl CallLatencies {
         let mut ebpf = loader.load(object).map_err(refused)?;
         let mut take = |name: &str| ebpf.take_map(name).ok_or_else(|| absent(name));
         let groups = PerCpuHashMap::try_from(take("groups")?).map_err(refused)?;
+        let others = PerCpuHashMap::try_from(take("others")?).map_err(refused)?;
+        let groups = [groups, others];
         let missed = PerCpuArray::try_from(take("missed")?).map_err(refused)?;
         Ok((ebpf, CallLatencies { groups, missed }))
     }
@@ -157,7 +162,7 @@ impl CallLatencies {
     /// If a table cannot be read.
     pub fn read(&self) -> Result<Vec<CallLatency>, Error> {
         let mut spans = Vec::new();
-        for group in self.groups.iter() {
+        for group in self.groups.iter().flat_map(PerCpuHashMap::iter) {
             let (key, cpus) = group.map_err(broke)?;
             spans.extend(merged(key, &cpus));
         }
@@ -198,6 +203,9 @@ fn merged([pid, kind, system]: [u32; 3], cpus: &[[u64; GROUP_WORDS]]) -> Option<
     }
     let mut histogram = Histogram::from_counts(edges, counts)?;
     (histogram.sum_ns, histogram.min_ns, histogram.max_ns) = (Some(sum as f64), min, Some(max));
+    if pid == 0 {
+        comm = OTHERS.to_string();
+    }
     Some(CallLatency { pid, kind, system, comm, histogram, failed, amount })
 }
 

@@ -17,13 +17,13 @@
 //! ## Costs
 //! About 0.1 microseconds for every system call on the machine, watched or not, and about 0.3 for a
 //! counted one; by file system, two more reads of the kernel's memory. Two kilobytes per process,
-//! call, kind of file and file system, on each CPU.
+//! call, kind of file and file system, on each CPU, and 256 for the others.
 //!
 //! ## Not in this output
 //! Calls in progress when the watch starts; those in progress when it ends have no latency yet.
-//! Files that are mapped into memory: a page fault is not a call. Combinations of process, call,
-//! file and file system beyond 4096 are counted as lost. 32-bit programs use other call numbers and
-//! are miscounted. How a wait divides into disk, page cache, locks and scheduler: the block tracer
+//! Files that are mapped into memory: a page fault is not a call. The process of a call, if there
+//! are more than 4096 combinations of process, call, file and file system: later ones are counted
+//! for `(others)`, process 0. 32-bit programs use other call numbers and are miscounted. How a wait divides into disk, page cache, locks and scheduler: the block tracer
 //! running alongside determines the disk share.
 
 use aya::maps::{HashMap, MapData};
@@ -273,7 +273,7 @@ impl Collector for Syscalls {
             sink.distribution(one);
         }
         let [no_group, no_start] = running.spans.missed()?;
-        sink.lost("calls not counted: too many processes, calls and kinds of file", no_group);
+        sink.lost("calls not counted: too many kinds of call and file", no_group);
         sink.lost("calls not counted: too many in progress at once", no_start);
         sink.end();
         Ok(())

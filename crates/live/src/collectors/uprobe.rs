@@ -174,7 +174,7 @@ impl Collector for Uprobe {
         self.emit(sink)?;
         let Some(running) = self.running.take() else { return Ok(()) };
         let [no_group, no_start] = running.spans.missed()?;
-        sink.lost("calls not counted: too many processes and events", no_group);
+        sink.lost("calls not counted: too many events", no_group);
         sink.lost("calls not counted: too many in progress at once", no_start);
         sink.end();
         Ok(())

@@ -108,7 +108,8 @@ fn waits(counts: &[CallCount]) -> BTreeMap<u32, (&str, f64)> {
         let queue = count.call.starts_with("io_") && count.call != "io_uring_enter";
         file || queue || count.op == Some(Op::Flush)
     };
-    for count in counts.iter().filter(on_disk) {
+    // Process 0 stands for many.
+    for count in counts.iter().filter(on_disk).filter(|count| count.pid != 0) {
         let of = waits.entry(count.pid).or_insert((&count.comm, 0.0));
         of.1 += count.histogram.sum_ns.unwrap_or(0.0);
     }
