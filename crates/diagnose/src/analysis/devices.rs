@@ -3,13 +3,14 @@
 
 use std::borrow::Cow;
 
-use iowhy_model::{DeviceId, Finding, Level, Listing, Medium, Op, Recording, Source, key};
+use iowhy_model::{DeviceId, FactKey, Finding, Level, Listing, Medium, Op, Recording, Source, key};
 
 use crate::analysis::healthy_service;
 use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request};
 use crate::baseline::history::{Baseline, HealthyOrigin};
 use crate::facts::disk_names;
 use crate::facts::graph::Host;
+use crate::facts::reading::FactReading;
 use crate::facts::{About, Facts};
 use crate::options::Options;
 
@@ -181,6 +182,17 @@ impl<'a> Devices<'a> {
     /// The facts about a disk that apply to a listing's input.
     pub fn about<'s>(&'s self, listing: usize, disk: &'s str) -> About<'s, 'a> {
         self.facts.about(Some(self.host(listing)), disk)
+    }
+
+    /// The facts about a machine itself.
+    pub fn machine<'s>(&'s self, host: Host<'a>) -> About<'s, 'a> {
+        self.facts.about(Some(host), "")
+    }
+
+    /// A fact about a machine as a number, from its own listings alone.
+    pub fn own_number(&self, host: Host, key: FactKey) -> Option<(f64, FactReading<'a>)> {
+        let known = self.facts.about(Some(host), "").machine_number(key);
+        known.filter(|(_, reading)| self.host(reading.listing) == host)
     }
 
     /// The healthy service time of requests of one kind: as stated or measured, else by class.

@@ -110,11 +110,9 @@ const WAITED_FOR: f64 = 0.01;
 type Used<'a> = (bool, String, f64, f64, (f64, FactReading<'a>));
 
 /// The kernel itself takes what there is: in one report, or in many intervals of `vmstat`.
-fn in_the_kernel<'a>(analysis: &Analysis<'a>, host: Host) -> Option<Used<'a>> {
-    let about = analysis.facts.about(Some(host), "");
-    let number = |key: FactKey| {
-        about.machine_number(key).filter(|(_, of)| analysis.host(of.listing) == host)
-    };
+fn in_the_kernel<'a>(analysis: &Analysis<'a>, host: Host<'a>) -> Option<Used<'a>> {
+    let about = analysis.machine(host);
+    let number = |key: FactKey| analysis.own_number(host, key);
     let (n, all) = (number(key::VMSTAT_WHILE.of("full.intervals")), number(key::VMSTAT_INTERVALS));
     if let Some(((n, _), (all, _))) = n.zip(all).filter(|((n, _), (all, _))| *n >= LASTS * all)
         && n >= INTERVALS
@@ -140,7 +138,7 @@ fn in_the_kernel<'a>(analysis: &Analysis<'a>, host: Host) -> Option<Used<'a>> {
 
 /// The processors have no time left, and hardly any of it passes in waits for I/O.
 fn used_up(analysis: &Analysis, host: Host) -> Option<Finding> {
-    let about = analysis.facts.about(Some(host), "");
+    let about = analysis.machine(host);
     let number = |key: FactKey| about.machine_number(key);
     let while_moving = (key::VMSTAT_MOVING.of("intervals"), IN_BULK, key::VMSTAT_MOVING);
     let always = (key::VMSTAT_INTERVALS, INTERVALS, key::VMSTAT_MEAN);

@@ -201,9 +201,8 @@ const FULL: f64 = 0.9;
 /// Almost no memory is left for the cache, tasks wait for I/O, and memory of programs is swapped
 /// out, or read again if there is no swap.
 fn thrashing(analysis: &Analysis, host: Host) -> Option<Finding> {
-    let about = analysis.facts.about(Some(host), "");
-    let own = |(_, reading): &(f64, FactReading)| analysis.host(reading.listing) == host;
-    let number = |key: FactKey| about.machine_number(key).filter(own);
+    let about = analysis.machine(host);
+    let number = |key: FactKey| analysis.own_number(host, key);
     let waits = [key::CPU_MEAN.of("iowait"), key::VMSTAT_MEAN.of("wa")];
     let waits = waits.into_iter().flat_map(|key| about.readings_of_machine(key));
     let waits = waits.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(share, _)| *share >= WAITS);
@@ -298,12 +297,7 @@ const READ_AGAIN: f64 = 0.9;
 
 /// The cache is evicted at a high rate, and programs fault their own pages in again (`sar -B`).
 fn read_again(analysis: &Analysis, host: Host) -> Option<Finding> {
-    let about = analysis.facts.about(Some(host), "");
-    let number = |of: &'static str| {
-        about
-            .machine_number(key::PAGING.of(of))
-            .filter(|(_, reading)| analysis.host(reading.listing) == host)
-    };
+    let number = |of: &'static str| analysis.own_number(host, key::PAGING.of(of));
     let faults = number("majflt.mean").filter(|(per_s, _)| *per_s >= FAULTS)?;
     let above = |of, least| number(of).filter(|(per_s, _)| *per_s >= least);
     let (pages, what, least, worth) = match above("scanned.mean", SCANNED) {
@@ -337,12 +331,7 @@ const NEARLY_ALL: f64 = 0.75;
 /// Pages go out and come back in all the time, and hardly anything else is read or written
 /// (`vmstat`).
 fn nothing_but_swap(analysis: &Analysis, host: Host) -> Option<Finding> {
-    let about = analysis.facts.about(Some(host), "");
-    let mean = |of: &'static str| {
-        about
-            .machine_number(key::VMSTAT_MEAN.of(of))
-            .filter(|(_, reading)| analysis.host(reading.listing) == host)
-    };
+    let mean = |of: &'static str| analysis.own_number(host, key::VMSTAT_MEAN.of(of));
     let swapped = |of| mean(of).filter(|(per_s, _)| *per_s >= BOTH_WAYS);
     let (si, so, bi, bo) = (swapped("si")?, swapped("so")?, mean("bi")?, mean("bo")?);
     let share = (si.0 + so.0) / (bi.0 + bo.0).max(si.0 + so.0);

@@ -177,7 +177,7 @@ const SENT_AGAIN: f64 = 0.72;
 /// reports, if there are two.
 fn repeated_calls(analysis: &Analysis) -> Vec<Finding> {
     let found = analysis.hosts().into_iter().filter_map(|host| {
-        let about = analysis.facts.about(Some(host), "");
+        let about = analysis.machine(host);
         let both = |key: FactKey| {
             let all: Vec<(f64, FactReading)> = about.readings_of_machine(key).collect();
             let (last, reading) = *all.last()?;

@@ -39,7 +39,7 @@ pub fn into_memory(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 fn ahead_of_disks(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding> {
-    let about = analysis.facts.about(Some(host), "");
+    let about = analysis.machine(host);
     let mut writers: Vec<_> = about.processes(key::PROCESS_WRITES).collect();
     writers.retain(|(_, who, _)| kernel_threads::is_program(who));
     writers.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -83,7 +83,7 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding>
             || !listing.events.is_empty()
             || !listing.distributions.is_empty()
     });
-    let about = analysis.facts.about(Some(host), "");
+    let about = analysis.machine(host);
     let (share, waits, of_wait) = about.waiting_task()?;
     let waited = share >= WAITS
         && kernel_threads::is_program(waits)

@@ -61,6 +61,22 @@ pub fn meaning_of_hangs(analysis: &Analysis, host: Host) -> Option<String> {
     })
 }
 
+/// The kernel's log of a machine, if it reports hung tasks and nothing else.
+fn nothing_but_hung<'s, 'a>(
+    analysis: &'s Analysis<'a>,
+    host: Host<'a>,
+) -> Option<Vec<&'s LogLine<'a>>> {
+    let log: Vec<&LogLine> = analysis.facts.log_of(move |of| of == host).collect();
+    let all_hang = log.iter().all(|line| line.kind == MessageKind::HungTask);
+    (all_hang && !log.is_empty()).then_some(log)
+}
+
+/// The functions of the kernel in which tasks hang, as code.
+fn functions(analysis: &Analysis, host: Host) -> Vec<String> {
+    let functions = counted(analysis, host, key::TASKS_HUNG_IN);
+    functions.iter().map(|(name, _)| format!("`{name}`")).collect()
+}
+
 /// Tasks that all hang within one module of the kernel, for a lock or a resource of its own, while
 /// no disk reports anything: `layer.above`.
 pub fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
@@ -68,19 +84,17 @@ pub fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let [(module, tasks)] = counted(analysis, host, key::TASKS_HUNG_WITHIN)[..] else {
             return None;
         };
-        let log: Vec<&LogLine> = analysis.facts.log_of(|of| of == host).collect();
-        let all_hang = log.iter().all(|line| line.kind == MessageKind::HungTask);
-        (tasks >= SEVERAL && LogLine::messages(&log) as f64 <= tasks && all_hang).then_some(())?;
+        let log = nothing_but_hung(analysis, host)?;
+        (tasks >= SEVERAL && LogLine::messages(&log) as f64 <= tasks).then_some(())?;
         let mut builder = EvidenceBuilder::of(analysis);
         builder.log_lines("tasks that hung for minutes, in the kernel's log", &log, None);
-        let about = analysis.facts.about(Some(host), "");
+        let about = analysis.machine(host);
         let (_, reading) = about.machine_number(key::TASKS_HUNG_WITHIN.member(module))?;
         let bound = Some(Bound::Above(SEVERAL - 1.0));
         let what = format!("of these, within {module}, and not for I/O");
         builder.fact(&reading, &what, (tasks, Unit::Count), bound);
         let mut finding = builder.finding(verdict, None);
-        let functions = counted(analysis, host, key::TASKS_HUNG_IN);
-        let functions: Vec<String> = functions.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let functions = functions(analysis, host);
         finding.sentence = format!(
             "{} hang, all of them within {module} ({}), for a lock or a resource of its own: no disk \
              reports an error, and none is shown to be slow",
@@ -112,17 +126,14 @@ const FOR_MINUTES: f64 = 0.62;
 /// Tasks that hang in a wait for I/O, while no disk reports anything: `device.stall`.
 pub fn for_io(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = analysis.hosts().into_iter().filter_map(|host| {
-        let about = analysis.facts.about(Some(host), "");
-        let (tasks, reading) = about.machine_number(key::TASKS_HUNG_FOR_IO)?;
-        let log: Vec<&LogLine> = analysis.facts.log_of(|of| of == host).collect();
-        let all_hang = log.iter().all(|line| line.kind == MessageKind::HungTask);
+        let (tasks, reading) = analysis.own_number(host, key::TASKS_HUNG_FOR_IO)?;
+        let log = nothing_but_hung(analysis, host)?;
         let written = log.iter().filter_map(|line| disk_names::written_by(&line.message.text));
         let mut disks: Vec<String> = written.map(str::to_string).collect();
         disks.extend(hung_on(analysis, host));
         // Of another machine (`layer.remote`), or of what fails there.
         let is_elsewhere = disks.iter().any(|disk| disk_names::is_elsewhere(disk));
-        let is_here = analysis.host(reading.listing) == host;
-        (is_here && all_hang && !is_elsewhere && !log.is_empty()).then_some(())?;
+        (!is_elsewhere).then_some(())?;
         disks.sort();
         disks.dedup();
         let device = match &disks[..] {
@@ -135,8 +146,7 @@ pub fn for_io(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         builder.fact(&reading, "of these, in a wait for I/O", (tasks, Unit::Count), above);
         let mut finding = builder.finding(verdict, device);
         finding.blame = Some(Blame::DiskOrPath);
-        let functions = counted(analysis, host, key::TASKS_HUNG_IN);
-        let functions: Vec<String> = functions.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let functions = functions(analysis, host);
         let of = match &disks[..] {
             [] => String::new(),
             disks => format!("; journals or work of {}", phrase::list(disks)),

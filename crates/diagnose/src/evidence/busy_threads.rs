@@ -53,7 +53,7 @@ fn disks(analysis: &Analysis, host: Host) -> Disks {
 
 fn of_listing(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Finding> {
     let host = analysis.host(place);
-    let about = analysis.facts.about(Some(host), "");
+    let about = analysis.machine(host);
     let own = about.processes(key::PROCESS_CPU).filter(|(_, _, reading)| reading.listing == place);
     let threads = own.filter_map(|(share, who, reading)| {
         Some((share, who, reading, kernel_threads::does(who)?))

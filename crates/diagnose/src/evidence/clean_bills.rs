@@ -14,7 +14,6 @@ use crate::evidence::medium_readings::Readings;
 use crate::evidence::quick_programs;
 use crate::evidence::unaccused;
 use crate::evidence::unseen_wait;
-use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Reports of `vmstat` from which on their mean is one, and up to which nobody waits: tasks blocked
@@ -92,22 +91,12 @@ fn cleared(mut finding: Finding, refuted_by: [&str; 2]) -> Finding {
     finding
 }
 
-/// A number of a host's own listings.
-fn own_number<'a>(
-    analysis: &Analysis<'a>,
-    host: Host<'a>,
-    key: FactKey,
-) -> Option<(f64, FactReading<'a>)> {
-    let known = analysis.facts.about(Some(host), "").machine_number(key);
-    known.filter(|(_, of)| analysis.host(of.listing) == host)
-}
-
 /// iowait and its evidence, where idle CPUs do not wait for I/O.
 fn without_iowait<'a>(
     analysis: &'a Analysis<'a>,
     host: Host<'a>,
 ) -> Option<(f64, EvidenceBuilder<'a>)> {
-    let mean = |of| own_number(analysis, host, key::CPU_MEAN.of(of));
+    let mean = |of| analysis.own_number(host, key::CPU_MEAN.of(of));
     let (idle, of_idle) = mean("idle").filter(|(share, _)| *share >= IDLE)?;
     let (iowait, of_iowait) = mean("iowait").filter(|(share, _)| *share <= NO_WAIT)?;
     let mut builder = EvidenceBuilder::of(analysis);
@@ -192,7 +181,7 @@ fn hardly_any(analysis: &Analysis, host: Host) -> Option<Finding> {
 /// Averages without latencies (transfers per second only): hardly any I/O, and idle CPUs did not
 /// wait for it.
 pub fn few_and_no_wait(analysis: &Analysis, host: Host) -> Option<Finding> {
-    let number = |key: FactKey| own_number(analysis, host, key);
+    let number = |key: FactKey| analysis.own_number(host, key);
     let rows: Vec<&Interval> = places(analysis, host)
         .flat_map(|place| &analysis.listing(place).intervals)
         .filter(|row| row.layer == Layer::Block && !row.since_boot)
@@ -280,8 +269,8 @@ fn idle_screen(analysis: &Analysis, host: Host) -> Option<Finding> {
     if own().any(|place| is_timed(analysis, place) || is_log(place)) {
         return None;
     }
-    let about = analysis.facts.about(Some(host), "");
-    let number = |key: FactKey| own_number(analysis, host, key);
+    let about = analysis.machine(host);
+    let number = |key: FactKey| analysis.own_number(host, key);
     // The list of tasks was read, and none of them is blocked.
     number(key::TASKS_LOAD.of("mean"))?;
     let blocked = number(key::TASKS_BLOCKED).is_some_and(|(tasks, _)| tasks > 0.0);
@@ -313,7 +302,7 @@ fn nobody_waits(analysis: &Analysis, host: Host) -> Option<Finding> {
     if places(analysis, host).any(|place| is_timed(analysis, place)) {
         return None;
     }
-    let about = analysis.facts.about(Some(host), "");
+    let about = analysis.machine(host);
     let number = |key: FactKey| about.machine_number(key);
     let (reports, _) = number(key::VMSTAT_INTERVALS).filter(|(n, _)| *n >= REPORTS)?;
     let blocked = number(key::VMSTAT_MEAN.of("b"))?;

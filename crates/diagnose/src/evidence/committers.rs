@@ -36,7 +36,7 @@ fn findings(analysis: &Analysis, verdict: Verdict, of: Committer) -> Vec<Finding
 }
 
 fn of_host(analysis: &Analysis, verdict: Verdict, host: Host, of: Committer) -> Option<Finding> {
-    let about = analysis.facts.about(Some(host), "");
+    let about = analysis.machine(host);
     let (share, who, reading) = about.waiting_task()?;
     let is_it = kernel_threads::committer(who) == Some(of);
     (is_it && share >= ALL_ALONG && analysis.host(reading.listing) == host).then_some(())?;

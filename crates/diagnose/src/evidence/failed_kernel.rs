@@ -23,9 +23,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding> {
-    let about = analysis.facts.about(Some(host), "");
-    let number =
-        |key| about.machine_number(key).filter(|(_, of)| analysis.host(of.listing) == host);
+    let number = |key| analysis.own_number(host, key);
     let (oopses, reading) = number(key::KERNEL_OOPSES)?;
     let log: Vec<&LogLine> = analysis.facts.log_events(host).collect();
     let (hung, others): (Vec<&LogLine>, Vec<&LogLine>) =
@@ -49,7 +47,10 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding>
     }
     (builder.evidence.len() > known).then_some(())?;
     let mut finding = builder.finding(verdict, None);
-    let function = about.machine(key::KERNEL_OOPS_IN).map(|reading| reading.text().to_string());
+    let function = analysis
+        .machine(host)
+        .machine(key::KERNEL_OOPS_IN)
+        .map(|reading| reading.text().to_string());
     let place = function.map_or(String::new(), |name| format!(", first in {name}"));
     finding.sentence = format!(
         "the kernel itself failed ({}{place}): tasks that ended there keep their locks, and others \

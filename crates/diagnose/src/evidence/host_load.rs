@@ -30,8 +30,7 @@ struct Pressed<'s, 'a> {
 
 impl<'a> Pressed<'_, 'a> {
     fn number(&self, key: FactKey) -> Option<(f64, FactReading<'a>)> {
-        let about = self.analysis.facts.about(Some(self.host), "");
-        about.machine_number(key).filter(|(_, of)| self.analysis.host(of.listing) == self.host)
+        self.analysis.own_number(self.host, key)
     }
 
     fn waiting(&self, column: &'static str) -> Option<f64> {

@@ -24,7 +24,7 @@ pub fn waits(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 }
 
 fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding> {
-    let about = analysis.facts.about(Some(host), "");
+    let about = analysis.machine(host);
     let (waited, place, reading) = about.busiest_process(key::DATABASE_LATCH_WAIT)?;
     (waited >= LONG_S && analysis.host(reading.listing) == host).then_some(())?;
     let pending = [key::READ_PENDING, key::WRITE_PENDING, key::FLUSH_PENDING];

@@ -154,7 +154,7 @@ fn held_by_few(analysis: &Analysis, host: Host, disks: &[String]) -> Option<Obse
 fn meaning_here(analysis: &Analysis, host: Host, one: &NotableNumber, value: f64) -> String {
     let iowait = [key::VMSTAT_MEAN.of("wa"), key::CPU_MEAN.of("iowait")].contains(&one.key);
     let flush = [key::FLUSH_SLOWEST, key::FLUSH_SLOWEST_AT_LEAST].contains(&one.key);
-    let of_machine = |key| analysis.facts.about(Some(host), "").machine_number(key);
+    let of_machine = |key| analysis.machine(host).machine_number(key);
     let of_disks = |listing: usize| {
         let rows = &analysis.listing(listing).intervals;
         analysis.host(listing) == host && rows.iter().any(|row| row.layer == Layer::Block)
@@ -293,8 +293,7 @@ const FEW_FAULTS: f64 = 1.0;
 
 /// No page was scanned for memory, and hardly any was read again (`sar -B`).
 fn nothing_reclaimed(analysis: &Analysis, host: Host) -> Option<Observation> {
-    let number =
-        |of: &'static str| analysis.facts.about(Some(host), "").machine_number(key::PAGING.of(of));
+    let number = |of: &'static str| analysis.machine(host).machine_number(key::PAGING.of(of));
     let (scanned, reading) = number("scanned.max").filter(|(scanned, _)| *scanned <= 0.0)?;
     number("majflt.mean").filter(|(faults, _)| *faults <= FEW_FAULTS)?;
     let what = "pages scanned to free memory, per second, maximum";

@@ -185,7 +185,7 @@ fn since_boot(analysis: &Analysis, place: usize, listing: &Listing) -> Option<Ob
 
 /// What memory gave: reads that touch no disk.
 fn memory(analysis: &Analysis, host: Host) -> Option<Observation> {
-    let about = analysis.facts.about(Some(host), "");
+    let about = analysis.machine(host);
     let (rate, reading) = about.machine_number(key::MEMORY_THROUGHPUT)?;
     let what = "cached reads, without disk access";
     let mut evidence = analysis.stated(&reading).bytes_per_s(what, rate);

@@ -22,8 +22,10 @@ const SILENT_S: f64 = 5.0;
 /// spinning disk), and longer than the load of one client explains.
 const SLOW_MS: f64 = 100.0;
 const LONG_MS: f64 = 1000.0;
-/// Minimum number of replies for a mean, if known.
+/// Minimum number of replies for a mean, if known; fewer do if all of this many rows
+/// are long.
 const FEWEST: f64 = 20.0;
+const ROWS: usize = 5;
 /// Wait in the client as a multiple of the round trip from which on the client is the cause (a
 /// choice).
 const QUEUE_TIMES: f64 = 3.0;
@@ -259,6 +261,11 @@ impl Mount<'_, '_> {
     /// Means over all replies, or over those of rows of one operation: how many, ms from sending to
     /// the reply, and ms in the client before.
     fn timed(&self, of: Option<Op>) -> Option<(u64, f64, f64)> {
+        self.means(of, FEWEST)
+    }
+
+    /// The same, from this number of replies on.
+    fn means(&self, of: Option<Op>, fewest: f64) -> Option<(u64, f64, f64)> {
         let (mut count, mut known, mut trips, mut queues) = (0.0, true, 0.0, 0.0);
         let is_of = |row: &&Cow<Interval>| {
             of.is_none_or(|op| matches!(row.rates.as_slice(), [(only, _)] if *only == op))
@@ -274,13 +281,17 @@ impl Mount<'_, '_> {
             queues += n * row.wait_ns.unwrap_or((whole - trip).max(0.0));
         }
         // A report without its length is of the time since the mount, or of an interval.
-        let enough = count > 0.0 && (count >= FEWEST || !known);
+        let enough = count > 0.0 && (count >= fewest || !known);
         enough.then(|| (count.max(1.0) as u64, trips / count / 1e6, queues / count / 1e6))
     }
 
     /// Answers came, and took long.
     fn slow(&self, verdict: Verdict) -> Option<Finding> {
-        let (count, trip, queue) = self.timed(None).filter(|(_, trip, _)| *trip > SLOW_MS)?;
+        let trips = self.rows.iter().filter_map(|row| row.device_ns);
+        let is_steady = trips.clone().count() >= ROWS && trips.clone().all(|ns| ns > SLOW_MS * 1e6);
+        let fewest = if is_steady { ROWS as f64 } else { FEWEST };
+        let known = self.means(None, fewest);
+        let (count, trip, queue) = known.filter(|(_, trip, _)| *trip > SLOW_MS)?;
         let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
         finding.sentence = format!(
             "requests to the file server of {} take {} from sending to the reply on average: the \
@@ -420,6 +431,11 @@ mod tests {
         assert_eq!(sure(300.0), Some(SHAPE_ALONE));
         assert_eq!(sure(1500.0), Some(LONG));
         assert!(mount([(10.0, 1500.0, 4)]).is_empty(), "too few");
+        let few = |last_ms: f64| {
+            let trips = [300.0, 310.0, 290.0, 300.0, 305.0, 300.0, last_ms];
+            mount(trips.map(|trip_ms| (1.0, trip_ms, 1))).len()
+        };
+        assert_eq!([few(300.0), few(4.0)], [1, 0], "one reply each second");
     }
 
     #[test]

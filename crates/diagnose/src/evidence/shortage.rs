@@ -48,7 +48,7 @@ pub fn of_processors() -> [Symptom; 3] {
 
 /// Whether an input states any of these shortages.
 pub fn is_stated(analysis: &Analysis, host: Host, symptoms: &[Symptom]) -> bool {
-    let about = analysis.facts.about(Some(host), "");
+    let about = analysis.machine(host);
     symptoms.iter().any(|symptom| {
         let stated = about.machine_number(symptom.key.clone());
         stated.is_some_and(|(value, _)| value > symptom.above)
@@ -67,7 +67,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
             continue;
         }
         hosts.push(host);
-        let about = analysis.facts.about(Some(host), "");
+        let about = analysis.machine(host);
         let mut builder = EvidenceBuilder::of(analysis);
         let mut strongest = Clause::fixed("no symptom", 0.0);
         let mut only_lately = true;
@@ -113,7 +113,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
 fn lasts(analysis: &Analysis, host: Host, symptom: &Symptom) -> bool {
     let resources = ["cpu.some", "memory.some"];
     let of = resources.into_iter().find(|of| symptom.key == key::PRESSURE_AVG10.of(of));
-    let about = analysis.facts.about(Some(host), "");
+    let about = analysis.machine(host);
     let long = of.and_then(|of| about.machine_number(key::PRESSURE_AVG300.of(of)));
     long.is_some_and(|(value, _)| value > symptom.above)
 }
@@ -121,7 +121,7 @@ fn lasts(analysis: &Analysis, host: Host, symptom: &Symptom) -> bool {
 /// Whether anything shows that I/O is waited for: a disk that was measured, or pressure on I/O. A
 /// moment of pressure elsewhere does not show an I/O problem.
 fn waits_for_io(analysis: &Analysis, host: Host) -> bool {
-    let about = analysis.facts.about(Some(host), "");
+    let about = analysis.machine(host);
     let pressed = about.machine_number(key::PRESSURE_AVG10.of("io.some"));
     analysis.lost.iter().any(|(of, _, _)| *of == host)
         || pressed.is_some_and(|(value, _)| value >= COMPLAINED_OF)
