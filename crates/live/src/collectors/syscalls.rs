@@ -23,8 +23,9 @@
 //! Calls in progress when the watch starts; those in progress when it ends have no latency yet.
 //! Files that are mapped into memory: a page fault is not a call. The process of a call, if there
 //! are more than 4096 combinations of process, call, file and file system: later ones are counted
-//! for `(others)`, process 0. 32-bit programs use other call numbers and are miscounted. How a wait divides into disk, page cache, locks and scheduler: the block tracer
-//! running alongside determines the disk share.
+//! for `(others)`, process 0. 32-bit programs use other call numbers and are miscounted. How a wait
+//! divides into disk, page cache, locks and scheduler: the block tracer running alongside
+//! determines the disk share.
 
 use aya::maps::{HashMap, MapData};
 use aya::programs::BtfTracePoint;
