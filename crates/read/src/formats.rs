@@ -117,6 +117,7 @@ mod perf_trace;
 mod pg_test_fsync;
 mod pgbench;
 mod pidstat;
+mod pmrep;
 mod pmstat;
 mod postgres_log;
 mod pressure;
@@ -282,6 +283,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     pg_test_fsync::FORMAT,
     pgbench::FORMAT,
     pidstat::FORMAT,
+    pmrep::FORMAT,
     pmstat::FORMAT,
     postgres_log::FORMAT,
     pressure::FORMAT,

@@ -2,6 +2,7 @@
 
 pub(crate) mod backwards;
 pub(crate) mod columns;
+pub(crate) mod csv;
 pub(crate) mod damage;
 pub(crate) mod document;
 pub(crate) mod encoding;

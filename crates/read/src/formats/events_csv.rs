@@ -24,6 +24,7 @@ use iowhy_model::{DeviceId, EVENT_FIELDS, Field, FieldKind, FieldValue, Flags, N
 
 use crate::listing::another_input;
 use crate::program::*;
+use crate::text::csv;
 use crate::text::recent::RecentNames;
 
 pub const FORMAT: Format = Format::by_line::<EventsCsv>(
@@ -129,23 +130,9 @@ impl EventsCsv {
     }
 }
 
-/// The cells of a row, by RFC 4180.
+/// The cells of a row.
 fn cells(line: &str) -> Vec<String> {
-    let (mut all, mut cell, mut quoted) = (Vec::new(), String::new(), false);
-    let mut letters = line.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' if quoted && letters.peek() == Some(&'"') => {
-                letters.next();
-                cell.push('"');
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => all.push(plain(std::mem::take(&mut cell))),
-            letter => cell.push(letter),
-        }
-    }
-    all.push(plain(cell));
-    all
+    csv::cells(line, &[',']).into_iter().map(plain).collect()
 }
 
 /// A cell without the mark that keeps a spreadsheet from running it.

@@ -23,6 +23,7 @@
 
 use crate::counters::windows_disk::{TOTAL, interval};
 use crate::describe::report::*;
+use crate::text::csv;
 
 pub const FORMAT: Format = Format::labels(
     "Windows' disk counters as CSV: typeperf, relog, Performance Monitor",
@@ -52,18 +53,9 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// The cells of a line: quoted, between commas or tabs.
+/// The cells of a line: between commas or tabs.
 fn cells(line: &str) -> Vec<String> {
-    let (mut cells, mut cell, mut quoted) = (Vec::new(), String::new(), false);
-    for c in line.trim().chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' | '\t' if !quoted => cells.push(std::mem::take(&mut cell)),
-            _ => cell.push(c),
-        }
-    }
-    cells.push(cell);
-    cells
+    csv::cells(line.trim(), &[',', '\t'])
 }
 
 /// `\\HOST\PhysicalDisk(0 C:)\Disk Reads/sec`: the host, and the disk with the counter after a tab.

@@ -1,0 +1,103 @@
+//! Disk metrics of Performance Co-Pilot as CSV: pmrep, pcp2csv.
+//!
+//! ## Reads
+//! The heading `Time,"disk.dev.read-sda","disk.dev.read_bytes-sda",...` and the rows below it: one
+//! interval of each disk (`disk.dev`), volume (`disk.dm`) or array (`disk.md`) per row. Other
+//! metrics may stand between them and are ignored.
+//!
+//! ## How to capture
+//! `pmrep -o csv -t 10 disk.dev > FILE` now, `pmrep -a ARCHIVE -o csv -t 60 disk.dev disk.dm` of what
+//! pmlogger kept. `pmrep :iostat-dktx` prints the columns of iostat and is read as that.
+//!
+//! ## Versions
+//! PCP 4 to 7, with any delimiter (`-l`). Rates need `disk.dev.read` and `disk.dev.write`; latency
+//! `read_rawactive` and `write_rawactive`, or `r_await` and `w_await` (PCP 6), the queue `aveq` or
+//! `avg_qlen`.
+//!
+//! ## Caveats
+//! pmrep turns counters into rates: with `-r` it does not, and the CSV does not say so. The first
+//! row has no rates. Latency includes the time in the host's queue. Times are those of the time zone
+//! that pmrep was run in, or that of the archive (`-z`).
+//!
+//! ## Not in this output
+//! The latency distribution, which process sent the requests; queue and device time separately.
+
+use std::collections::BTreeSet;
+
+use crate::counters::stated::rates;
+use crate::describe::report::*;
+use crate::text::csv;
+
+pub const FORMAT: Format =
+    Format::labels("pmrep -o csv: disks of Performance Co-Pilot", Level::A, &LABELS);
+
+static LABELS: Labels = Labels {
+    lines: &[
+        begins("^Time{separator:,|;|\t}{metrics:text}$", |found, report, _| {
+            let cells = cells(found.line());
+            let named = cells.iter().skip(1).map(|cell| metric(cell).unwrap_or_default());
+            report.heading = named.collect();
+            Some(())
+        })
+        .when(|found| cells(found.line()).iter().any(|cell| metric(cell).is_some()))
+        .opens_report()
+        .like(&["Time,\"disk.dev.read-sda\",\"disk.dev.write-sda\""]),
+        perhaps("^{row:text}$", row).like(&["2026-11-30 05:46:44,23409.232,179.948"]),
+    ],
+    ..Labels::NEW
+};
+
+fn cells(line: &str) -> Vec<String> {
+    csv::cells(line.trim(), &[',', ';', '\t'])
+}
+
+/// `disk.dev.read-sda`: the disk, and the metric after a tab.
+fn metric(cell: &str) -> Option<String> {
+    let (name, disk) = cell.split_once('-')?;
+    let metric = ["disk.dev.", "disk.dm.", "disk.md."].iter().find_map(|of| name.strip_prefix(of))?;
+    (!disk.is_empty()).then(|| format!("{disk}\t{metric}"))
+}
+
+/// Operations by their metric, and the letter of their mean latency.
+const OPS: [(Op, &str, &str); 4] = [
+    (Op::Read, "read", "r"),
+    (Op::Write, "write", "w"),
+    (Op::Discard, "discard", "d"),
+    (Op::Flush, "flush", "f"),
+];
+
+const NS_PER_MS: f64 = 1e6;
+const MS_PER_S: f64 = 1e3;
+
+fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let cells = cells(found.line());
+    let (time, cells) = cells.split_first()?;
+    let moment = WallTime::read(time)?;
+    if cells.len() != report.heading.width() {
+        return report.fails("the values do not match the heading");
+    }
+    report.moments.begin(moment, sink);
+    let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
+    let disks: BTreeSet<&str> =
+        report.heading.names().filter_map(|name| Some(name.split_once('\t')?.0)).collect();
+    for disk in disks {
+        let of = |metric: &str| report.heading.number(&format!("{disk}\t{metric}"), &cells);
+        let mut interval = Interval::new(sink.device(disk), Layer::Block);
+        for (op, name, letter) in OPS {
+            let (ios, bytes) = (of(name), of(&format!("{name}_bytes")));
+            let active_ms = of(&format!("{name}_rawactive")).zip(ios.filter(|ios| *ios > 0.0));
+            let mean_ms = of(&format!("{letter}_await")).or(active_ms.map(|(ms, ios)| ms / ios));
+            let known = rates(ios, bytes.map(|kib| kib * 1024.0), mean_ms.map(|ms| ms * NS_PER_MS));
+            let merges_per_s = of(&format!("{name}_merge"));
+            interval.rates.extend(known.map(|rates| (op, Rates { merges_per_s, ..rates })));
+        }
+        interval.queue_len = of("avg_qlen").or(of("aveq").map(|ms| ms / MS_PER_S));
+        interval.busy = of("avactive").map(|ms| (ms / MS_PER_S).min(1.0));
+        interval.in_flight = of("inflight").map(|count| count as u64);
+        if !interval.rates.is_empty() {
+            report.moments.date(&mut interval);
+            sink.interval(interval);
+        }
+    }
+    Some(())
+}
