@@ -33,7 +33,7 @@ pub const FORMAT: Format =
 
 static LABELS: Labels = Labels {
     lines: &[
-        begins("^Time{separator:,|;|\t}{metrics:text}$", |found, report, _| {
+        begins("^Time{,|;|\t}{metrics:text}$", |found, report, _| {
             let cells = cells(found.line());
             let named = cells.iter().skip(1).map(|cell| metric(cell).unwrap_or_default());
             report.heading = named.collect();
