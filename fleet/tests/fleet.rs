@@ -466,7 +466,7 @@ fn the_same_drives_are_accused_by_what_prometheus_kept() {
     assert_eq!((&answer["by_averages"], &answer["judged"]), (&json!(360), &json!(360)));
 }
 
-/// Real output of sar, iostat and `pcp iostat`, as hosts kept it.
+/// Real output of sar, iostat, `pcp iostat` and pmrep, as hosts kept it.
 #[test]
 fn text_of_other_tools_is_ingested() {
     let Some(iowhy) = core() else { return };
@@ -477,6 +477,7 @@ fn text_of_other_tools_is_ingested() {
         ("a", "sar/sysstat-12.6.1--real-d.txt"),
         ("b", "iostat/sysstat-12.6.1--real-xt.txt"),
         ("c", "pcp_iostat/pcp-6--times.txt"),
+        ("d", "pmrep/pcp-6--all-metrics-of-a-disk.txt"),
     ] {
         std::fs::create_dir_all(hosts.join(host)).unwrap();
         std::fs::copy(samples.join(sample), hosts.join(host).join("kept")).unwrap();
@@ -487,14 +488,20 @@ fn text_of_other_tools_is_ingested() {
     let out = folder.path().join("out").to_str().unwrap().to_string();
     let printed = run(&["ingest", &out, hosts.to_str().unwrap(), "--iowhy", &iowhy]);
     let text = String::from_utf8_lossy(&printed.stdout);
-    assert!(text.starts_with("4 hosts, 4 inputs in `"), "{printed:?}");
+    assert!(text.starts_with("5 hosts, 5 inputs in `"), "{printed:?}");
     let sql = "SELECT host, min(origin), count(DISTINCT device), sum(count) FROM cells
                GROUP BY host ORDER BY host";
     let rows = good(&["sql", sql, &out, "--csv"]);
     // The disks that did something in an interval with a time, and their requests.
     assert_eq!(
         rows.lines().skip(1).collect::<Vec<_>>(),
-        ["a,average,3,3264", "b,average,2,1061", "c,average,1,361", "db1,average,3,528942"]
+        [
+            "a,average,3,3264",
+            "b,average,2,1061",
+            "c,average,1,361",
+            "d,average,1,56670",
+            "db1,average,3,528942",
+        ]
     );
     let text = good(&["why", &out]);
     assert!(text.starts_with("NOTHING TO COMPARE"), "{text}");

@@ -6,8 +6,8 @@
 //! metrics may stand between them and are ignored.
 //!
 //! ## How to capture
-//! `pmrep -o csv -t 10 disk.dev > FILE` now, `pmrep -a ARCHIVE -o csv -t 60 disk.dev disk.dm` of what
-//! pmlogger kept. `pmrep :iostat-dktx` prints the columns of iostat and is read as that.
+//! `pmrep -o csv -t 10 disk.dev > FILE` now, `pmrep -a ARCHIVE -o csv -t 60 disk.dev disk.dm` of
+//! what pmlogger kept. `pmrep :iostat-dktx` prints the columns of iostat and is read as that.
 //!
 //! ## Versions
 //! PCP 4 to 7, with any delimiter (`-l`). Rates need `disk.dev.read` and `disk.dev.write`; latency
@@ -16,8 +16,8 @@
 //!
 //! ## Caveats
 //! pmrep turns counters into rates: with `-r` it does not, and the CSV does not say so. The first
-//! row has no rates. Latency includes the time in the host's queue. Times are those of the time zone
-//! that pmrep was run in, or that of the archive (`-z`).
+//! row has no rates. Latency includes the time in the host's queue. Times are in the time zone in
+//! which pmrep ran, or in that of the archive (`-z`).
 //!
 //! ## Not in this output
 //! The latency distribution, which process sent the requests; queue and device time separately.
@@ -54,7 +54,8 @@ fn cells(line: &str) -> Vec<String> {
 /// `disk.dev.read-sda`: the disk, and the metric after a tab.
 fn metric(cell: &str) -> Option<String> {
     let (name, disk) = cell.split_once('-')?;
-    let metric = ["disk.dev.", "disk.dm.", "disk.md."].iter().find_map(|of| name.strip_prefix(of))?;
+    let metric =
+        ["disk.dev.", "disk.dm.", "disk.md."].iter().find_map(|of| name.strip_prefix(of))?;
     (!disk.is_empty()).then(|| format!("{disk}\t{metric}"))
 }
 
