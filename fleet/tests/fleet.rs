@@ -499,7 +499,7 @@ fn text_of_other_tools_is_ingested() {
             "a,average,3,3264",
             "b,average,2,1061",
             "c,average,1,361",
-            "d,average,1,56670",
+            "d,average,1,56669",
             "db1,average,3,528942",
         ]
     );
