@@ -51,12 +51,21 @@ fn cells(line: &str) -> Vec<String> {
     csv::cells(line.trim(), &[',', ';', '\t'])
 }
 
-/// `disk.dev.read-sda`: the disk, and the metric after a tab.
+/// Metrics of a disk as a whole.
+const OF_ALL: [&str; 4] = ["aveq", "avg_qlen", "avactive", "inflight"];
+
+/// `disk.dev.read-sda`: the disk, and the metric after a tab if it is used.
 fn metric(cell: &str) -> Option<String> {
     let (name, disk) = cell.split_once('-')?;
-    let metric =
-        ["disk.dev.", "disk.dm.", "disk.md."].iter().find_map(|of| name.strip_prefix(of))?;
-    (!disk.is_empty()).then(|| format!("{disk}\t{metric}"))
+    let classes = ["disk.dev.", "disk.dm.", "disk.md."];
+    let metric = classes.iter().find_map(|class| name.strip_prefix(class))?;
+    let is_of_op = |(_, op, letter): &(Op, &str, &str)| {
+        let rest = metric.strip_prefix(op);
+        rest.is_some_and(|rest| ["", "_bytes", "_merge", "_rawactive"].contains(&rest))
+            || metric.strip_prefix(letter) == Some("_await")
+    };
+    let is_used = OPS.iter().any(is_of_op) || OF_ALL.contains(&metric);
+    (is_used && !disk.is_empty()).then(|| format!("{disk}\t{metric}"))
 }
 
 /// Operations by their metric, and the letter of their mean latency.
@@ -73,12 +82,20 @@ const MS_PER_S: f64 = 1e3;
 fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let cells = cells(found.line());
     let (time, cells) = cells.split_first()?;
-    let moment = WallTime::read(time)?;
-    if cells.len() != report.heading.width() {
-        return report.fails("the values do not match the heading");
-    }
+    let (moment, is_whole) = (WallTime::read(time), cells.len() == report.heading.width());
+    let moment = match moment {
+        Some(moment) if is_whole => moment,
+        Some(_) => return report.fails("the values do not match the heading"),
+        None if is_whole => return report.fails("the time cannot be read"),
+        None => return None,
+    };
     report.moments.begin(moment, sink);
     let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
+    // The first row has no rates.
+    let named =
+        report.heading.pairs(&cells).filter(|(name, cell)| !name.is_empty() && !cell.is_empty());
+    let none = named.filter(|(_, cell)| decimal(cell).is_none_or(|value| value < 0.0)).count();
+    sink.lost("values that are not numbers", none as u64);
     let disks: BTreeSet<&str> =
         report.heading.names().filter_map(|name| Some(name.split_once('\t')?.0)).collect();
     for disk in disks {
