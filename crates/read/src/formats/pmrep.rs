@@ -22,8 +22,6 @@
 //! ## Not in this output
 //! The latency distribution, which process sent the requests; queue and device time separately.
 
-use std::collections::BTreeSet;
-
 use crate::counters::stated::rates;
 use crate::describe::report::*;
 use crate::text::csv;
@@ -92,12 +90,7 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     report.moments.begin(moment, sink);
     let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
     // The first row has no rates.
-    let named =
-        report.heading.pairs(&cells).filter(|(name, cell)| !name.is_empty() && !cell.is_empty());
-    let none = named.filter(|(_, cell)| decimal(cell).is_none_or(|value| value < 0.0)).count();
-    sink.lost("values that are not numbers", none as u64);
-    let disks: BTreeSet<&str> =
-        report.heading.names().filter_map(|name| Some(name.split_once('\t')?.0)).collect();
+    let disks = csv::disks(&report.heading, &cells, sink);
     for disk in disks {
         let of = |metric: &str| report.heading.number(&format!("{disk}\t{metric}"), &cells);
         let mut interval = Interval::new(sink.device(disk), Layer::Block);

@@ -76,16 +76,7 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     }
     report.moments.begin(moment, sink);
     let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
-    let is_none = |cell: &str| decimal(cell).is_none_or(|value| value < 0.0) && !cell.is_empty();
-    let pairs = report.heading.pairs(&cells).filter(|(name, _)| !name.is_empty());
-    let none = pairs.filter(|(_, cell)| is_none(cell)).count();
-    sink.lost("values that are not numbers", none as u64);
-    let values = report.heading.pairs(&cells).filter(|(_, cell)| !is_none(cell));
-    let values = values.filter(|(_, cell)| !cell.is_empty());
-    let mut disks: Vec<&str> =
-        values.filter_map(|(name, _)| Some(name.split_once('\t')?.0)).collect();
-    disks.sort_unstable();
-    disks.dedup();
+    let disks = csv::disks(&report.heading, &cells, sink);
     let is_alone = report.heading.names().all(|name| name.is_empty() || name.starts_with(TOTAL));
     for disk in disks.into_iter().filter(|disk| *disk != TOTAL || is_alone) {
         let of = |counter: &str| {
