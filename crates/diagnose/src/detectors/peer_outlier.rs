@@ -26,7 +26,8 @@
 //! The disk has different data (a hot spot), is a different model, is being rebuilt, or a neighbour
 //! on the same path disturbs it (noisy neighbour). Below 1.6 times the peers a different model is
 //! as likely as a fault, and the disk is only suspected; so is a disk with a single row of
-//! averages, if it is as fast as a healthy disk of a class it may be of.
+//! averages, if it is as fast as a healthy disk of a class it may be of, and one that has more
+//! I/Os than its peers by as many times as it is slower: its own queue explains that.
 //!
 //! ## Next step
 //! Examine this one disk, then take it out of service if its data is redundant.
@@ -200,11 +201,15 @@ fn finding(
     let disk = phrase::disk(&member.disk);
     let mut finding = new_finding(DETECTOR.verdict, Some(member.device), vec![listing]);
     finding.sentence = format!(
-        "{disk} is {} times slower than {} under the same load: {} on average against {}{}",
+        "{disk} is {} times slower than {} {}: {} on average against {}{}",
         phrase::digits(member.mean_ns / typical),
         match others.as_slice() {
             [other] => phrase::disk(&other.disk).to_string(),
             _ => format!("its {} peers", others.len()),
+        },
+        match standing.is_explained_by_load() {
+            true => format!("with {} times their I/Os", phrase::digits(standing.load_ratio)),
+            false => "under the same load".to_string(),
         },
         phrase::ns(member.mean_ns),
         phrase::ns(typical),
@@ -230,6 +235,7 @@ fn finding(
         (may_be_model, "models can differ as much: rotational speed, seek times"),
         (all_slow, "its peers are also slow: suspect what they share first"),
         (may_be_well, "it is as fast as a healthy disk of its class"),
+        (standing.is_explained_by_load(), "it has more I/Os than its peers, and more in flight"),
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);
     }

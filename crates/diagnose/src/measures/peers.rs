@@ -142,6 +142,14 @@ const BUSIER: f64 = 1.4;
 /// ... by this factor on the threshold.
 const BUSIER_FACTOR: f64 = 1.35;
 
+impl PeerRank {
+    /// Whether more requests explain as much: one server that is sent k times the requests has up
+    /// to k times as many in flight, and each waits for those before it (Little's law).
+    pub fn is_explained_by_load(&self) -> bool {
+        self.load_ratio > BUSIER && self.ratio <= self.load_ratio
+    }
+}
+
 /// Compares each disk with all others; one result per disk, in their order. Empty with fewer than
 /// two disks; for two and three the spread is the natural one, and the caller knows more.
 pub fn compare(peers: &[Peer]) -> Vec<PeerRank> {

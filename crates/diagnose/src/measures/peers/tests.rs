@@ -63,6 +63,27 @@ fn one_of_seventeen_histograms_differ_in_the_mean_and_hardly_in_the_median() {
     assert!(standings.iter().filter(|standing| standing.flagged).count() == 1);
 }
 
+/// Twelve loop devices on a busy machine: four had a hundred times the reads of the others, and
+/// half as much latency again.
+#[test]
+fn as_many_times_the_requests_explain_the_latency_of_a_peer() {
+    let peer = |n: u64, mean_us: f64| {
+        Peer::from_summary(n, mean_us * 1e3, 2.6e3, 20.0 * mean_us * 1e3).unwrap()
+    };
+    let mut peers = vec![peer(10_800, 57.0); 11];
+    peers.push(peer(1_430_974, 145.0));
+    let busy = compare(&peers)[11];
+    assert!(busy.flagged && busy.is_explained_by_load(), "{busy:?}");
+    // With half the requests, or no more than its peers, none of it is.
+    for n in [5_000, 10_800, 14_000] {
+        peers[11] = peer(n, 145.0);
+        assert!(!compare(&peers)[11].is_explained_by_load(), "{n}");
+    }
+    // Three times the requests do not explain thirty times the latency.
+    peers[11] = peer(32_400, 1710.0);
+    assert!(!compare(&peers)[11].is_explained_by_load());
+}
+
 #[test]
 fn the_order_of_disks_does_not_matter() {
     let peers = TABLE.map(|(_, n, min, mean, max)| Peer::from_summary(n, mean, min, max).unwrap());
