@@ -24,8 +24,9 @@
 //! busy time, or take more than three times as long as plain writes; they take three times the
 //! healthy time of a plain write; and they take at least 5 % of the time watched. If plain writes
 //! or reads are also slow, the flushes must still take twice as long as those: I/O that starts and
-//! completes during a flush does not wait for it. Or one way to flush of a test (`pg_test_fsync`)
-//! takes 20 times as long as all others: only that one is durable.
+//! completes during a flush does not wait for it. Where latencies are counted by operation, without
+//! times: flushes take half of all time in I/O, and three times a write. Or one way to flush of a
+//! test (`pg_test_fsync`) takes 20 times as long as all others: only that one is durable.
 //!
 //! ## Wrong if
 //! The device acknowledges a flush before it is done, or all other I/O on it is also slow.
@@ -34,11 +35,11 @@
 //! Use group commit, use a device with power-loss protection, and check whether `write_cache` is
 //! `write back` although the cache is protected.
 
-use iowhy_model::{Bound, Evidence, Finding, Flags, Forecast, Level, Nanos, Op, Verdict};
+use iowhy_model::{Bound, Evidence, Finding, Flags, Forecast, Layer, Level, Nanos, Op, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
-use crate::analysis::samples::IntervalSample;
+use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::baseline::healthy_time;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{lines, new_finding};
@@ -73,18 +74,28 @@ const TIMES_PLAIN: f64 = 3.0;
 const TIMES_OTHERS: f64 = 2.0;
 /// Which of the nine write times assumes an enabled cache: the third lowest.
 const CACHED: usize = 2;
+/// Share of all time in I/O from which on flushes are what programs wait for (a choice).
+const MOST: f64 = 0.5;
 /// Flushes that decide (docs/METHOD.md, 10 Rules: ten events).
 const FEWEST: usize = 10;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.requests.iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
+    let counted = analysis.histograms.iter().filter_map(|flushes| from_counts(analysis, flushes));
     let waits = programs::flushes(analysis, DETECTOR.verdict);
     let held_up = programs::held_up(analysis, DETECTOR.verdict).into_iter();
     let held_up = held_up.chain(programs::one_durable_way(analysis, DETECTOR.verdict));
     let off = programs::cache_off(analysis, DETECTOR.verdict);
     let commits = committers::of_journals(analysis, DETECTOR.verdict);
-    traced.chain(rows).chain(waits).chain(held_up).chain(off).chain(commits).collect()
+    traced
+        .chain(rows)
+        .chain(counted)
+        .chain(waits)
+        .chain(held_up)
+        .chain(off)
+        .chain(commits)
+        .collect()
 }
 
 fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
@@ -259,6 +270,57 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let mine = per_s * (ms - plain_ms) / 1000.0;
     finding.explained_share = mine / (mine + row.lost());
     advise(&mut finding, &row.disk);
+    Some(finding)
+}
+
+/// From the latencies of flushes and writes that are counted apart, without their times: flushes
+/// take most of the time in I/O, and many times a plain write.
+fn from_counts(analysis: &Analysis, flushes: &HistogramSample) -> Option<Finding> {
+    let of_disk = |op: Option<Op>| op.is_some_and(|op| op != Op::Flush && op != Op::Discard);
+    let is_flush = flushes.known.op == Some(Op::Flush) && flushes.known.layer == Layer::Block;
+    let count = flushes.known.histogram.count();
+    let (flush_ns, _) = flushes.known.histogram.mean_ns().filter(|_| is_flush)?;
+    let beside = analysis.histograms.iter().filter(|other| {
+        (other.listing, other.known.device, other.known.stage)
+            == (flushes.listing, flushes.known.device, flushes.known.stage)
+            && of_disk(other.known.op)
+    });
+    let beside: Vec<(Op, u64, f64)> = beside
+        .filter_map(|other| {
+            let histogram = &other.known.histogram;
+            Some((other.known.op?, histogram.count(), histogram.mean_ns()?.0))
+        })
+        .collect();
+    let (_, writes, write_ns) = *beside.iter().find(|(op, ..)| *op == Op::Write)?;
+    let own = count as f64 * flush_ns;
+    let all = own + beside.iter().map(|(_, n, ns)| *n as f64 * ns).sum::<f64>();
+    let (share, ratio) = (own / all, flush_ns / write_ns);
+    let plain_ms = plain_s0_ms(analysis, flushes.known.device).max(write_ns / 1e6);
+    let many = count.min(writes) >= FEWEST as u64;
+    let dear = flush_ns / 1e6 > TIMES_PLAIN * plain_ms;
+    (many && dear && share > MOST).then_some(())?;
+    let device = Some(flushes.known.device);
+    let mut finding = new_finding(DETECTOR.verdict, device, vec![flushes.listing]);
+    finding.sentence = format!(
+        "{} completed {} at {} each on average, and a write takes {}: programs that sync every \
+         write wait for the flushes, {} of all time in I/O",
+        phrase::disk(&flushes.disk),
+        phrase::count(count as f64, "flush(es)"),
+        phrase::ms(flush_ns / 1e6),
+        phrase::ms(write_ns / 1e6),
+        format_args!("{:.0} %", 100.0 * share)
+    );
+    let computed = analysis.computed(flushes.listing, count);
+    finding.evidence = vec![
+        computed.ms("their mean latency", flush_ns / 1e6),
+        computed.over(writes).ms("mean latency of writes", write_ns / 1e6),
+        computed.ratio("latency ratio to a write", ratio).above(TIMES_PLAIN),
+        computed.share("share of flushes in all time in I/O", share).above(MOST),
+    ];
+    let clauses = [confidence::above("latency ratio to a write", ratio, TIMES_PLAIN)];
+    confidence::believe(&mut finding, PRIOR_OF_LOAD, clauses);
+    finding.explained_share = share;
+    advise(&mut finding, &flushes.disk);
     Some(finding)
 }
 

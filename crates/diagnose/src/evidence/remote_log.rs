@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use iowhy_model::{Bound, DeviceId, Finding, MessageKind, Unit, Verdict, key};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Host};
 use crate::evidence::blocked_tasks;
 use crate::evidence::builder::{EvidenceBuilder, lines};
 use crate::evidence::candidates;
@@ -13,11 +13,17 @@ use crate::evidence::cases::Case;
 use crate::evidence::volumes;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
+use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Weight of what a target or a server reports in its own name.
 pub const OF_A_TARGET: f64 = 0.75;
 const NO_ANSWER: &str = "messages that a server or peer did not respond, or was busy";
+const CARD_STOPPED: &str = "times a network card of this machine stopped sending";
+const WHICH_MOUNT: &str = "`iowhy why --for 30s`, or `findmnt -D` and `/sys/fs/fuse/connections/*/waiting`: which mount is \
+     it, and does its server run? `echo 1 > .../abort` frees those who wait";
+const OWN_CARD: &str =
+    "`ip -s link`, `ethtool -S` of the card, and another driver, cable or port for it";
 const PORT_REFUSES: &str = "paths whose target port the array reports as not available (ALUA)";
 const ABOVE: Option<Bound> = Some(Bound::Above(0.0));
 /// OSDs of a Ceph cluster, as named by the kernel (`osd56`).
@@ -78,22 +84,45 @@ fn no_answer(case: &Case, verdict: Verdict) -> Option<Finding> {
     let mut builder = case.builder();
     builder.log_lines(NO_ANSWER, &logged, ABOVE);
     let is_fuse = disk_names::is_a_fuse_server(case.name);
-    let sentence = match is_fuse {
-        true => {
+    let host = case.analysis.host(logged.first()?.reading.listing);
+    let card = card_stopped(case.analysis, host).filter(|_| !is_fuse);
+    let (sentence, step) = match (is_fuse, card) {
+        (true, _) => (
             "the server of a FUSE file system (a program: sshfs, s3fs, glusterfs, ...) did not \
-                 answer in time: it hangs itself, or waits for the network or another machine"
-                .to_string()
+             answer in time: it hangs itself, or waits for the network or another machine"
+                .to_string(),
+            Some(WHICH_MOUNT),
+        ),
+        (_, Some((times, reading))) => {
+            builder.fact(&reading, CARD_STOPPED, (times, Unit::Count), ABOVE);
+            let times = phrase::count(times, "time(s)");
+            let sentence = format!(
+                "{} did not answer this machine, whose own network card stopped sending {times} in \
+                 the same log: the card, its driver or its cable rather than the server",
+                case.name
+            );
+            (sentence, Some(OWN_CARD))
         }
-        false => format!(
-            "{} did not serve requests in time: the waits are for the network or for a disk of \
-             another machine",
-            case.name
+        _ => (
+            format!(
+                "{} did not serve requests in time: the waits are for the network or for a disk of \
+                 another machine",
+                case.name
+            ),
+            None,
         ),
     };
-    let step = "`iowhy why --for 30s`, or `findmnt -D` and `/sys/fs/fuse/connections/*/waiting`: \
-                which mount is it, and does its server run? `echo 1 > .../abort` frees those who wait";
-    let steps: &[&str] = if is_fuse { &[step] } else { &[] };
+    let steps = step.as_slice();
     Some(remote(verdict, Some(case.device), &mut builder, sentence, steps))
+}
+
+/// How often a network card of a machine stopped sending, in all parts of its log together, and
+/// where the first of them is.
+fn card_stopped<'a>(analysis: &Analysis<'a>, host: Host) -> Option<(f64, FactReading<'a>)> {
+    let (_, first) = analysis.own_number(host, key::NETWORK_STOPPED)?;
+    let facts = analysis.listings_of(host).flat_map(|(_, listing)| &listing.facts);
+    let times = facts.filter(|fact| fact.key == key::NETWORK_STOPPED);
+    Some((times.filter_map(|fact| fact.value.number()).sum(), first))
 }
 
 /// Services of a cluster that went down: one fault, of their host, their network or themselves.
@@ -106,12 +135,21 @@ fn services_down(analysis: &Analysis, verdict: Verdict, log: &[&LogLine]) -> Opt
     let names = sorted(down.iter().filter_map(|line| line.disk.clone()));
     let first = names.first()?;
     let mut builder = EvidenceBuilder::of(analysis);
-    let (what, n) = ("services of a cluster that went down", (names.len() as f64, Unit::Count));
+    let is_silent = down.iter().any(|line| line.message.is_of_a_heartbeat());
+    let what = match is_silent {
+        true => "services of a cluster that did not answer others",
+        false => "services of a cluster that went down",
+    };
+    let n = (names.len() as f64, Unit::Count);
     builder.fact(&down.first()?.reading, what, n, ABOVE);
     let sentence = format!(
-        "{} of the Ceph cluster went down: I/O to the data that only they serve waits, and the \
-         rest is slower until others have taken over",
-        phrase::list(&names)
+        "{} of the Ceph cluster {}: I/O to the data that only they serve waits, and the rest is \
+         slower until others have taken over",
+        phrase::list(&names),
+        match is_silent {
+            true => "did not answer other services of it",
+            false => "went down",
+        }
     );
     let device = analysis.recording.find_device(first).filter(|_| names.len() == 1);
     let step = "`ceph -s`, `ceph osd tree down`: do they share a host, a switch or a network card?";

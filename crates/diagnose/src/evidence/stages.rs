@@ -115,7 +115,8 @@ impl Stages {
             finding.evidence.push(if has_room { known.below(ROOM) } else { known });
         }
         finding.assume(WORTH, format!("{stage} is most of the time"));
-        finding.doubt(MEANS, SHAPE_ALONE);
+        // Bursts leave a device idle in between; one that has several at once all the time is full.
+        finding.doubt_if(self.on_device.is_none_or(|n| n < ROOM), MEANS, SHAPE_ALONE);
         (finding.explained_share, finding.share_is_assumed) = (self.share(ms), true);
         finding
     }

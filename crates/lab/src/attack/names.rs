@@ -161,6 +161,7 @@ fn faults(text: &str) -> Vec<String> {
             || *key == key::TASKS_HUNG_IN_RECLAIM
             || *key == key::TASKS_RETRY_MEMORY
             || *key == key::TASKS_STALLED_FOR_MEMORY
+            || *key == key::NETWORK_STOPPED
     };
     facts
         .filter(|fact| fault(&fact.key))

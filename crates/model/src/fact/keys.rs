@@ -192,6 +192,7 @@ keys {
     MULTIPATH_PATHS "multipath.paths" Count "paths of a volume";
     NETAPP_CP_BACK "netapp.cp.back" Count "consistency points that began while one was written";
     NETAPP_DISK_UTIL "netapp.disk.util" Percent "maximum utilisation of a filer's busiest disk";
+    NETWORK_STOPPED "network.stopped" Count "times a network card of this machine stopped sending";
     NVME_APST "nvme.apst" Flag "whether the drive enters sleep states by itself";
     OUTLIER_LATENCY "outlier.latency" Microseconds "latency of one slow I/O";
     OUTLIER_SECTOR "outlier.sector" Count "first sector of that I/O";

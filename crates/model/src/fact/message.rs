@@ -217,6 +217,12 @@ impl Message {
         BEGIN.iter().any(|words| text.starts_with(words)) || text.contains("iSCSI connection is ")
     }
 
+    /// Whether an OSD of Ceph reports that a peer does not answer it (src/osd/OSD.cc,
+    /// heartbeat_check).
+    pub fn is_of_a_heartbeat(&self) -> bool {
+        self.text.contains(" heartbeat_check: no reply from ")
+    }
+
     /// Whether an array reports that it rewrote unreadable sectors of a member, whatever the reason
     /// (drivers/md/raid1.c, raid10.c, raid5.c; drivers/scsi/3w-9xxx.h, twa_aen_table).
     pub fn is_of_an_array(&self) -> bool {

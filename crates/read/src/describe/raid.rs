@@ -86,6 +86,10 @@ pub(crate) static RAID: Labels = Labels {
         })
         .like(&["LSI Corporation SAS2 IR Configuration Utility."]),
         says("^IR {v|V}olume {n:#}$", volume_named).like(&["IR volume 1"]),
+        // The lines of each drive joined to one, by `xargs` or `paste`.
+        begins("^Enclosure Device ID: {enclosure:#} Slot Number: {slot:#} {:text}", joined).like(&[
+            "Enclosure Device ID: 32 Slot Number: 4 Media Error Count: 653 Firmware state: Failed",
+        ]),
         announces("^Enclosure Device ID{ }:", enclosure).like(&["Enclosure Device ID: 32"]),
         says("^Enclosure #{ }:", enclosure).like(&["Enclosure #                             : 1"]),
         announces("^Slot Number{ }:", slot).confirms().like(&["Slot Number: 4"]),
@@ -328,6 +332,30 @@ fn enclosure(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()>
 fn slot(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let enclosure = report.kept_text(ENCLOSURE).unwrap_or("x");
     about(format!("{}/e{enclosure}/s{}", controller(report), value(found)), report)
+}
+
+/// The labels of a drive that stand in one line: each value reaches to the next label.
+fn joined(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let line = found.line();
+    let name =
+        format!("{}/e{}/s{}", controller(report), found.count("enclosure")?, found.count("slot")?);
+    let labels = STATED.iter().map(|(label, _)| *label).chain(KNOWN.iter().copied());
+    let places = labels.filter_map(|label| {
+        let place = line.find(&format!(" {label}: "))?;
+        Some((place, place + 1 + label.len(), label))
+    });
+    let mut places: Vec<(usize, usize, &str)> = places.collect();
+    places.sort_unstable();
+    for (which, (_, begin, label)) in places.iter().enumerate() {
+        let end = places.get(which + 1).map_or(line.len(), |(next, ..)| *next);
+        let value = line.get(begin + 1..end).unwrap_or_default().trim();
+        let read = STATED.iter().find(|(known, _)| known == label);
+        if let Some((key, value)) = read.and_then(|(_, read)| read(value)) {
+            let device = sink.device(&name);
+            sink.fact(Fact::new(Some(device), key, value, report.place().to_string()));
+        }
+    }
+    about(name, report)
 }
 
 fn rebuilds(drive: &str, percent: f64, sink: &mut dyn Sink) -> Option<()> {

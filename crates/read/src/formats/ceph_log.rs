@@ -10,7 +10,9 @@
 //! `osd.N`; blocked requests become facts (maximum number and duration), as do the number of errors
 //! found by a scrub (`OSD_SCRUB_ERRORS 1 scrub errors` of `ceph health detail`), and the number of
 //! OSDs whose store reported slow operations
-//! (`osd.2  observed slow operation indications in BlueStore`).
+//! (`osd.2  observed slow operation indications in BlueStore`). An OSD from which a peer gets no
+//! answer (`osd.3 139675 heartbeat_check: no reply from 10.0.0.8:6804 osd.2`) is a fact
+//! `kernel.log.remote` of it.
 //!
 //! ## How to capture
 //! `/var/log/ceph/ceph-osd.N.log`, `/var/log/ceph/ceph.log`, `journalctl -u ceph-osd@N`, `kubectl
@@ -32,6 +34,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use iowhy_model::{Message, MessageKind};
+
 use crate::counters::slow_log::SlowLog;
 use crate::drive::health::leading;
 use crate::drive::osds::osds;
@@ -40,7 +44,7 @@ use crate::program::*;
 pub const FORMAT: Format = Format::by_line::<CephLog>(
     "Ceph's logs: slow operations of an OSD's store, blocked requests",
     Level::C,
-    &[" blocked > ", " blocked requests > ", " scrub errors", "slow "],
+    &[" blocked > ", " blocked requests > ", " scrub errors", "heartbeat_check: no reply", "slow "],
     begins,
 )
 .resumed();
@@ -65,6 +69,8 @@ enum Entry<'a> {
     Blocked { osds: Vec<u64>, count: u64, oldest_s: Option<u64> },
     /// The store of this OSD noted slow operations within the last day (`BLUESTORE_SLOW_OP_ALERT`).
     Noted { osd: u64 },
+    /// A peer of an OSD that does not answer on its network.
+    NoReply { osd: u64 },
     /// Number of stores (`3 OSD(s) experiencing slow operations in BlueStore`).
     SlowStores(u64),
     /// Number of errors found by a scrub: copies that differ or cannot be read.
@@ -89,6 +95,11 @@ impl<'a> Entry<'a> {
                 || lead == "OSD_SCRUB_ERRORS"
                 || lead.contains("[ERR]");
             return integer(count).filter(|_| of_ceph).map(Entry::Scrubbed);
+        }
+        if let Some((before, rest)) = line.split_once(" heartbeat_check: no reply from ") {
+            // Its address stands before its name.
+            let osd = leading(rest.split_once(" osd.")?.1)?;
+            return (!osds(before).is_empty()).then_some(Entry::NoReply { osd });
         }
         if !line.contains("slow ") {
             return None;
@@ -189,6 +200,8 @@ struct CephLog {
     scrubbed: u64,
     slow_stores: u64,
     noted: BTreeSet<u64>,
+    /// OSDs that did not answer a peer.
+    silent: BTreeSet<u64>,
 }
 
 impl Reader for CephLog {
@@ -213,6 +226,14 @@ impl Reader for CephLog {
             }
             Some(Entry::Noted { osd }) => {
                 self.noted.insert(osd);
+                return Step::Consumed;
+            }
+            Some(Entry::NoReply { osd }) => {
+                if self.silent.insert(osd) {
+                    let message = Message::new("", line.trim());
+                    let remote = typed::KERNEL_LOG.of(MessageKind::Remote.name());
+                    sink.add_fact_here(&format!("osd.{osd}"), remote, message);
+                }
                 return Step::Consumed;
             }
             Some(Entry::SlowStores(count)) => {

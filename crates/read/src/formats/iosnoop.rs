@@ -142,7 +142,8 @@ impl Iosnoop {
         event.completed = end.map(Time::from_ns);
         event.issued = event.issued.or(event.completed.map(|end| end - latency));
         event.completed = event.completed.or(event.issued.map(|start| start + latency));
-        event.sector = Some(sector);
+        // A flush has none: the kernel prints the largest number.
+        event.sector = Some(sector).filter(|sector| *sector < u64::MAX);
         event.bytes = u32::try_from(bytes).ok();
         event.pid = u32::try_from(pid).ok();
         event.comm = match words.next()? {

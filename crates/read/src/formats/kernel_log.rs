@@ -24,7 +24,8 @@
 //! that a log without messages is known, too; `kernel.log.end` is the time of the last of them.
 //! `tasks.out_of_memory` counts processes that the kernel ended because memory ran out, and
 //! `tasks.retry_memory` XFS's messages about memory that it asked for a hundred times, and
-//! `tasks.stalled_for_memory` allocations that took ten seconds and more. `tasks.hung_in.FUNCTION`
+//! `tasks.stalled_for_memory` allocations that took ten seconds and more, and `network.stopped` the
+//! times a network card of this machine stopped sending. `tasks.hung_in.FUNCTION`
 //! counts tasks that hung by the function in their stack that shows why, `tasks.hung_within.MODULE`
 //! those that wait for something of a module that is no I/O, `tasks.hung_for_io` those that wait
 //! for I/O, `tasks.hung_on.DEVICE` workers of the kernel by the device of their queue.
@@ -149,6 +150,11 @@ const ABORTS: &str = "attempting task abort";
 
 /// Lines after a hung task that may be its call trace.
 const TRACE_LINES: u32 = 64;
+/// Whether a stack that begins in this function is that of a task that sleeps.
+fn sleeps(function: &str) -> bool {
+    matches!(function, "__switch_to" | "__schedule" | "schedule")
+}
+
 /// Lines between the message that a task hangs and its stack (kernel/hung_task.c).
 const SAID_BEFORE: u32 = 4;
 
@@ -159,7 +165,8 @@ fn sniff(lines: &[&str]) -> Detect {
     }
     let complains = || {
         let printed = as_printed(first);
-        let by_kernel = printed.len() < first.len() && kind(&printed).is_some();
+        let is_known = || kind(&printed).is_some() || is_stopped_card(&printed);
+        let by_kernel = printed.len() < first.len() && is_known();
         by_kernel || is_bare_message(&printed)
     };
     if is_for_people(first) && (split(first).is_some() || complains()) {
@@ -489,6 +496,8 @@ struct KernelLog {
     waits: BTreeMap<&'static str, (u64, String)>,
     /// The stack of the last task that hung, innermost first.
     stack: HungStack,
+    /// Whether a stack began without the message that its task hangs.
+    is_headless: bool,
     /// Functions in which tasks hung, and modules of the kernel within which they did, each with
     /// how many and the place of the first.
     hung_in: BTreeMap<String, Counted>,
@@ -501,6 +510,8 @@ struct KernelLog {
     hung_in_reclaim: u64,
     /// Allocations that a file system tried again and again.
     retried: Counted,
+    /// Times a network card sent nothing for seconds though there was something to send.
+    cards_stopped: Counted,
     /// Allocations that took more than ten seconds.
     stalled: Counted,
     /// Processes that were killed because memory ran out.
@@ -620,6 +631,14 @@ fn is_stalled_allocation(message: &str) -> bool {
         rest.strip_prefix("page allocation stalls for ").and_then(|ms| ms.split_once("ms,"));
     program.len() <= forms::TASK_NAME
         && stall.is_some_and(|(ms, rest)| integer(ms).is_some() && rest.starts_with(" order:"))
+}
+
+/// `NETDEV WATCHDOG: eth0 (tg3): transmit queue 0 timed out`, before 2.6.31 `NETDEV WATCHDOG: eth0:
+/// transmit timed out`, since 6.5 behind the names of driver and card (net/sched/sch_generic.c).
+fn is_stopped_card(message: &str) -> bool {
+    let Some((before, rest)) = message.split_once("NETDEV WATCHDOG: ") else { return false };
+    let of_driver = before.is_empty() || before.ends_with(": ");
+    of_driver && rest.contains(": transmit ") && rest.contains(" timed out")
 }
 
 /// Whether two times are of one second, or one of them is not known.
@@ -884,6 +903,7 @@ impl KernelLog {
         }
         self.retried.state(typed::TASKS_RETRY_MEMORY, sink);
         self.stalled.state(typed::TASKS_STALLED_FOR_MEMORY, sink);
+        self.cards_stopped.state(typed::NETWORK_STOPPED, sink);
         self.out_of_memory.state(typed::TASKS_OUT_OF_MEMORY, sink);
         self.oopses.state(typed::KERNEL_OOPSES, sink);
         if let Some((function, place)) = self.oops_in.take() {
@@ -927,6 +947,12 @@ impl KernelLog {
                 }
                 return server;
             }
+        } else if stack_frames::is_certain(message) {
+            // A stack whose first lines are missing: only that a server does not answer is plain.
+            self.is_headless |= stack_frames::frame(message).is_some_and(|(name, _)| sleeps(&name));
+            let server = waits::awaited_server(message).filter(|_| self.is_headless);
+            self.is_headless &= server.is_none();
+            return server;
         }
         None
     }
@@ -1051,6 +1077,9 @@ impl KernelLog {
         }
         if is_stalled_allocation(message) {
             self.stalled.add(&place);
+        }
+        if is_stopped_card(message) {
+            self.cards_stopped.add(&place);
         }
         if ends_a_process(message) {
             self.out_of_memory.add(&place);

@@ -36,9 +36,10 @@ fn split_bare(line: &str) -> Option<(&str, &str)> {
             stamp.filter(|_| is_bare(message))
         };
         let stamp = bracketed(stamp.trim()).or_else(short)?;
-        // Web servers print the same time, and then what kind of message it is.
-        let of_kernel =
-            !message.starts_with('[') && (rest.starts_with(' ') || message.len() < rest.len());
+        // Web servers print the same time, and then what kind of message it is. Kernels before
+        // 4.10 print the address of each function of a stack there.
+        let is_of_another = message.starts_with('[') && !message.starts_with("[<");
+        let of_kernel = !is_of_another && (rest.starts_with(' ') || message.len() < rest.len());
         return of_kernel.then(|| {
             (
                 stamp,
@@ -362,13 +363,13 @@ fn without_caller(message: &str) -> &str {
 
 /// Whether a line without any time begins as messages of the block layer and its drivers do.
 pub(super) fn is_bare(line: &str) -> bool {
-    const BEGIN: [&str; 27] = [
+    const BEGIN: [&str; 28] = [
         "blk_update_request: ", "end_request: ", "print_req_error: ", "Buffer I/O error on dev",
         "3w-9xxx: scsi", "aacraid: ", "usb-storage ", "xhci", "critical medium error, dev ",
         "critical target error, dev ", "I/O error, dev ", "INFO: task ", "mmcblk", "mpt2sas_cm",
         "mpt3sas_cm", "usb ", "megaraid_sas ", "WARNING: mr_sas", "mptbase: ioc", "mptscsih: ioc",
         "md/raid", "EXT4-fs ", "XFS (", "Aborting journal on device ", "nfs: server ",
-        "CIFS VFS: ", "CIFS: VFS: ",
+        "CIFS VFS: ", "CIFS: VFS: ", "NETDEV WATCHDOG: ",
     ];
     /// With a number behind it.
     const NUMBERED: [&str; 11] = [
