@@ -299,6 +299,32 @@ fn formatted_with_protection(candidate: &FaultCandidate, reading: &[&LogLine]) -
     finding
 }
 
+/// Requests that are no multiple of the disk's blocks, which the kernel refuses before it sends
+/// them.
+fn unaligned(candidate: &FaultCandidate, reading: &[&LogLine]) -> Finding {
+    let mut builder = EvidenceBuilder::about(candidate);
+    let what = "requests that are no multiple of the disk's blocks, in the kernel's log";
+    builder.log_lines(what, reading, Some(Bound::Above(0.0)));
+    let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
+    let n = phrase::count(LogLine::messages(reading) as f64, "request(s)");
+    finding.sentence = format!(
+        "the kernel rejected {n} to {} that {} no multiple of its blocks, and never sent them: the \
+         cache, volume or file system above it assumes smaller blocks; no disk failed",
+        phrase::disk(&candidate.disk),
+        if LogLine::messages(reading) == 1 { "was" } else { "were" }
+    );
+    finding.assume(REFUSED_ORDER, "reported by the disk driver in the kernel's log");
+    let wrong = ["`blockdev --getss {node}` prints 512, and the requests are multiples of that"];
+    finding.refuted_by = phrase::about(&wrong, &candidate.disk);
+    let steps = [
+        "`lsblk -o NAME,PHY-SEC,LOG-SEC {node}`: do the layers above it have the same block size?",
+        "make what lies above anew with the block size of the disk (`make-bcache --block 4k`, \
+         `mkfs.xfs -s size=4096`, `cryptsetup --sector-size`)",
+    ];
+    finding.next_step = phrase::about(&steps, &candidate.disk);
+    finding
+}
+
 /// Drives that refuse requests: out-of-order writes to a zone, or addresses beyond their end. They
 /// answer at once, and the layer above must change.
 fn refused(analysis: &Analysis) -> Vec<Finding> {
@@ -316,6 +342,10 @@ fn refused(analysis: &Analysis) -> Vec<Finding> {
         let protected = of(Message::is_of_protection);
         if reading.is_empty() && !protected.is_empty() {
             return Some(formatted_with_protection(candidate, &protected));
+        }
+        let odd = of(Message::is_unaligned_to_the_kernel);
+        if reading.is_empty() && !odd.is_empty() {
+            return Some(unaligned(candidate, &odd));
         }
         if reading.is_empty() {
             return None;

@@ -21,10 +21,12 @@
 //! swap and four times as much is read as written, or `kswapd` uses 5 % of a CPU; or twice as much
 //! is swapped out as is free or cache, and a quarter of what is read comes from swap (`vmstat`);
 //! ten tasks in uninterruptible sleep stand for the idle CPUs. Or 200 KB/s are swapped in and as
-//! much out, three quarters of all that is read and written. Or 100,000 pages a second are
-//! scanned, or 10,000 freed, and 100 page faults a second read from disk (`sar -B`). If disks were
-//! measured they must have lost time, and none of them be slow by itself. With I/O pressure, it
-//! explains no more of the waits than the ratio of memory pressure to I/O pressure.
+//! much out, three quarters of all that is read and written. Or 100,000 pages a second are scanned,
+//! or 10,000 freed, and 100 page faults a second read from disk (`sar -B`). Or CPUs wait for I/O
+//! half of the time, less than 0.5 MB/s is read or written, and the stack of a task shows that it
+//! looks for free memory. If disks were measured they must have lost time, and none of them be slow
+//! by itself. With I/O pressure, it explains no more of the waits than the ratio of memory pressure
+//! to I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.
@@ -32,7 +34,7 @@
 //! ## Next step
 //! Find the processes that use the memory; add memory, or run less at once.
 
-use iowhy_model::{Bound, FactKey, Finding, Level, Unit, Verdict, key};
+use iowhy_model::{Bound, FactKey, Finding, Level, Unit, Verdict, key, waits};
 
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
@@ -154,6 +156,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         findings.extend(thrashing(analysis, host));
         findings.extend(read_again(analysis, host));
         findings.extend(nothing_but_swap(analysis, host));
+        findings.extend(moves_pages(analysis, host));
     }
     for finding in &mut findings {
         finding.explained_share = finding.explained_share.min(share_of_io_waits(analysis, finding));
@@ -165,6 +168,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                 "`echo 1 > /proc/sys/vm/compact_memory`: does the message stop? Then more \
                  `vm.min_free_kbytes`, or a newer kernel, which asks for smaller pieces",
             ]);
+            continue;
+        }
+        if !finding.refuted_by.is_empty() {
             continue;
         }
         finding.refuted_by = lines(&["`vmstat 1 10`: `si` and `so` stay at 0"]);
@@ -319,6 +325,58 @@ fn read_again(analysis: &Analysis, host: Host) -> Option<Finding> {
         line(faults, "page faults that read from a disk (majflt), per second", FAULTS),
     ];
     finding.assume(worth, "memory is reclaimed at a high rate while programs fault theirs in");
+    (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
+    Some(finding)
+}
+
+/// Bytes per second of all disks below which iowait is not for them (a choice: a few requests), and
+/// what a task that looks for memory meanwhile is worth.
+const HARDLY_ANY: f64 = 500_000.0;
+const LOOKS_FOR_MEMORY: f64 = 0.72;
+
+/// CPUs wait for I/O most of the time, hardly anything is read or written, and a task looks for
+/// free memory: the kernel counts the pauses between its attempts as iowait (mm/backing-dev.c,
+/// congestion_wait, until 5.16; mm/vmscan.c, reclaim_throttle).
+fn moves_pages(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let number = |key: FactKey| analysis.own_number(host, key);
+    let (idle, of_idle) = number(key::VMSTAT_MEAN.of("wa")).filter(|(wa, _)| *wa >= WAITS)?;
+    let (read, of_reads) = number(key::VMSTAT_MEAN.of("bi"))?;
+    let (written, _) = number(key::VMSTAT_MEAN.of("bo"))?;
+    let (tasks, of_tasks) = number(key::TASKS_WAIT_IN.of(waits::RECLAIM))?;
+    let moved = read + written;
+    (moved < HARDLY_ANY && tasks > 0.0).then_some(())?;
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![of_tasks.listing, of_idle.listing]);
+    finding.sentence = format!(
+        "{} for free memory, or {} pages to make room in one piece, while CPUs wait for I/O {} of \
+         the time and hardly anything is read or written: the kernel counts that as iowait, and no \
+         disk is involved",
+        if tasks == 1.0 { "a task looks" } else { "tasks look" },
+        if tasks == 1.0 { "moves" } else { "move" },
+        phrase::percent(idle)
+    );
+    let line = |value, reading: &FactReading, what: &str, unit, bound| {
+        analysis.stated(reading).of(what, value, unit).held(bound)
+    };
+    finding.evidence = vec![
+        line(tasks, &of_tasks, "tasks that look for memory", Unit::Count, Bound::Above(0.0)),
+        line(idle, &of_idle, "iowait", Unit::Share, Bound::Above(WAITS)),
+        line(
+            moved,
+            &of_reads,
+            "read and written by all disks",
+            Unit::BytesPerSecond,
+            Bound::Below(HARDLY_ANY),
+        ),
+    ];
+    finding.assume(LOOKS_FOR_MEMORY, "iowait without I/O, and a task that looks for memory");
+    finding.refuted_by = lines(&["`iostat -x 1`: a disk has requests in flight meanwhile"]);
+    finding.next_step = lines(&[
+        "`cat /proc/buddyinfo`: the largest free blocks of each zone are in the last column",
+        "`echo madvise > /sys/kernel/mm/transparent_hugepage/defrag`: is it over? Then large pages \
+         were looked for",
+        "`cat /proc/PID/stack` of tasks in state D, a few times: are they still in compaction or \
+         reclaim?",
+    ]);
     (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
     Some(finding)
 }

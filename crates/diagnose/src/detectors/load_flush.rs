@@ -308,7 +308,7 @@ fn from_counts(analysis: &Analysis, flushes: &HistogramSample) -> Option<Finding
         phrase::count(count as f64, "flush(es)"),
         phrase::ms(flush_ns / 1e6),
         phrase::ms(write_ns / 1e6),
-        format_args!("{:.0} %", 100.0 * share)
+        phrase::percent(share)
     );
     let computed = analysis.computed(flushes.listing, count);
     finding.evidence = vec![

@@ -6,7 +6,7 @@ use iowhy_model::{Bound, FactKey, Medium, MessageKind, Unit, key};
 use crate::evidence::arrays::{self, MANY_FAILED};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::cases::Case;
-use crate::evidence::signals::{self, Signal, bit, number, program, state};
+use crate::evidence::signals::{self, Signal, bit, most, number, program, state};
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::phrase;
@@ -36,7 +36,7 @@ pub const COUNTERS: [Signal; 15] = [
         .grown(3.5)
         .what("sector(s) waiting for reallocation (SMART 197)"),
     counter("198", 2.5).grown(3.5).what("sector(s) unreadable offline (SMART 198)"),
-    number(key::SCAN_FAILED, 2.5)
+    most(key::SCAN_FAILED, 2.5)
         .grown(3.5)
         .what("location(s) that a program could not read or write"),
     number(key::SMART_PENDING_DEFECTS, 2.5).grown(3.5).what("pending defect(s) in the drive's log"),

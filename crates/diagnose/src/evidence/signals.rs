@@ -35,6 +35,7 @@ enum Read {
     Lines(MessageKind, &'static [PathEvent]),
     Failed(&'static [u16]),
     Number(FactKey),
+    Most(FactKey),
     Rise(FactKey),
     Bit(FactKey, u64),
     State(FactKey, &'static [&'static str]),
@@ -70,6 +71,12 @@ pub const fn failed(errors: &'static [u16], worth: f64) -> Signal {
 /// A number as it was last read, above zero if nothing else is stated.
 pub const fn number(key: FactKey, worth: f64) -> Signal {
     Signal::of(Read::Number(key), worth)
+}
+
+/// The largest of all readings of a number, above zero if nothing else is stated: what a later run
+/// does not find again was there all the same.
+pub const fn most(key: FactKey, worth: f64) -> Signal {
+    Signal::of(Read::Most(key), worth)
 }
 
 /// A counter that rose between two readings.
@@ -204,6 +211,12 @@ impl Signal {
         let about = case.about();
         match &self.read {
             Read::Number(key) => about.number(key.clone()).filter(|(n, _)| self.bound.holds(*n)),
+            Read::Most(key) => {
+                let readings = about.all(key.clone());
+                let numbers = readings.filter_map(|reading| Some((reading.number()?, reading)));
+                let most = numbers.max_by(|a, b| a.0.total_cmp(&b.0));
+                most.filter(|(n, _)| self.bound.holds(*n))
+            }
             Read::Rise(key) => about.rise(key.clone()).filter(|(n, _)| self.bound.holds(*n)),
             Read::Bit(key, bit) => about.number(key.clone()).filter(|(n, _)| *n as u64 & bit != 0),
             Read::State(key, words) => {
@@ -282,7 +295,9 @@ impl EvidenceBuilder<'_> {
     fn stated(&mut self, case: &Case, row: &Signal) -> f64 {
         let Some((n, reading)) = row.fact(case) else { return 0.0 };
         let rose = match &row.read {
-            Read::Number(key) if row.grown.is_some() => case.about().rise(key.clone()),
+            Read::Number(key) | Read::Most(key) if row.grown.is_some() => {
+                case.about().rise(key.clone())
+            }
             _ => None,
         };
         let rose = rose.map(|(rise, _)| rise).filter(|rise| *rise > 0.0);

@@ -368,12 +368,28 @@ impl Message {
         self.text.contains("protection error, dev ")
     }
 
+    /// Whether the kernel refused a request that is no multiple of the disk's blocks
+    /// (drivers/scsi/sd.c, `Bad block number requested`, `Unaligned block number requested`): it was
+    /// never sent.
+    pub fn is_unaligned_to_the_kernel(&self) -> bool {
+        self.text.contains(" block number requested")
+    }
+
+    /// Whether libata read the same from every register of a drive: that is a parallel bus that
+    /// nobody drives, because of its cable, a jumper or a drive without power
+    /// (drivers/ata/libata-sff.c, ata_sff_tf_read).
+    pub fn is_of_a_floating_bus(&self) -> bool {
+        FLOATING.iter().any(|registers| self.text.contains(registers))
+    }
+
     /// Seconds of a time as logs print it, on the log's own clock.
     pub fn seconds(stamp: &str) -> Option<f64> {
         seconds(stamp)
     }
 }
 
+/// Registers of a bus that nobody drives.
+const FLOATING: [&str; 2] = ["res 7f/7f:7f:7f:7f:7f", "res ff/ff:ff:ff:ff:ff"];
 /// Words that only a faulty link causes (drivers/ata/libata-eh.c).
 const CORRUPT: [&str; 18] = [
     "PCIe Bus Error",
@@ -490,7 +506,7 @@ fn log_event(text: &str) -> Option<PathEvent> {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if says(&[CORRECTED]) {
         Some(PathEvent::Corrected)
-    } else if says(&CORRUPT) || port_errors(text) == Some(PortErrors::Link) {
+    } else if says(&CORRUPT) || says(&FLOATING) || port_errors(text) == Some(PortErrors::Link) {
         Some(PathEvent::Corruption)
     } else if says(&[UAS]) || (text.starts_with("usb ") && says(&[USB_RESET])) {
         Some(PathEvent::UsbReset)

@@ -321,6 +321,13 @@ fn server(message: &str) -> Option<&str> {
     if let Some(rest) = message.strip_prefix("nfs: server ") {
         return rest.get(..word(rest));
     }
+    if let Some((_, rest)) = message
+        .strip_prefix("Lustre: ")
+        .and_then(|rest| rest.split_once(": Connection to "))
+        .filter(|(_, rest)| rest.contains(" was lost; in progress "))
+    {
+        return rest.get(..word(rest));
+    }
     // These do not name the server.
     let rest_of_cifs = message.strip_prefix("CIFS").map(|rest| rest.trim_start_matches(':'));
     let rest_of_cifs = rest_of_cifs.and_then(|rest| rest.strip_prefix(" VFS: "));

@@ -29,7 +29,8 @@ pub(crate) fn invocation(line: &str, program: &str) -> Option<Invocation> {
     let arguments = rest.get(1..)?.iter().take_while(|word| !word.starts_with(['|', '>', ';']));
     let arguments: Vec<&str> = arguments.copied().collect();
     let first = arguments.first()?;
-    if !first.starts_with('-') && decimal(first).is_none() {
+    let is_argument = first.starts_with('-') || first.starts_with("/dev/");
+    if !is_argument && decimal(first).is_none() {
         return None;
     }
     let short = arguments.iter().filter(|word| word.starts_with('-') && !word.starts_with("--"));

@@ -48,6 +48,8 @@ struct Command {
     kind: Option<CommandKind>,
     /// The line that names it.
     which: String,
+    /// Whether nothing drove the bus when its result was read.
+    floats: bool,
 }
 
 /// What a line reports about a command, in the order of printing.
@@ -235,6 +237,7 @@ impl Command {
         if matches!(part, Part::Failed | Part::Which | Part::Request) {
             self.kind = self.kind.or(message.command);
         }
+        self.floats |= part == Part::Result && message.is_of_a_floating_bus();
         if part == Part::Which {
             self.which = message.text.clone();
         }
@@ -256,6 +259,17 @@ impl Command {
 
     /// The resulting event.
     fn log_events(mut self) -> Vec<LogEvent> {
+        if self.floats {
+            // No bit of it is an answer of the drive.
+            let is_read = |kind| matches!(kind, MessageKind::Medium | MessageKind::Command);
+            let mut is_known = false;
+            self.log_events.retain_mut(|known| {
+                if is_read(known.kind) {
+                    known.kind = MessageKind::Link;
+                }
+                known.kind != MessageKind::Link || !std::mem::replace(&mut is_known, true)
+            });
+        }
         if self.kind == Some(CommandKind::Query) {
             // Link and medium errors count for any command.
             let mut was_given_up = false;
@@ -328,6 +342,25 @@ mod tests {
         let facts = crate::scan::recorded(log);
         let all = facts.listings.iter().flat_map(|listing| &listing.facts);
         all.filter(|fact| fact.key == key::KERNEL_LOG.of(kind)).count()
+    }
+
+    #[test]
+    fn what_is_read_from_a_floating_bus_is_no_answer_of_the_drive() {
+        let of = |registers: &str| {
+            format!(
+                "[   53.185084] ata1.01: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen\n\
+                 [   53.185215] ata1.01: cmd 25/00:08:00:9e:a1/00:00:12:00:00/f0 tag 0 dma 4096 in\n\
+                 [   53.185218]          res {registers}/01:01:01:01:7f/7f Emask 0x2 (HSM violation)\n\
+                 [   53.185354] ata1.01: status: {{ DRDY DF DRQ ERR }}\n\
+                 [   53.185409] ata1.01: error: {{ UNC IDNF ABRT }}\n"
+            )
+        };
+        for (registers, link, medium) in
+            [("7f/7f:7f:7f:7f:7f", 1, 0), ("ff/ff:ff:ff:ff:ff", 1, 0), ("51/40:08:00:9e:a1", 0, 1)]
+        {
+            assert_eq!(log_events(&of(registers), "link"), link, "{registers}");
+            assert_eq!(log_events(&of(registers), "medium"), medium, "{registers}");
+        }
     }
 
     fn of_scsi(n: usize, disk: &str) -> String {

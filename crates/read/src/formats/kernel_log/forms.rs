@@ -110,6 +110,9 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Refused, &[L::Scsi], &["Add. Sense: Invalid command operation code"]),
     row(K::Refused, &[L::Scsi], &["Add. Sense: Unaligned write command"]),
     row(K::Refused, &[L::Scsi], &["Add. Sense: Logical block address out of range"]),
+    // By the kernel: no multiple of the disk's blocks (drivers/scsi/sd.c).
+    row(K::Refused, &[L::Scsi], &["Bad block number requested"]),
+    row(K::Refused, &[L::Scsi], &["Unaligned block number requested"]),
     // It answers, and the reason is stated.
     row(K::NotReady, &[L::Scsi], &["Add. Sense: Logical unit not ready, initializing command"]),
     row(K::NotReady, &[L::Scsi], &["Add. Sense: Logical unit is in process of becoming ready"]),
@@ -268,6 +271,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     // net/sunrpc/clnt.c, fs/nfs; drivers/scsi/libiscsi.c; drivers/block/drbd; fs/cifs/connect.c;
     // drivers/nvme/host/fabrics.c
     row(K::Remote, &[L::Other], &["nfs: server ", " not responding"]),
+    // lustre/ptlrpc/import.c (ptlrpc_set_import_discon), of the client.
+    row(K::Remote, &[L::Other], &["Lustre: ", ": Connection to ", " was lost; in progress "]),
     row(K::Remote, &[L::Other], &["CIFS: VFS: ", " has not responded in "]),
     row(K::Remote, &[L::Other], &["CIFS VFS: Server ", " has not responded in "]),
     row(K::Remote, &[L::Other], &["CIFS: VFS: Error connecting to socket"]),
