@@ -42,6 +42,7 @@ mod drbd;
 mod drive_settings;
 mod dstat;
 mod dtrace_iosnoop;
+mod errpt;
 mod esxi_log;
 mod esxtop;
 mod etcd_log;
@@ -208,6 +209,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     drive_settings::FORMAT,
     dstat::FORMAT,
     dtrace_iosnoop::FORMAT,
+    errpt::FORMAT,
     esxi_log::FORMAT,
     esxtop::FORMAT,
     etcd_log::FORMAT,
