@@ -120,6 +120,7 @@ mod pgbench;
 mod pidstat;
 mod pmrep;
 mod pmstat;
+mod postgres_explain;
 mod postgres_log;
 mod pressure;
 mod profile_blockio;
@@ -287,6 +288,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     pidstat::FORMAT,
     pmrep::FORMAT,
     pmstat::FORMAT,
+    postgres_explain::FORMAT,
     postgres_log::FORMAT,
     pressure::FORMAT,
     profile_blockio::FORMAT,
