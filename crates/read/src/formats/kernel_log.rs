@@ -36,8 +36,8 @@
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
 //!
 //! ## Versions
-//! Messages of Linux 2.4 (those of IDE, of SCSI and its Fusion MPT) to 6.x, and those of FreeBSD's CAM and ahci; `end_request`,
-//! `blk_update_request` and today's bare `I/O error` mean the same.
+//! Messages of Linux 2.4 (those of IDE, of SCSI and its Fusion MPT) to 6.x, and those of FreeBSD's
+//! CAM and ahci; `end_request`, `blk_update_request` and today's bare `I/O error` mean the same.
 //!
 //! ## Caveats
 //! A fault in the log outranks any latency pattern. `hostbyte=0x0b` with a medium error is a side

@@ -14,7 +14,7 @@
 //! becomes an average. `Slow BlockReceiver write packet to mirror took 3326ms` and the like (HDFS)
 //! wait for another server: they are counted, with the longest (`replica.slow`). A list of such
 //! messages with their counts (`sort | uniq -c`) is read too. `now throttling indexing`
-//! (Elasticsearch) counts as a slowdown by the program (`stall.slowed`). Of `[gc][3008939] overhead,
+//! (Elasticsearch) counts as a slowdown by the program (`stall.slowed`). Of `[gc][30] overhead,
 //! spent [18.4s] collecting in the last [18.9s]` (Elasticsearch, OpenSearch) the largest share is
 //! `jvm.gc_share` and the sum of the times `jvm.gc_time`: meanwhile the program waits for no disk.
 //!
@@ -69,7 +69,8 @@ const COLLECTED: &[Effect] =
 const MEAN: &[Effect] = &[Effect::Call(mean)];
 
 /// DataNode's BlockReceiver.java, HBase's FSHLog.java, Elasticsearch's FsHealthService.java and
-/// PersistedClusterStateService.java, JvmGcMonitorService.java, Tarantool's txn.c, messages of kcrf.c and of ESENT.
+/// PersistedClusterStateService.java, JvmGcMonitorService.java, Tarantool's txn.c, messages of
+/// kcrf.c and of ESENT.
 static LOG: Log = Log {
     who: "server",
     sentences: &[
