@@ -42,6 +42,7 @@ mod drbd;
 mod drive_settings;
 mod dstat;
 mod dtrace_iosnoop;
+mod errpt;
 mod esxi_log;
 mod esxtop;
 mod etcd_log;
@@ -119,6 +120,7 @@ mod pgbench;
 mod pidstat;
 mod pmrep;
 mod pmstat;
+mod postgres_explain;
 mod postgres_log;
 mod pressure;
 mod profile_blockio;
@@ -208,6 +210,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     drive_settings::FORMAT,
     dstat::FORMAT,
     dtrace_iosnoop::FORMAT,
+    errpt::FORMAT,
     esxi_log::FORMAT,
     esxtop::FORMAT,
     etcd_log::FORMAT,
@@ -285,6 +288,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     pidstat::FORMAT,
     pmrep::FORMAT,
     pmstat::FORMAT,
+    postgres_explain::FORMAT,
     postgres_log::FORMAT,
     pressure::FORMAT,
     profile_blockio::FORMAT,

@@ -167,6 +167,10 @@ keys {
     IO_SLOWEST_LEAST "io.slowest.least" Seconds "lower bound of the slowest request";
     IOSTAT_SIZE_DENIED "iostat.size_denied" Number "throughput divided by rate times size, in the \
                                                     rows of a device";
+    JVM_GC_SHARE "jvm.gc_share" Percent "largest share of a span that a Java program spent in garbage \
+                                        collection";
+    JVM_GC_TIME "jvm.gc_time" Seconds "time that a Java program reports it spent in garbage \
+                                       collection";
     KERNEL_LOG_END "kernel.log.end" Text "time of the last line of the kernel's log, as printed";
     KERNEL_LOG_LINES "kernel.log.lines" Count "lines of the kernel's log";
     KERNEL_OOPS_IN "kernel.oops.in" Text "kernel function of the first oops";

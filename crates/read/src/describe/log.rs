@@ -153,6 +153,8 @@ pub enum Effect {
     AtLeast(Key<Nanos>, Nanos),
     /// The last `share`.
     Last(Key<Share>),
+    /// The largest share that `took` is of `over`.
+    LargestOf(Key<Share>),
     /// Any other effect.
     Call(fn(&Found, &mut dyn Sink) -> Option<()>),
 }
@@ -167,7 +169,7 @@ impl Effect {
             | Effect::Total(key, _)
             | Effect::AtLeast(key, _) => vec![key.clone().key()],
             Effect::Running(count, total) => vec![count.clone().key(), total.clone().key()],
-            Effect::Last(key) => vec![key.clone().key()],
+            Effect::Last(key) | Effect::LargestOf(key) => vec![key.clone().key()],
             Effect::Event(..) | Effect::EventOf(..) | Effect::Growing | Effect::Call(_) => {
                 Vec::new()
             }
@@ -184,6 +186,7 @@ impl Effect {
             Effect::EventOf(..) => &["rest"],
             Effect::Add(_) => &["n"],
             Effect::Last(_) => &["share"],
+            Effect::LargestOf(_) => &["took", "over"],
             // That of a sum has a name of its own.
             Effect::Total(..)
             | Effect::Count(_)
@@ -425,6 +428,13 @@ impl LogReader {
             Effect::Last(key) => {
                 let Some(Value::Share(share)) = found.get("share") else { return None };
                 *self.tally(found, key, share) = share.into();
+            }
+            Effect::LargestOf(key) => {
+                let over = found.time("over").filter(|over| over.0 > 0)?;
+                let share = Share((took()?.seconds() / over.seconds()).min(1.0));
+                if let FactValue::Share(known) = self.tally(found, key, share) {
+                    *known = share.0.max(*known);
+                }
             }
             Effect::Call(call) => call(found, sink)?,
         }

@@ -14,6 +14,10 @@ const PHYS: &str = "phys";
 const PROGRESS: &str = "progress";
 /// Of a battery or a capacitor.
 const BATTERY: &str = "battery";
+/// Units, ports and battery of a 3ware controller.
+const UNITS: &str = "3ware units";
+const PORTS: &str = "3ware ports";
+const BBU: &str = "3ware battery";
 /// Labels of a drive of a Smart Array.
 const DETAIL: &str = "detail";
 
@@ -43,6 +47,20 @@ pub(crate) static RAID: Labels = Labels {
             .like(&["Drive-ID    Progress% Status      Estimated Time Left"]),
         says("^Model State", |_, report, _| report.enter(BATTERY))
             .like(&["Model  State  RetentionTime Temp Mode MfgDate    Next Learn"]),
+        // Tables of tw_cli; versions differ in the columns that follow.
+        announces("tw_cli {*}/c{n:#}", of_controller).like(&["# tw_cli /c0 show"]),
+        begins("^Unit UnitType Status %", |found, report, _| {
+            report.heading = Heading::of(found.line(), &[])?;
+            report.enter(UNITS)
+        })
+        .like(&["Unit  UnitType  Status         %RCmpl  %V/I/M  Stripe  Size(GB)  Cache  AVrfy"]),
+        begins("^{VPort|Port} Status Unit Size", |found, report, _| {
+            report.heading = Heading::of(found.line(), &[])?;
+            report.enter(PORTS)
+        })
+        .like(&["VPort Status         Unit Size      Type  Phy Encl-Slot    Model"]),
+        begins("^Name OnlineState BBUReady Status", |_, report, _| report.enter(BBU))
+            .like(&["Name  OnlineState  BBUReady  Status    Volt     Temp     Hours  LastCapTest"]),
         says("^{VD LIST|PD LIST|TOPOLOGY|Virtual Drives =|Physical Drives =}", |_, report, _| {
             report.enter("")
         })
@@ -215,7 +233,7 @@ pub(crate) static RAID: Labels = Labels {
         .like(&["Media Error Count: 88", "Cache Ratio: 10% Read / 90% Write"]),
         perhaps("^{label:text}{:|=}", labelled).like(&["Learn Cycle Active : No"]),
     ],
-    own: &["^--{:word}$", "^=={:word}$", "^Device is a ", "^array ", "Virtual Drive Information:$"],
+    own: &["^--{:word}$", "^=={:word}$", "^Device is a ", "^array ", "^[sudo] password for ", "Virtual Drive Information:$"],
     ..Labels::NEW
 };
 
@@ -463,7 +481,107 @@ fn cells(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> 
             let state = battery.to_ascii_lowercase();
             sink.add_fact_here(&controller(report), typed::CONTROLLER_BATTERY, state);
         }
+        (UNITS, [unit, rest @ ..]) if is_numbered(unit, 'u') => {
+            return of_unit(unit, rest, report, sink);
+        }
+        (PORTS, [port, rest @ ..]) if is_numbered(port, 'p') => {
+            return of_port(port, rest, report, sink);
+        }
+        (BBU, ["bbu", rest @ ..]) => {
+            let [online, ready, status, ..] = *rest else {
+                return report.fails("the row of the battery has no status");
+            };
+            let battery = match (online, ready) {
+                ("On" | "ON", "Yes") => status.to_ascii_lowercase(),
+                (_, "No") => format!("not ready: {}", status.to_ascii_lowercase()),
+                _ => format!("off: {}", status.to_ascii_lowercase()),
+            };
+            sink.add_fact_here(&controller(report), typed::CONTROLLER_BATTERY, battery);
+        }
         _ => return None,
+    }
+    Some(())
+}
+
+/// `u0` of units, `p7` of ports.
+fn is_numbered(name: &str, letter: char) -> bool {
+    name.strip_prefix(letter).and_then(integer).is_some()
+}
+
+/// Whether a word can be a state of 3ware: `OK`, `VERIFY-PAUSED`, `CFG-OP-FAIL`.
+fn is_state(word: &str) -> bool {
+    word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-')
+}
+
+/// A unit of a 3ware controller: its state, what the firmware does to it, and its write cache.
+fn of_unit(unit: &str, rest: &[&str], report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let words: Vec<&str> = std::iter::once(unit).chain(rest.iter().copied()).collect();
+    let of = |name: &str| report.heading.word(name, &words);
+    let status = of("Status").filter(|status| is_state(status));
+    let (Some(status), true) = (status, words.len() == report.heading.width()) else {
+        return report.fails("the values do not match the heading");
+    };
+    if of("UnitType") == Some("SPARE") {
+        return Some(());
+    }
+    let name = format!("{}/{unit}", controller(report));
+    let share = |name: &str| decimal(of(name)?.trim_end_matches('%'));
+    let (rebuilt, otherwise) = (share("%RCmpl"), share("%V/I/M"));
+    let either = share("%Cmpl");
+    // What is paused is no work of now.
+    let (action, percent) = match status {
+        "REBUILDING" => (Some(ArrayAction::Rebuild), rebuilt.or(either)),
+        "VERIFYING" => (Some(ArrayAction::Check), otherwise.or(either)),
+        "INITIALIZING" => (Some(ArrayAction::Init), otherwise.or(either)),
+        "MIGRATING" => (Some(ArrayAction::Reshape), otherwise.or(either)),
+        _ => (None, None),
+    };
+    // `ON` and `OFF` before firmware 9.5.1, then letters: `RiW` caches reads and writes.
+    let policy = of("Cache").map(|cache| match cache == "ON" || cache.contains('W') {
+        true => WritePolicy::Back,
+        false => WritePolicy::Through,
+    });
+    sink.add_fact_here(&name, typed::ARRAY_STATE, status.to_ascii_lowercase());
+    if let Some(action) = action {
+        sink.add_fact_here(&name, typed::ARRAY_ACTION, action);
+    }
+    if let Some(percent) = percent {
+        sink.add_fact_here(&name, typed::ARRAY_PERCENT, Share::from_percent(percent));
+    }
+    if let Some(policy) = policy {
+        sink.add_fact_here(&name, typed::ARRAY_WRITE_CACHE, policy);
+    }
+    Some(())
+}
+
+/// A port of a 3ware controller, unless it is empty: the state of its drive if that is not well,
+/// and its model where it ends the row.
+fn of_port(port: &str, rest: &[&str], report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let [status, unit, rest @ ..] = rest else {
+        return report.fails("the values do not match the heading");
+    };
+    if !is_state(status) || !(*unit == "-" || is_numbered(unit, 'u')) {
+        return report.fails("the values do not match the heading");
+    }
+    if *status == "NOT-PRESENT" {
+        return Some(());
+    }
+    let drive = format!("{}/{port}", controller(report));
+    let state = match *status {
+        "OK" => None,
+        "CFG-OP-FAIL" | "DEVICE-ERROR" => Some("failed".to_string()),
+        "DRIVE-REMOVED" => Some("removed".to_string()),
+        other => Some(other.to_ascii_lowercase()),
+    };
+    if let Some(state) = state {
+        sink.add_fact_here(&drive, typed::MEMBER_STATE, state);
+    }
+    // The size is a number and its unit, two words under one name.
+    let is_last = report.heading.place("Model", 0) == Some(7) && report.heading.width() == 8;
+    if let (true, [_, _, _, _, _, model @ ..]) = (is_last, rest)
+        && !model.is_empty()
+    {
+        sink.add_fact_here(&drive, typed::DEVICE_MODEL, model.join(" "));
     }
     Some(())
 }

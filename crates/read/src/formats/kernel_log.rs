@@ -36,8 +36,8 @@
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
 //!
 //! ## Versions
-//! Messages of Linux 2.4 (those of IDE) to 6.x, and those of FreeBSD's CAM and ahci; `end_request`,
-//! `blk_update_request` and today's bare `I/O error` mean the same.
+//! Messages of Linux 2.4 (those of IDE, of SCSI and its Fusion MPT) to 6.x, and those of FreeBSD's
+//! CAM and ahci; `end_request`, `blk_update_request` and today's bare `I/O error` mean the same.
 //!
 //! ## Caveats
 //! A fault in the log outranks any latency pattern. `hostbyte=0x0b` with a medium error is a side
@@ -199,7 +199,7 @@ pub(super) fn examples() -> impl Iterator<Item = String> {
 }
 
 /// The line as the kernel printed it: typesetters of blogs write `0×9`, and who cuts time and host
-/// off the journal leaves `kernel: ` or `HOST kernel: `.
+/// off the journal leaves `kernel: ` or `HOST kernel: `. A kernel without times leaves the level.
 fn as_printed(line: &str) -> Cow<'_, str> {
     let is_host = |head: &str| {
         let mut letters = head.trim_end_matches(' ').chars();
@@ -207,6 +207,7 @@ fn as_printed(line: &str) -> Cow<'_, str> {
     };
     let after_host = line.split_once("kernel: ").filter(|(head, _)| is_host(head));
     let line = after_host.map_or(line, |(_, message)| message);
+    let line = line::behind_level(line).unwrap_or(line);
     match line.contains("0×") {
         true => Cow::Owned(line.replace("0×", "0x")),
         false => Cow::Borrowed(line),
@@ -1267,7 +1268,8 @@ impl KernelLog {
             _ => self.names.known_at(address),
         });
         let at = at.or_else(|| {
-            let older = names::older_address(message).filter(|_| kind == MessageKind::Offline)?;
+            let older = names::older_address(message)
+                .filter(|_| matches!(kind, MessageKind::Offline | MessageKind::Timeout))?;
             Some(self.names.at(&older))
         });
         let at = at.filter(|_| named.is_none());

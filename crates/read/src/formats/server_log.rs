@@ -14,7 +14,9 @@
 //! becomes an average. `Slow BlockReceiver write packet to mirror took 3326ms` and the like (HDFS)
 //! wait for another server: they are counted, with the longest (`replica.slow`). A list of such
 //! messages with their counts (`sort | uniq -c`) is read too. `now throttling indexing`
-//! (Elasticsearch) counts as a slowdown by the program (`stall.slowed`).
+//! (Elasticsearch) counts as a slowdown by the program (`stall.slowed`). Of `[gc][30] overhead,
+//! spent [18.4s] collecting in the last [18.9s]` (Elasticsearch, OpenSearch) the largest share is
+//! `jvm.gc_share` and the sum of the times `jvm.gc_time`: meanwhile the program waits for no disk.
 //!
 //! ## How to capture
 //! The servers' logs and `kubectl logs` of their pods; the event log of Windows.
@@ -26,8 +28,9 @@
 //! ## Caveats
 //! Only operations slower than a limit are logged, so the mean of logged operations is not a mean
 //! of all; the fact `trace.threshold` has the lowest limit. Cassandra's average is since the first
-//! late sync. A pause of the garbage collector looks the same. HBase syncs through a pipeline of
-//! three machines: the time includes the network and the slowest of them. ESENT's bound is not
+//! late sync. A pause of the garbage collector looks the same; Elasticsearch reports its own where
+//! it took a quarter of the time or more (its default). HBase syncs through a pipeline of three
+//! machines: the time includes the network and the slowest of them. ESENT's bound is not
 //! documented: 10 s is assumed, and the shortest seen was 28 s. A suspended machine logs hours:
 //! durations above one hour are ignored.
 //!
@@ -61,10 +64,13 @@ const REPLICA: &[Effect] =
 const REPLICAS: &[Effect] = &[Effect::Add(typed::REPLICA_SLOW)];
 const LOCAL: &[Effect] = &[Effect::Add(typed::IO_SLOW)];
 const THROTTLED: &[Effect] = &[Effect::Count(typed::STALL_SLOWED)];
+const COLLECTED: &[Effect] =
+    &[Effect::LargestOf(typed::JVM_GC_SHARE), Effect::Total(typed::JVM_GC_TIME, "took")];
 const MEAN: &[Effect] = &[Effect::Call(mean)];
 
 /// DataNode's BlockReceiver.java, HBase's FSHLog.java, Elasticsearch's FsHealthService.java and
-/// PersistedClusterStateService.java, Tarantool's txn.c, messages of kcrf.c and of ESENT.
+/// PersistedClusterStateService.java, JvmGcMonitorService.java, Tarantool's txn.c, messages of
+/// kcrf.c and of ESENT.
 static LOG: Log = Log {
     who: "server",
     sentences: &[
@@ -127,6 +133,15 @@ static LOG: Log = Log {
         ]),
         says("] now throttling indexing: numMergesInFlight=", THROTTLED).like(&[
             "[INFO ][index.engine.internal ] [n1][logs-1][2] now throttling indexing: numMergesInFlight=6, maxNumMerges=5",
+        ]),
+        says(
+            "[gc][{:u}] overhead, spent [{took:time}] collecting in the last [{over:time}]",
+            COLLECTED,
+        )
+        .like(&[
+            "[WARN ][o.e.m.j.JvmGcMonitorService] [es-1] [gc][71205] overhead, spent [12.1s] collecting in the last [12.6s]",
+            "[INFO ][o.e.m.j.JvmGcMonitorService] [es-1] [gc][71206] overhead, spent [350ms] collecting in the last [1s]",
+            "[WARN ][o.e.m.j.JvmGcMonitorService] [es-1] [gc][71300] overhead, spent [1.1m] collecting in the last [1.2m]",
         ]),
         says("too long WAL write: {*}: {took:s} sec", WAL)
             .of("tarantool")

@@ -1,9 +1,12 @@
-//! The error log of SQL Server: requests to a file that took longer than 15 s.
+//! The error log of SQL Server: requests to a file that took longer than 15 s, long checkpoints.
 //!
 //! ## Reads
 //! `SQL Server has encountered 2 occurrence(s) of I/O requests taking longer than 15 seconds to
 //! complete on file [D:\data\x.mdf] in database [x] (5).` The occurrences and the bound become
-//! facts of the drive of the file (`io.slow`, `io.slowest.least`).
+//! facts of the drive of the file (`io.slow`, `io.slowest.least`). `FlushCache: cleaned up 36565
+//! bufs with 2714 writes in 70883 ms ... for db 7:0` and the lines below it (`avgWriteLatency 11`)
+//! become an average of the checkpoint's writes: their rate, bytes and mean latency; checkpoints
+//! are counted (`checkpoint.count`, `checkpoint.total`).
 //!
 //! ## How to capture
 //! `ERRORLOG`, `sp_readerrorlog`, the event log of Windows.
@@ -15,18 +18,24 @@
 //! The message is printed at most once in five minutes for a file and counts the requests since the
 //! previous one. A request may also wait in a filter driver, an anti-virus program, a snapshot or a
 //! path that fails over. CPUs whose clocks drift apart (power saving before SQL Server 2008) cause
-//! apparent waits of this length.
+//! apparent waits of this length. A checkpoint is logged if it was longer than a minute or its
+//! target, or with trace flag 3504; buffers have 8 KiB. Its latency is in whole milliseconds and is
+//! unknown if 0; SQL Server slows its checkpoint down on purpose when writes get slow.
 //!
 //! ## Not in this output
-//! The real duration of a request; the number of fast ones; the disk of the drive letter.
+//! The real duration of a request; the number of fast ones; the disk of the drive letter; the
+//! drive of a checkpoint, of which only the database's number is known.
 
-use iowhy_model::{Level, typed};
+use crate::describe::log::{Effect, Log, LogReader, Ready, says};
+use crate::program::*;
 
-use crate::Format;
-use crate::describe::log::{Effect, Log, says};
-
-pub const FORMAT: Format =
-    Format::log("SQL Server's error log: I/O that took longer than 15 s", Level::E, &LOG);
+pub const FORMAT: Format = Format::by_line::<SqlServerLog>(
+    "SQL Server's error log: I/O that took longer than 15 s, checkpoints",
+    Level::E,
+    &["occurrence(s)", CLEANED],
+    |line| Ready::known(&LOG).sniff(&[line]) == Detect::Yes || Checkpoint::of(line).is_some(),
+)
+.resumed();
 
 const SLOW: &[Effect] = &[Effect::Add(typed::IO_SLOW), Effect::Longest(typed::IO_SLOWEST_LEAST)];
 
@@ -45,3 +54,110 @@ static LOG: Log = Log {
     cut: &["occurrence(s) of I/O requests taking longer"],
     ..Log::NEW
 };
+
+/// How the first line about a checkpoint begins, behind time and process.
+const CLEANED: &str = "FlushCache: cleaned up ";
+/// What the lines below it say.
+const BELOW: [&str; 3] =
+    ["average writes per second:", "average throughput:", "last target outstanding:"];
+/// Bytes of a buffer.
+const BUFFER: f64 = 8192.0;
+
+/// A checkpoint of a database.
+struct Checkpoint {
+    buffers: f64,
+    writes: f64,
+    took: Nanos,
+    write_ms: Option<f64>,
+}
+
+impl Checkpoint {
+    /// `FlushCache: cleaned up 36565 bufs with 2714 writes in 70883 ms (avoided 123 new dirty bufs)
+    /// for db 7:0`.
+    fn of(line: &str) -> Option<Checkpoint> {
+        let (_, rest) = line.split_once(CLEANED)?;
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let [buffers, "bufs", "with", writes, "writes", "in", ms, "ms", ..] = words[..] else {
+            return None;
+        };
+        let took = Nanos::from_ms(integer(ms).filter(|ms| *ms > 0)? as f64);
+        let (buffers, writes) = (integer(buffers)? as f64, integer(writes)? as f64);
+        Some(Checkpoint { buffers, writes, took, write_ms: None })
+    }
+
+    fn emit(&self, sink: &mut dyn Sink) {
+        let seconds = self.took.seconds();
+        let rates = Rates {
+            ios_per_s: self.writes / seconds,
+            bytes_per_s: Some(self.buffers * BUFFER / seconds),
+            await_ns: self.write_ms.filter(|ms| *ms > 0.0 && self.writes > 0.0).map(|ms| ms * 1e6),
+            ..Rates::default()
+        };
+        let mut interval = Interval::new(sink.device(LOG.who), Layer::Application);
+        interval.length = Some(self.took);
+        interval.rates.push((Op::Write, rates));
+        sink.interval(interval);
+    }
+}
+
+struct SqlServerLog {
+    log: LogReader,
+    /// The checkpoint whose other lines may follow.
+    open: Option<Checkpoint>,
+    count: u64,
+    took: Nanos,
+}
+
+impl Default for SqlServerLog {
+    fn default() -> SqlServerLog {
+        let log = LogReader::of(Ready::known(&LOG));
+        SqlServerLog { log, open: None, count: 0, took: Nanos(0) }
+    }
+}
+
+impl Reader for SqlServerLog {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if line.contains(CLEANED) {
+            self.end(sink);
+            self.open = Checkpoint::of(line);
+            return match self.open {
+                Some(_) => Step::Consumed,
+                None => Step::skipped("the numbers of the checkpoint cannot be read"),
+            };
+        }
+        if let Some(open) = &mut self.open
+            && BELOW.iter().any(|words| line.contains(words))
+        {
+            let Some((_, latency)) = line.split_once("avgWriteLatency ") else {
+                return Step::Consumed;
+            };
+            open.write_ms = latency.split_whitespace().next().and_then(decimal);
+            let is_known = open.write_ms.is_some_and(|ms| ms >= 0.0);
+            return match is_known {
+                true => Step::Consumed,
+                false => Step::skipped("the latency of the checkpoint cannot be read"),
+            };
+        }
+        self.log.line(line, sink)
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.end(sink);
+        if self.count > 0 {
+            sink.add_fact(None, typed::CHECKPOINT_COUNT, self.count);
+            sink.add_fact(None, typed::CHECKPOINT_TOTAL, self.took);
+        }
+        self.log.finish(sink);
+    }
+}
+
+impl SqlServerLog {
+    /// The checkpoint has no other lines.
+    fn end(&mut self, sink: &mut dyn Sink) {
+        if let Some(checkpoint) = self.open.take() {
+            self.count += 1;
+            self.took = Nanos(self.took.0.saturating_add(checkpoint.took.0));
+            checkpoint.emit(sink);
+        }
+    }
+}

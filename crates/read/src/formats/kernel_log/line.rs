@@ -215,6 +215,14 @@ pub(super) fn is_of_a_program(line: &str) -> bool {
     without_level(text).is_none() || kmsg(text).is_some_and(|record| !record.is_of_kernel)
 }
 
+/// The message behind the level of a kernel that prints no times: `<4>SCSI bus is being reset for
+/// host 0 channel 0.`
+pub(super) fn behind_level(line: &str) -> Option<&str> {
+    let text = line.trim_start();
+    let message = without_level(text).filter(|message| message.len() < text.len())?;
+    (text.starts_with('<') && split(text).is_none()).then_some(message)
+}
+
 /// The messages of a line into which several were run together: each begins with a time of its own
 /// in brackets. One piece, the line, if there is one message at most.
 pub(super) fn messages(line: &str) -> Vec<&str> {
@@ -363,13 +371,14 @@ fn without_caller(message: &str) -> &str {
 
 /// Whether a line without any time begins as messages of the block layer and its drivers do.
 pub(super) fn is_bare(line: &str) -> bool {
-    const BEGIN: [&str; 28] = [
+    const BEGIN: [&str; 33] = [
         "blk_update_request: ", "end_request: ", "print_req_error: ", "Buffer I/O error on dev",
         "3w-9xxx: scsi", "aacraid: ", "usb-storage ", "xhci", "critical medium error, dev ",
         "critical target error, dev ", "I/O error, dev ", "INFO: task ", "mmcblk", "mpt2sas_cm",
         "mpt3sas_cm", "usb ", "megaraid_sas ", "WARNING: mr_sas", "mptbase: ioc", "mptscsih: ioc",
         "md/raid", "EXT4-fs ", "XFS (", "Aborting journal on device ", "nfs: server ",
-        "CIFS VFS: ", "CIFS: VFS: ", "NETDEV WATCHDOG: ",
+        "CIFS VFS: ", "CIFS: VFS: ", "NETDEV WATCHDOG: ", "mptbase: Initiating ioc",
+        "mptscsih: Old", "scsi : aborting command ", "SCSI host ", "SCSI bus is being reset ",
     ];
     /// With a number behind it.
     const NUMBERED: [&str; 11] = [

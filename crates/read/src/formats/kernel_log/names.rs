@@ -55,7 +55,7 @@ pub(super) fn is_older(message: &str) -> bool {
 /// 1:0:0:2 of `scsi1 (0:2): rejecting I/O to offline device` (target and unit of channel 0), of
 /// `scsi1 : destination target 0, lun 2` and of `scsi: Device offlined - not ready after error
 /// recovery: host 1 channel 0 id 0 lun 2`, as kernels before 2.6.20 write an address
-/// (drivers/scsi/scsi_lib.c, scsi_error.c, constants.c).
+/// (drivers/scsi/scsi_lib.c, scsi_error.c, constants.c), and of what 2.4 aborts.
 pub(super) fn older_address(message: &str) -> Option<String> {
     let address = |numbers: [&str; 4]| {
         let [host, channel, id, lun] = numbers.map(|number| number.parse::<u32>().ok());
@@ -65,6 +65,11 @@ pub(super) fn older_address(message: &str) -> Option<String> {
         let words: Vec<&str> = rest.split_whitespace().collect();
         let [host, "channel", channel, "id", id, "lun", lun, ..] = words[..] else { return None };
         return address([host, channel, id, lun]);
+    }
+    if let Some(rest) = message.strip_prefix(ABORTS_2_4) {
+        let mut parts = rest.splitn(5, ", ").skip(1);
+        let mut part = |name: &str| parts.next()?.strip_prefix(name)?.split(' ').next();
+        return address([part("scsi")?, part("channel ")?, part("id ")?, part("lun ")?]);
     }
     let rest = message.strip_prefix("scsi")?;
     let (host, (id, lun)) = match rest.split_once(" : destination target ") {
@@ -76,6 +81,10 @@ pub(super) fn older_address(message: &str) -> Option<String> {
     };
     address([host, "0", id, lun])
 }
+
+/// How 2.4 begins to report that it aborts a command, whose number and address follow
+/// (drivers/scsi/scsi_obsolete.c).
+const ABORTS_2_4: &str = "scsi : aborting command due to timeout : pid ";
 
 /// 1 of `scsi host1: uas_eh_device_reset_handler start`.
 pub(super) fn host(message: &str) -> Option<u32> {
@@ -227,6 +236,7 @@ mod tests {
             "scsi1 (0:2): rejecting I/O to offline device",
             "scsi1 : destination target 0, lun 2 ",
             "scsi: Device offlined - not ready after error recovery: host 1 channel 0 id 0 lun 2",
+            "scsi : aborting command due to timeout : pid 71, scsi1, channel 0, id 0, lun 2 0x2a",
         ] {
             assert_eq!(super::older_address(message).as_deref(), Some("1:0:0:2"), "{message}");
         }
