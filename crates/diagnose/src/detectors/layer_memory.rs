@@ -24,9 +24,9 @@
 //! much out, three quarters of all that is read and written. Or 100,000 pages a second are scanned,
 //! or 10,000 freed, and 100 page faults a second read from disk (`sar -B`). Or CPUs wait for I/O
 //! half of the time, less than 0.5 MB/s is read or written, and the stack of a task shows that it
-//! looks for free memory. If disks were measured they must have lost time, and none of them be slow
-//! by itself. With I/O pressure, it explains no more of the waits than the ratio of memory pressure
-//! to I/O pressure.
+//! looks for free memory. Or a Java program collects garbage half of its time. If disks were
+//! measured they must have lost time, and none of them be slow by itself. With I/O pressure, it
+//! explains no more of the waits than the ratio of memory pressure to I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.
@@ -157,6 +157,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         findings.extend(read_again(analysis, host));
         findings.extend(nothing_but_swap(analysis, host));
         findings.extend(moves_pages(analysis, host));
+        findings.extend(collects_garbage(analysis, host));
     }
     for finding in &mut findings {
         finding.explained_share = finding.explained_share.min(share_of_io_waits(analysis, finding));
@@ -378,6 +379,35 @@ fn moves_pages(analysis: &Analysis, host: Host) -> Option<Finding> {
          reclaim?",
     ]);
     (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
+    Some(finding)
+}
+
+/// Share of its time that a Java program collects garbage, from which on that is what its clients
+/// wait for (a choice: half), and what it is worth.
+const COLLECTS: f64 = 0.5;
+const OF_A_PROGRAM: f64 = 0.75;
+
+/// A Java program collects garbage most of the time: its own memory is full.
+fn collects_garbage(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let (share, reading) = analysis.own_number(host, key::JVM_GC_SHARE)?;
+    (share > COLLECTS).then_some(())?;
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
+    finding.sentence = format!(
+        "a Java program collects garbage {} of its time: its own memory (heap) is full, and its \
+         clients wait for that, not for a disk",
+        phrase::percent(share)
+    );
+    let stated = analysis.stated(&reading);
+    let what = "time in garbage collection, largest share of a span";
+    finding.evidence = vec![stated.of(what, share, Unit::Share).held(Bound::Above(COLLECTS))];
+    finding.assume(OF_A_PROGRAM, "reported by the program");
+    (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
+    finding.refuted_by =
+        lines(&["the heap is not full after a collection, and requests still wait"]);
+    finding.next_step = lines(&[
+        "a larger heap (`-Xmx`, at most half of the memory), or fewer shards, caches and requests",
+        "`vmstat 1 10`: is anything swapped in? A heap that is swapped out takes minutes to collect",
+    ]);
     Some(finding)
 }
 

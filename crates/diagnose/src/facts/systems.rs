@@ -6,6 +6,8 @@ use crate::facts::disk_names;
 /// A system with other commands for its disks than those of Linux.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum System {
+    /// AIX.
+    Aix,
     /// FreeBSD, and what is made of it.
     FreeBsd,
     /// Solaris and illumos.
@@ -17,8 +19,10 @@ pub enum System {
 }
 
 /// Formats that only one system prints.
-const FORMATS: [(&str, System); 7] = [
+const FORMATS: [(&str, System); 9] = [
+    ("aix-iostat", System::Aix),
     ("crystal-disk-info", System::Windows),
+    ("errpt", System::Aix),
     ("esxi-log", System::Esxi),
     ("esxtop", System::Esxi),
     ("freebsd-iostat", System::FreeBsd),
@@ -41,6 +45,10 @@ impl System {
     /// The listing to add next, which shows more about a disk on this system.
     pub fn next_listing(self) -> &'static str {
         match self {
+            System::Aix => {
+                "add `iostat -DRTl 10 3`, `errpt -a | head -200`, `lspath` and `lsattr -El DISK` of \
+                 that machine"
+            }
             System::FreeBsd => {
                 "add `gstat -b`, `camcontrol devlist -v`, `smartctl -x /dev/DISK` and the messages \
                  of that minute (`/var/log/messages`)"

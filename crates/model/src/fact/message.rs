@@ -368,9 +368,8 @@ impl Message {
         self.text.contains("protection error, dev ")
     }
 
-    /// Whether the kernel refused a request that is no multiple of the disk's blocks
-    /// (drivers/scsi/sd.c, `Bad block number requested`, `Unaligned block number requested`): it was
-    /// never sent.
+    /// Whether the kernel refused a request that is no multiple of the disk's blocks, and never
+    /// sent it (drivers/scsi/sd.c, `Bad block number requested` and `Unaligned ...`).
     pub fn is_unaligned_to_the_kernel(&self) -> bool {
         self.text.contains(" block number requested")
     }
