@@ -111,7 +111,6 @@ const UNENDED: &str = "a row of known shape that lacks its line end is whole (de
 
 /// Where a kind answers otherwise than most: kind, damage, status, why.
 const OTHERWISE: &[(&str, &str, i32, &str)] = &[
-    ("aix-iostat", "cut", 0, UNENDED),
     ("atop", "cut", 0, "the half line is of no disk, and such lines are ignored"),
     ("biolatency", "cut", 0, UNENDED),
     ("bitesize", "cut", 0, UNENDED),

@@ -415,6 +415,8 @@ const DIFFER: &[(&str, &str)] = &[
     // A second copy of messages without a time cannot be distinguished from twice as many.
     ("cases/memory-card-without-times", "doubled"),
     ("kernel_log/made--what-a-host-adapter-returned-has-a-kind", "doubled"),
+    ("kernel_log/made--fusion-mpt-speaks-without-a-time", "doubled"),
+    ("kernel_log/made--what-2.4-does-about-a-command-without-an-answer", "doubled"),
     // What a screen counts from is reported below its disks: a line in another place is of another
     // screen.
     ("atop_screen/made--a-screen-since-boot-and-one-of-ten-seconds", "shuffled"),

@@ -276,14 +276,14 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
 /// From the latencies of flushes and writes that are counted apart, without their times: flushes
 /// take most of the time in I/O, and many times a plain write.
 fn from_counts(analysis: &Analysis, flushes: &HistogramSample) -> Option<Finding> {
-    let of_disk = |op: Option<Op>| op.is_some_and(|op| op != Op::Flush && op != Op::Discard);
+    let moves = |op: Option<Op>| op.is_some_and(|op| op != Op::Flush && op != Op::Discard);
     let is_flush = flushes.known.op == Some(Op::Flush) && flushes.known.layer == Layer::Block;
     let count = flushes.known.histogram.count();
     let (flush_ns, _) = flushes.known.histogram.mean_ns().filter(|_| is_flush)?;
     let beside = analysis.histograms.iter().filter(|other| {
         (other.listing, other.known.device, other.known.stage)
             == (flushes.listing, flushes.known.device, flushes.known.stage)
-            && of_disk(other.known.op)
+            && moves(other.known.op)
     });
     let beside: Vec<(Op, u64, f64)> = beside
         .filter_map(|other| {
@@ -312,7 +312,7 @@ fn from_counts(analysis: &Analysis, flushes: &HistogramSample) -> Option<Finding
     );
     let computed = analysis.computed(flushes.listing, count);
     finding.evidence = vec![
-        computed.ms("their mean latency", flush_ns / 1e6),
+        computed.ms("mean latency of flushes", flush_ns / 1e6),
         computed.over(writes).ms("mean latency of writes", write_ns / 1e6),
         computed.ratio("latency ratio to a write", ratio).above(TIMES_PLAIN),
         computed.share("share of flushes in all time in I/O", share).above(MOST),

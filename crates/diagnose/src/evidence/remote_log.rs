@@ -20,8 +20,9 @@ use crate::phrase;
 pub const OF_A_TARGET: f64 = 0.75;
 const NO_ANSWER: &str = "messages that a server or peer did not respond, or was busy";
 const CARD_STOPPED: &str = "times a network card of this machine stopped sending";
-const WHICH_MOUNT: &str = "`iowhy why --for 30s`, or `findmnt -D` and `/sys/fs/fuse/connections/*/waiting`: which mount is \
-     it, and does its server run? `echo 1 > .../abort` frees those who wait";
+const WHICH_MOUNT: &str = "`iowhy why --for 30s`, or `findmnt -D` and \
+     `/sys/fs/fuse/connections/*/waiting`: which mount is it, and does its server run? `echo 1 > \
+     .../abort` frees those who wait";
 const OWN_CARD: &str =
     "`ip -s link`, `ethtool -S` of the card, and another driver, cable or port for it";
 const PORT_REFUSES: &str = "paths whose target port the array reports as not available (ALUA)";

@@ -233,7 +233,10 @@ pub(crate) static RAID: Labels = Labels {
         .like(&["Media Error Count: 88", "Cache Ratio: 10% Read / 90% Write"]),
         perhaps("^{label:text}{:|=}", labelled).like(&["Learn Cycle Active : No"]),
     ],
-    own: &["^--{:word}$", "^=={:word}$", "^Device is a ", "^array ", "^[sudo] password for ", "Virtual Drive Information:$"],
+    own: &[
+        "^--{:word}$", "^=={:word}$", "^Device is a ", "^array ", "^[sudo] password for ",
+        "Virtual Drive Information:$",
+    ],
     ..Labels::NEW
 };
 

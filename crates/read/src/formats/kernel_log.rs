@@ -824,7 +824,12 @@ impl KernelLog {
         let known = self.seen.contains(&found)
             || (self.seen.len() < REMEMBERED && !self.seen.insert(found));
         // For commands that failed together the kernel logs the same at once.
-        known && !(at_once && commands::is_of_a_command(message))
+        let is_repeated = known && !(at_once && commands::is_of_a_command(message));
+        if is_repeated {
+            // The stack below it was read as well, and is not that of the task before.
+            self.trace = 0;
+        }
+        is_repeated
     }
 
     /// Adds the facts of the log as a whole.
