@@ -347,12 +347,14 @@ fn moves_pages(analysis: &Analysis, host: Host) -> Option<Finding> {
     let moved = read + written;
     (moved < HARDLY_ANY && tasks > 0.0).then_some(())?;
     let mut finding = new_finding(DETECTOR.verdict, None, vec![of_tasks.listing, of_idle.listing]);
+    let (looks, moves) = match tasks == 1.0 {
+        true => ("a task looks", "moves"),
+        false => ("tasks look", "move"),
+    };
     finding.sentence = format!(
-        "{} for free memory, or {} pages to make room in one piece, while CPUs wait for I/O {} of \
+        "{looks} for free memory, or {moves} pages to make room in one piece, while CPUs wait for I/O {} of \
          the time and hardly anything is read or written: the kernel counts that as iowait, and no \
          disk is involved",
-        if tasks == 1.0 { "a task looks" } else { "tasks look" },
-        if tasks == 1.0 { "moves" } else { "move" },
         phrase::percent(idle)
     );
     let line = |value, reading: &FactReading, what: &str, unit, bound| {

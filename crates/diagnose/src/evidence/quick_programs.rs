@@ -7,13 +7,14 @@
 use std::collections::BTreeSet;
 
 use iowhy_model::{
-    DeviceId, Evidence, Fact, Finding, Histogram, Layer, Listing, Medium, Op, Quantity, Stage,
-    Unit, Verdict, key,
+    DeviceId, Evidence, Fact, Finding, Layer, Listing, Medium, Op, Quantity, Stage, Unit, Verdict,
+    key,
 };
 
 use crate::analysis::{Analysis, Host};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::evidence::builder::{lines, look_elsewhere, new_finding};
+use crate::evidence::peer_families;
 use crate::measures::tail;
 use crate::phrase;
 
@@ -216,19 +217,17 @@ fn timed(analysis: &Analysis, host: Host) -> Option<Vec<Timed>> {
                 Timed { place, device, op, bytes, mean_ms, at_once, longest_ms, slow_share, n };
             let slow_ns = WITHIN * part.bound_ms() * at_once * 1e6;
             // A mean alone shows no tail, and bounds what one can cost.
-            let slow = tail::slow_part(&one.histogram, slow_ns);
-            part.slow_share =
-                slow.filter(|_| !has_only_a_mean(&one.histogram)).map_or(0.0, |slow| slow.of_time);
+            let has_only_a_mean =
+                peer_families::is_summary(&one.histogram) && one.histogram.max_ns.is_none();
+            if !has_only_a_mean {
+                let slow = tail::slow_part(&one.histogram, slow_ns);
+                part.slow_share = slow.map_or(0.0, |slow| slow.of_time);
+            }
             all.push(part);
         }
         keep_quickest_way(analysis, place, &mut all);
     }
     Some(all)
-}
-
-/// Whether nothing but number and mean are known.
-fn has_only_a_mean(histogram: &Histogram) -> bool {
-    histogram.edges().buckets() == 1 && histogram.max_ns.is_none()
 }
 
 /// The way to flush that reaches the medium on systems where the others do not (macOS, Windows).

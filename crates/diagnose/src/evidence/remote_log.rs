@@ -136,21 +136,19 @@ fn services_down(analysis: &Analysis, verdict: Verdict, log: &[&LogLine]) -> Opt
     let names = sorted(down.iter().filter_map(|line| line.disk.clone()));
     let first = names.first()?;
     let mut builder = EvidenceBuilder::of(analysis);
-    let is_silent = down.iter().any(|line| line.message.is_of_a_heartbeat());
-    let what = match is_silent {
-        true => "services of a cluster that did not answer others",
-        false => "services of a cluster that went down",
+    let (what, did) = match down.iter().any(|line| line.message.is_of_a_heartbeat()) {
+        true => (
+            "services of a cluster that did not answer others",
+            "did not answer other services of it",
+        ),
+        false => ("services of a cluster that went down", "went down"),
     };
     let n = (names.len() as f64, Unit::Count);
     builder.fact(&down.first()?.reading, what, n, ABOVE);
     let sentence = format!(
-        "{} of the Ceph cluster {}: I/O to the data that only they serve waits, and the rest is \
+        "{} of the Ceph cluster {did}: I/O to the data that only they serve waits, and the rest is \
          slower until others have taken over",
-        phrase::list(&names),
-        match is_silent {
-            true => "did not answer other services of it",
-            false => "went down",
-        }
+        phrase::list(&names)
     );
     let device = analysis.recording.find_device(first).filter(|_| names.len() == 1);
     let step = "`ceph -s`, `ceph osd tree down`: do they share a host, a switch or a network card?";

@@ -44,7 +44,8 @@ static LABELS: Labels = Labels {
         ]),
     ],
     own: &[
-        "^GNU ddrescue", "^About to copy ", "^Proceed (y/N)", "^Press Ctrl-C", "^{Initial|Current} status", "^Finished",
+        "^GNU ddrescue", "^About to copy ", "^Proceed (y/N)", "^Press Ctrl-C",
+        "^{Initial|Current} status", "^Finished",
         "^{Copying|Trimming|Scraping|Retrying|Splitting} {*}.",
         "^{ipos|opos|rescued|run time|time since last successful read}:",
     ],

@@ -150,11 +150,6 @@ const ABORTS: &str = "attempting task abort";
 
 /// Lines after a hung task that may be its call trace.
 const TRACE_LINES: u32 = 64;
-/// Whether a stack that begins in this function is that of a task that sleeps.
-fn sleeps(function: &str) -> bool {
-    matches!(function, "__switch_to" | "__schedule" | "schedule")
-}
-
 /// Lines between the message that a task hangs and its stack (kernel/hung_task.c).
 const SAID_BEFORE: u32 = 4;
 
@@ -649,6 +644,11 @@ fn is_stopped_card(message: &str) -> bool {
     of_driver && rest.contains(": transmit ") && rest.contains(" timed out")
 }
 
+/// Whether a stack that begins in this function is that of a task that sleeps.
+fn sleeps(function: &str) -> bool {
+    matches!(function, "__switch_to" | "__schedule" | "schedule")
+}
+
 /// Whether two times are of one second, or one of them is not known.
 fn within_a_second(one: Option<f64>, other: Option<f64>) -> bool {
     one.zip(other).is_none_or(|(one, other)| (one - other).abs() <= 1.0)
@@ -966,6 +966,9 @@ impl KernelLog {
             let server = waits::awaited_server(message).filter(|_| self.is_headless);
             self.is_headless &= server.is_none();
             return server;
+        } else {
+            // Functions that the kernel is not certain about stand between others.
+            self.is_headless &= message.contains("+0x");
         }
         None
     }
