@@ -20,6 +20,7 @@ mod device_write_cliff;
 mod healthy;
 mod insufficient;
 mod layer_above;
+mod layer_below;
 mod layer_cpu;
 mod layer_memory;
 mod layer_remote;
@@ -64,6 +65,7 @@ pub const DETECTORS: &[Detector] = &[
     healthy::DETECTOR,
     insufficient::DETECTOR,
     layer_above::DETECTOR,
+    layer_below::DETECTOR,
     layer_cpu::DETECTOR,
     layer_memory::DETECTOR,
     layer_remote::DETECTOR,

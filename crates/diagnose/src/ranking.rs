@@ -128,10 +128,12 @@ fn merged(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
     merged
 }
 
-/// Runs the concluding detectors one after the other: `insufficient` runs after `healthy`.
+/// Runs the concluding detectors one after the other: `insufficient` runs after all others.
 fn conclude(analysis: &Analysis, detectors: &[Detector], findings: &[Finding]) -> Vec<Finding> {
     let mut all = findings.to_vec();
-    for detector in detectors {
+    let is_last = |known: &&Detector| known.verdict == Verdict::Insufficient;
+    let (last, first): (Vec<&Detector>, Vec<&Detector>) = detectors.iter().partition(is_last);
+    for detector in first.into_iter().chain(last) {
         let Rule::Conclude(conclude) = detector.rule else { continue };
         let concluded = |surely| {
             let ranked = RankedFindings { findings: &all, detectors, surely };

@@ -1,6 +1,7 @@
 //! Quality of the verdicts, in one page: blame on the worlds of another author, captures at first
 //! meeting, and how often answers at 0.6 or more are right.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use iowhy_model::STANDS;
@@ -11,6 +12,8 @@ use crate::weak::blame::{SHOWN, Shown, WORLDS, World, blame, cleared_wrongly, ma
 
 /// Collections whose first answers are shown: the last ones.
 const LAST: usize = 6;
+/// Answers from which on a reason is shown.
+const OFTEN: usize = 4;
 /// Bounds of the bins of a confidence.
 const BINS: [f64; 5] = [STANDS, 0.7, 0.8, 0.9, 1.01];
 
@@ -23,6 +26,7 @@ pub fn judgement(each: usize) -> Result<String, String> {
     let mut out = blamed(each)?;
     out.push_str(&met(&cases));
     out.push_str(&first_meetings()?);
+    out.push_str(&held_back()?);
     out.push_str(&message(&cases));
     Ok(out)
 }
@@ -134,6 +138,55 @@ fn first_meetings() -> Result<String, String> {
         );
     }
     Ok(out + "\n")
+}
+
+/// What held a first answer back: doubts and limits, and the clauses of those that nothing else
+/// did; how many were on the right side, wrong, or better left open.
+fn held_back() -> Result<String, String> {
+    let mut reasons: BTreeMap<(&str, String), Vec<(&str, f64)>> = BTreeMap::new();
+    let answers = answers()?;
+    for answer in &answers {
+        let (Some(verdict), Some(grade), Some(sure)) =
+            (answer["verdict"].as_str(), answer["grade"].as_str(), answer["confidence"].as_f64())
+        else {
+            continue;
+        };
+        let ledger = answer["ledger"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut why = [steps(ledger, "doubt"), steps(ledger, "limit")].concat();
+        if why.is_empty() {
+            why = steps(ledger, "clause");
+        }
+        for why in why {
+            reasons.entry((verdict, why)).or_default().push((grade, sure));
+        }
+    }
+    let mut out = String::from(
+        "## First answers by what held them back\n\n\
+         | verdict | doubt, limit or clause | answers | mean confidence | on the right side | wrong | open |\n\
+         | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for ((verdict, why), met) in reasons.iter().filter(|(_, met)| met.len() >= OFTEN) {
+        let n = |grades: &[&str]| met.iter().filter(|(grade, _)| grades.contains(grade)).count();
+        let mean = met.iter().map(|(_, sure)| sure).sum::<f64>() / met.len() as f64;
+        let [right, wrong, open] = [n(&["right", "weak"]), n(&["wrong"]), n(&["open", "admitted"])];
+        let _ = writeln!(
+            out,
+            "| {verdict} | {why} | {} | {mean:.2} | {right} | {wrong} | {open} |",
+            met.len()
+        );
+    }
+    Ok(out + "\n")
+}
+
+/// The steps of a kind in a ledger that moved something, in words; clauses with their weight.
+fn steps(ledger: &[Value], kind: &str) -> Vec<String> {
+    let of_kind = ledger.iter().filter(|entry| entry["step"] == kind && entry["weight"] != 0.0);
+    let words = of_kind.filter_map(|entry| {
+        let nats = entry["weight"].as_f64().filter(|_| kind == "clause");
+        let nats = nats.map_or(String::new(), |nats| format!(", {nats:.1} nats"));
+        Some(format!("{}{nats}", entry["why"].as_str()?))
+    });
+    words.collect()
 }
 
 /// How often what is reported at 0.6 or more of published captures is right, by what was given and

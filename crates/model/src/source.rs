@@ -167,9 +167,25 @@ pub struct Source {
 }
 
 impl Source {
+    fn kernel_release(&self) -> Option<&str> {
+        self.host.as_ref()?.split("Linux ").nth(1)
+    }
+
+    /// Whether its host's kernel is one that a provider of virtual machines, or a distribution for
+    /// these, builds: `5.15.0-1051-aws`, `6.1.0-18-cloud-amd64`, `6.12.46-66.121.amzn2023.x86_64`.
+    pub fn is_of_a_cloud(&self) -> bool {
+        const FLAVOURS: [&str; 8] = ["aws", "azure", "gcp", "gke", "oracle", "cloud", "amzn", "al"];
+        let release = self.kernel_release().unwrap_or_default();
+        let release = release.split([' ', ',']).next().unwrap_or_default();
+        release.split(['-', '.']).any(|word| {
+            let flavour = word.trim_end_matches(|c: char| c.is_ascii_digit());
+            FLAVOURS.contains(&flavour) && (flavour != "al" || flavour.len() < word.len())
+        })
+    }
+
     /// Major and minor version of its host's kernel: `Linux 5.4.0-91-generic` is 5 and 4.
     pub fn kernel(&self) -> Option<(u32, u32)> {
-        let release = self.host.as_ref()?.split("Linux ").nth(1)?;
+        let release = self.kernel_release()?;
         let mut numbers = release.split(['.', '-', ' ', ',']);
         let mut number = || numbers.next()?.parse().ok();
         Some((number()?, number()?))
@@ -239,6 +255,19 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_tells_whether_a_provider_built_it() {
+        let of = |release: &str| {
+            let mut source = Source::new("iostat", "a.txt", Level::A);
+            source.host = Some(format!("db1, Linux {release} x86_64, 8 CPU"));
+            source.is_of_a_cloud()
+        };
+        let rented = ["5.15.0-1051-aws", "6.1.0-18-cloud-amd64", "6.12.46-66.121.amzn2023.x86_64"];
+        assert!(rented.into_iter().all(of) && of("5.10.134-13.al8.x86_64"));
+        let own = ["5.4.0-91-generic", "4.18.0-477.el8.x86_64", "6.8.12-4-pve", "6.1.0-alpha"];
+        assert!(!own.into_iter().any(of));
+    }
 
     #[test]
     fn a_host_tells_its_kernel_if_it_is_linux() {

@@ -45,6 +45,8 @@ pub enum Blame {
     Configuration,
     /// Software above the block layer.
     Above,
+    /// The storage below a program: the disk, its path or the load on them.
+    Below,
     /// The report.
     Report,
     /// Nothing: all is well.
@@ -64,6 +66,7 @@ impl Blame {
             Blame::Limit => "limit",
             Blame::Configuration => "configuration",
             Blame::Above => "above",
+            Blame::Below => "below",
             Blame::Report => "report",
             Blame::Nobody => "healthy",
             Blame::Unknown => "insufficient",
@@ -80,6 +83,7 @@ impl Blame {
             Blame::Limit => "A LIMIT IS TO BLAME, NEITHER DISK NOR WORKLOAD",
             Blame::Configuration => "THE CONFIGURATION IS TO BLAME",
             Blame::Above => "THE DELAY IS ABOVE THE BLOCK LAYER",
+            Blame::Below => "THE STORAGE IS TO BLAME: DISK, PATH OR ITS LOAD",
             Blame::Report => "THE REPORT IS MISLEADING",
             Blame::Nobody => "HEALTHY: NO PROBLEM FOUND",
             Blame::Unknown => "NO VERDICT: NOT ENOUGH EVIDENCE",
@@ -140,6 +144,7 @@ verdicts! {
     Healthy "healthy" Healthy;
     Insufficient "insufficient" Insufficient;
     LayerAbove "layer.above" Layer;
+    LayerBelow "layer.below" Layer;
     LayerCpu "layer.cpu" Layer;
     LayerMemory "layer.memory" Layer;
     LayerRemote "layer.remote" Layer;
@@ -173,6 +178,7 @@ impl Verdict {
             Family::Load => Blame::Workload,
             Family::Cap => Blame::Limit,
             Family::Cfg => Blame::Configuration,
+            Family::Layer if self == Verdict::LayerBelow => Blame::Below,
             Family::Layer => Blame::Above,
             Family::Report => Blame::Report,
             Family::Healthy => Blame::Nobody,

@@ -40,6 +40,7 @@ pub fn blame_headline(finding: &Finding) -> &'static str {
             Blame::Limit => return "A LIMIT IS SUSPECTED, NOT PROVEN",
             Blame::Configuration => return "THE CONFIGURATION IS SUSPECTED, NOT PROVEN",
             Blame::Above => return "THE DELAY MAY BE ABOVE THE BLOCK LAYER",
+            Blame::Below => return "THE STORAGE IS SUSPECTED, NOT PROVEN",
             Blame::Report => return "THE REPORT MAY BE MISLEADING",
             Blame::Nobody => return "NO PROBLEM SEEN, NOT PROVEN HEALTHY",
             Blame::Unknown => {}

@@ -97,13 +97,27 @@ impl<'a> Devices<'a> {
     /// What its name allows, without a platter if the kernel shows that none rotates.
     fn media_by_name(&self, device: DeviceId) -> Vec<(Medium, f64)> {
         let disk = self.disk(device);
-        let mut media = disk_names::media(&disk);
+        let mut media = match self.is_in_a_cloud() {
+            true => disk_names::media_in_a_cloud(&disk),
+            false => disk_names::media(&disk),
+        };
         if media.len() > 1 && self.facts.about(None, &disk).does_not_rotate() {
             media.retain(|(medium, _)| *medium != Medium::Rotational);
         }
         let all: f64 = media.iter().map(|(_, odds)| odds).sum();
         media.iter_mut().for_each(|(_, odds)| *odds /= all);
         media
+    }
+
+    /// Whether all kernels that are named are built for virtual machines of a provider.
+    fn is_in_a_cloud(&self) -> bool {
+        let mut named = self.recording.listings.iter().map(|listing| &listing.source);
+        let mut any = false;
+        let all = named.all(|source| {
+            any |= source.is_of_a_cloud();
+            source.kernel().is_none() || source.is_of_a_cloud()
+        });
+        any && all
     }
 
     /// The probability that the device is a network volume.

@@ -68,10 +68,10 @@ use crate::evidence::adapters::{self, Together};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
-use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::confidence::{ONE_OF_TWO, ONE_OF_TWO_OF_FEW, SHAPE_ALONE};
 use crate::evidence::controllers;
 use crate::evidence::lost_members;
-use crate::evidence::path_log::{self, RESETS};
+use crate::evidence::path_log::{self, RESETS, SEEN_ONCE};
 use crate::evidence::shared_path::{self, FAILED, TOGETHER_S};
 use crate::evidence::signals::{Signal, failed, number, program, rise, state};
 use crate::evidence::throughput;
@@ -132,7 +132,7 @@ const CLAUSES: [(&str, &[Signal]); 8] = [
         // Counted by the system since it attached the disk: the cable, the controller or a hanging
         // disk, so only a suspicion.
         "transport errors",
-        &[number(key::MEMBER_ERRORS.of("transport"), 1.5)
+        &[number(key::MEMBER_ERRORS.of("transport"), SEEN_ONCE)
             .held(Bound::Above(RESETS), Unit::Count)
             .what("transport errors counted by the system")
             .say("{n} command(s) never completed")],
@@ -260,8 +260,6 @@ fn finding(case: &Case, is_joined: bool) -> Option<Finding> {
         builder.weigh(case, &[(LINK_SPEED, &[program(slow_link)])]);
     }
     let mut finding = shared_path::accusation(DETECTOR.verdict, Some(case.device), &mut builder);
-    let unknown = by_log_alone && !is_port && transport::is_unknown(about, case.name, &case.log);
-    finding.doubt_if(unknown, transport::UNKNOWN, SHAPE_ALONE);
     finding.doubt_if(by_log_alone && path_log::hangs_go_on(case), HANGS_GO_ON, SHAPE_ALONE);
     let tested = about.number(key::SMART_SELF_TEST_ERRORS).is_some_and(|(n, _)| n > 0.0);
     let only_gone = case.log.iter().all(|line| line.kind == MessageKind::Offline);
@@ -276,9 +274,11 @@ fn finding(case: &Case, is_joined: bool) -> Option<Finding> {
     let is_told = is_joined
         || of_the_way.iter().any(|what| builder.nats(what) > 0.0)
         || path_log::shows_the_way(&case.log);
-    finding.blame = (!is_told).then_some(Blame::DiskOrPath);
     let is_given_up = is_told && by_log_alone && controllers::is_given_up(&case.log);
-    finding.doubt_if(is_given_up, GIVEN_UP, SHAPE_ALONE);
+    finding.blame = (!is_told || is_given_up).then_some(Blame::DiskOrPath);
+    finding.doubt_if(is_given_up, GIVEN_UP, ONE_OF_TWO_OF_FEW);
+    let unknown = by_log_alone && !is_port && transport::is_unknown(about, case.name, &case.log);
+    finding.doubt_if(unknown, transport::UNKNOWN, if is_told { SHAPE_ALONE } else { ONE_OF_TWO });
     let bus = about.last(key::DEVICE_TRANSPORT);
     // Only a drive of SATA counts CRC errors as 199, or has a port of libata.
     let is_sata =

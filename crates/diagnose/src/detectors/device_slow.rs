@@ -108,11 +108,6 @@ const LEAST_SOLD: f64 = 50.0;
 /// service counts as slow (docs/METHOD.md, 1 Replay: above 2.5 S0).
 const SLOW_NEEDED: usize = 3;
 const SLOW_FROM: f64 = 2.5;
-/// How late a completion may be seen on saturated CPUs, ns: the slice of the fair scheduler, 0.7 ms
-/// times 1 + log2 of at most eight processors (kernel/sched/fair.c).
-const SLICE_NS: f64 = 2.8e6;
-/// Time slices that a wake-up may wait for: two wakers and another task.
-const SLICES: f64 = 3.0;
 /// The same if the kernel shows that tasks wait for a CPU most of the time: a queue of runnable
 /// tasks is before it (39 ms was seen of a loop device beside two suites of tests on two CPUs).
 const SLICES_OF_A_QUEUE: f64 = 36.0;
@@ -445,17 +440,17 @@ fn host_may_be_late(analysis: &Analysis, trace: &DeviceTrace, excess_ns: f64) ->
     let host = analysis.host(trace.listing);
     let (excess_slices, slices, quick_share) =
         match shortage::is_stated(analysis, host, &shortage::of_processors()) {
-            true => (SLICES, SLICES_OF_A_QUEUE, QUICK_BEFORE_A_QUEUE),
-            false => (1.0, SLICES, 0.5),
+            true => (shortage::SLICES, SLICES_OF_A_QUEUE, QUICK_BEFORE_A_QUEUE),
+            false => (1.0, shortage::SLICES, 0.5),
         };
     let services = trace.services_ns.get(trace.judged.clone()).unwrap_or(&trace.services_ns);
     let healthy = trace.slow_end_ns();
-    let over = |ns: &&f64| **ns - healthy > slices * SLICE_NS;
+    let over = |ns: &&f64| **ns - healthy > slices * shortage::SLICE_NS;
     let excess = |ns: &f64| (ns - healthy).max(0.0);
     let far: f64 = services.iter().filter(over).map(excess).sum();
     let all: f64 = services.iter().map(excess).sum();
     let quick = spread::quantile(services, quick_share).is_some_and(|ns| ns < SLOWDOWN * healthy);
-    quick && excess_ns < excess_slices * SLICE_NS && far < 0.5 * all
+    quick && excess_ns < excess_slices * shortage::SLICE_NS && far < 0.5 * all
 }
 
 /// Whether most of the time was lost by writes that are no slower than durable ones, if flags are

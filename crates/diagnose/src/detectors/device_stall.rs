@@ -53,7 +53,7 @@ use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
-use crate::evidence::confidence::{self, PRIOR, SHAPE_ALONE};
+use crate::evidence::confidence::{self, ONE_OF_TWO_OF_FEW, PRIOR, SHAPE_ALONE};
 use crate::evidence::forecast::from_latencies;
 use crate::evidence::freezes::{self, BUSY_SHARE, EPISODES};
 use crate::evidence::guests;
@@ -103,8 +103,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         traces.filter_map(|t| Some(finding(analysis, t, &freezes::now_and_then(analysis, t)?)));
     let still = host_load::stood_still(analysis, DETECTOR.verdict);
     let still = still.into_iter().chain(host_load::all_blocked(analysis, DETECTOR.verdict));
-    let overdue = overdue::findings(analysis, DETECTOR.verdict).into_iter();
-    let overdue = overdue.chain(overdue::at_timeouts(analysis, DETECTOR.verdict));
+    let overdue = overdue::at_timeouts(analysis, DETECTOR.verdict);
     let hung = blocked_tasks::for_io(analysis, DETECTOR.verdict);
     traced.chain(timed_out(analysis)).chain(still).chain(overdue).chain(hung).collect()
 }
@@ -236,7 +235,7 @@ fn of_log(case: &Case) -> Option<Finding> {
     let why = "a guest sees the storage of its host, not a drive";
     finding.doubt_if(guest.is_some(), why, SHAPE_ALONE);
     let why = "the host controller of a card can abort commands just like the card";
-    finding.doubt_if(bus == Bus::Card, why, SHAPE_ALONE);
+    finding.doubt_if(bus == Bus::Card, why, ONE_OF_TWO_OF_FEW);
     let why = "only discards timed out, which can take long on healthy drives";
     let discards = given_up.iter().all(|line| op_of(line) == Some(Op::Discard));
     finding.doubt_if(discards, why, SHAPE_ALONE);

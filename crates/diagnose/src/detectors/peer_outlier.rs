@@ -27,7 +27,8 @@
 //! on the same path disturbs it (noisy neighbour). Below 1.6 times the peers a different model is
 //! as likely as a fault, and the disk is only suspected; so is a disk with a single row of
 //! averages, if it is as fast as a healthy disk of a class it may be of, and one that has more
-//! I/Os than its peers by as many times as it is slower: its own queue explains that.
+//! I/Os than its peers by as many times as it is slower: its own queue explains that; and one whose
+//! requests tasks serve (loop, nbd) while tasks wait for a CPU, if a few time slices explain it.
 //!
 //! ## Next step
 //! Examine this one disk, then take it out of service if its data is redundant.
@@ -42,8 +43,10 @@ use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families::{self, Member, PeerMetric};
 use crate::evidence::programs;
+use crate::evidence::shortage;
 use crate::evidence::throughput;
 use crate::facts::About;
+use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 use crate::measures::peers::{self, Peer, PeerRank, View};
 use crate::phrase;
@@ -231,11 +234,13 @@ fn finding(
     let far = standing.ratio >= FAR_BEYOND && member.mean_ns >= FAR_BEYOND * typical;
     let all_slow = !far && peers_are_slow(analysis, listing, &others);
     let may_be_well = may_be_well(analysis, listing, member);
+    let served_late = may_be_served_late(analysis, listing, member, member.mean_ns - typical);
     for (stands, why) in [
         (may_be_model, "models can differ as much: rotational speed, seek times"),
         (all_slow, "its peers are also slow: suspect what they share first"),
         (may_be_well, "it is as fast as a healthy disk of its class"),
         (standing.is_explained_by_load(), "it has more I/Os than its peers, and more in flight"),
+        (served_late, "tasks serve its requests, and tasks wait for a CPU most of the time"),
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);
     }
@@ -266,6 +271,19 @@ fn may_be_well(analysis: &Analysis, listing: usize, member: &Member) -> bool {
     let mut rows = analysis.intervals.iter().filter(|row| of(row.listing, &row.disk));
     let (Some(row), None) = (rows.next(), rows.next()) else { return false };
     member.mean_ns / 1e6 <= row.s0.slowest_ms()
+}
+
+/// Whether tasks serve a disk's requests where tasks wait for a CPU, and it is behind its peers by
+/// no more than a few of their time slices.
+fn may_be_served_late(
+    analysis: &Analysis,
+    listing: usize,
+    member: &Member,
+    behind_ns: f64,
+) -> bool {
+    behind_ns < shortage::SLICES * shortage::SLICE_NS
+        && disk_names::is_served_by_tasks(&member.disk)
+        && shortage::is_stated(analysis, analysis.host(listing), &shortage::of_processors())
 }
 
 /// Whether the typical peer is itself far slower than a healthy disk of its class.

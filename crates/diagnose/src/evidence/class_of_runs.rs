@@ -200,6 +200,18 @@ pub fn of_a_class(analysis: &Analysis, host: Host) -> Option<OfAClass> {
     Some(OfAClass { device: one.device, ms: one.ms, most_ms: OF_IT.end() * most, stream })
 }
 
+/// Reads that were alone and took longer than those of any healthy disk: the device, ms, and what
+/// the slowest class needs at most, ms.
+pub fn of_no_class(analysis: &Analysis, host: Host) -> Option<(DeviceId, f64, f64)> {
+    let one = alone(analysis, host)?;
+    let request = Request { op: Op::Read, bytes: one.bytes, sequential: Some(false) };
+    let most = CLASSES.map(|medium| {
+        OF_IT.end() * HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms()
+    });
+    let most = most.into_iter().fold(0.0, f64::max);
+    (one.ms > most).then_some((one.device, one.ms, most))
+}
+
 /// `6.7 ms per read of 4 KiB, one at a time, is what a spinning disk takes if it is healthy; if it
 /// is a memory card or eMMC instead, it is 14 times slower than its class`; and whether writes are
 /// far slower than reads.

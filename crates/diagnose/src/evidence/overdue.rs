@@ -1,58 +1,17 @@
-//! Requests that took longer than storage that works ever needs, as a program counts or lists them.
+//! Requests that took longer than storage that works ever needs, as a program lists them.
 //!
-//! A count shows neither how many were fast nor what else the storage had to do: whether it fails
-//! or is overloaded stays open. Durations that all stand at one or two values are timeouts: a
-//! request was lost on its way and sent again. A queue spreads.
+//! Durations that all stand at one or two values are timeouts: a request was lost on its way and
+//! sent again. A queue spreads.
 
-use iowhy_model::{Blame, Finding, Layer, Verdict, key};
+use iowhy_model::{Blame, Finding, Layer, Verdict};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{lines, new_finding};
-use crate::evidence::confidence::SHAPE_ALONE;
 use crate::phrase;
 
-/// Requests of such a length that are no accident (docs/METHOD.md, 10 Rules: ten events).
-const SEVERAL: f64 = 10.0;
 /// Seconds from which on even a long queue is none of a healthy disk (a choice: 600 random requests
 /// in a row on a platter).
 const OVERDUE_S: f64 = 5.0;
-
-/// Files and volumes of which a program counts such requests.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let found = analysis.facts.each().filter_map(|about| {
-        let (n, reading) = about.number(key::IO_SLOW).filter(|(n, _)| *n >= SEVERAL)?;
-        let (least, of_least) =
-            about.number(key::IO_SLOWEST_LEAST).filter(|(least, _)| *least >= OVERDUE_S)?;
-        let device = reading.fact.device?;
-        let mut finding = new_finding(verdict, Some(device), vec![reading.listing]);
-        finding.blame = Some(Blame::DiskOrPath);
-        let name = &analysis.recording.device_of(device).name;
-        finding.sentence = format!(
-            "{} of a program to {name} took {} or more: the storage below answered too late; \
-             whether it fails, its path does, or others load it, is not in this output",
-            phrase::count(n, "request(s)"),
-            phrase::ms(least * 1e3)
-        );
-        finding.evidence = vec![
-            analysis.stated(&reading).count("requests over the limit of the log", n).above(SEVERAL),
-            analysis.stated(&of_least).seconds("slowest of them, at least", least).above(OVERDUE_S),
-        ];
-        finding.assume(SHAPE_ALONE, "counted by the program itself");
-        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
-        finding.refuted_by = lines(&[
-            "the system's own counters show fast requests at that time: then something between \
-             (filter driver, virus scanner, clocks that drift) held them",
-        ]);
-        finding.next_step = lines(&[
-            "the system's log of the same minutes: resets, timeouts, paths that failed over",
-            "queue and latency of that disk meanwhile (`iostat -x 1`; Windows: `typeperf \
-             \"\\PhysicalDisk(*)\\Avg. Disk sec/Transfer\" \"\\PhysicalDisk(*)\\Current Disk Queue \
-             Length\"`): a long queue is load, a short one a disk or path that stands still",
-        ]);
-        Some(finding)
-    });
-    found.collect()
-}
 
 /// The width of one value, and how far the second is from the first, as ratios; and requests that
 /// do not meet there by chance (choices: six of a queue between 5 and 60 s do so once in 10^4

@@ -35,6 +35,12 @@ pub struct Symptom {
 const PRESSURE: f64 = 0.5;
 const STEAL: f64 = 0.15;
 
+/// How late a completion may be seen on saturated CPUs, ns: the slice of the fair scheduler, 0.7 ms
+/// times 1 + log2 of at most eight processors (kernel/sched/fair.c).
+pub const SLICE_NS: f64 = 2.8e6;
+/// Time slices that a wake-up may wait for: two wakers and another task.
+pub const SLICES: f64 = 3.0;
+
 /// What shows that the processors are short.
 pub fn of_processors() -> [Symptom; 3] {
     let steal = "CPU time stolen by the host (steal)";

@@ -55,6 +55,16 @@ pub fn media(disk: &str) -> Vec<(Medium, f64)> {
     }
 }
 
+/// The same of a virtual machine of a provider: its disks are volumes, and few of its types have a
+/// local one (odds chosen).
+pub fn media_in_a_cloud(disk: &str) -> Vec<(Medium, f64)> {
+    match kind(disk) {
+        "nvme" => vec![(Medium::Network, 0.85), (Medium::Nvme, 0.15)],
+        "sd" | "xvd" | "vd" => vec![(Medium::Network, 0.85), (Medium::Flash, 0.15)],
+        _ => media(disk),
+    }
+}
+
 /// Whether a name is that of a disk, by its first letters.
 pub fn is_of_a_disk(name: &str) -> bool {
     let known = ["nvme", "xvd", "sd", "hd", "vd", "da", "ada", "mmcblk", "disk"];

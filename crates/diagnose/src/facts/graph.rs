@@ -311,11 +311,14 @@ fn stated(told: &Told) -> Vec<(String, String)> {
 
 fn nameless(told: &Told) -> Vec<(String, String)> {
     let (nameless, real) = (told.nameless(), told.real());
+    // Two sections of one drive, of which one lacks the head with its model.
+    let of_one = nameless.len() <= 2
+        && nameless.iter().filter(|drive| told.model(drive).is_some()).count() <= 1;
     let found = |lost: &&String| {
         let model = told.model(lost);
         let alike = real.iter().filter(|disk| model.is_some() && told.model(disk) == model);
         match (&real[..], &alike.collect::<Vec<_>>()[..]) {
-            ([only], _) if nameless.len() == 1 => Some(only.to_string()),
+            ([only], _) if of_one => Some(only.to_string()),
             (_, [only]) => Some(only.to_string()),
             _ => None,
         }

@@ -188,6 +188,8 @@ fn each_rule_joins_names() {
     assert_eq!(name(&["dm-0|device.alias|mpatha", "mpatha|array.state|active"], "mpatha"), "dm-0");
     let lost = ["sda|queue.rotational|1", "drive|device.unnamed|1", "drive|smart.rpm|7200"];
     assert_eq!(name(&lost, "drive"), "sda");
+    let model = ["A-1|device.unnamed|1", "A-1|smart.model|A 1"];
+    assert_eq!(name(&[&model[..], &lost[..]].concat(), "drive"), "sda");
     let two = ["sdb|queue.rotational|1", "sda|smart.model|A 1", "drive|smart.model|A 1"];
     assert_eq!(name(&[&two[..], &lost[1..]].concat(), "drive"), "sda");
     assert_eq!(name(&["md2|array.state|clean", "md|array.state|clean"], "md"), "md2");

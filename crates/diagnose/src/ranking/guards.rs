@@ -17,13 +17,8 @@ use crate::ranking::subjects;
 const GENERIC: [Verdict; 3] =
     [Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
 /// The pattern of a device whose requests are served late.
-const LATE: [Verdict; 5] = [
-    Verdict::DeviceHang,
-    Verdict::DevicePeriodicDelay,
-    Verdict::DeviceSlow,
-    Verdict::DeviceStall,
-    Verdict::PeerOutlier,
-];
+const LATE: [Verdict; 4] =
+    [Verdict::DeviceHang, Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
 /// Share of the time in which tasks wait for I/O, beyond what the device itself explains where the
 /// disk below it is watched too, from which on that disk may be busy with others (a choice; beside
 /// four programs of tests it was 0.5 to 0.7).

@@ -1,0 +1,142 @@
+//! A program waits for its storage; whether disk, path or their load is open.
+//!
+//! ## Accuses
+//! The storage below a program: the disk, its path, or other I/O on them. Not the program, the CPUs
+//! or memory. What this input lacks is a look below: a count of slow requests shows neither how
+//! many were fast nor what else the storage had to do.
+//!
+//! ## Why it matters
+//! Logs of databases are often all there is, and the first question is whether to look at the
+//! storage at all.
+//!
+//! ## Needs
+//! A program's own times of flushes or requests, or a test that reads one block at a time.
+//!
+//! ## Rule
+//! Nothing else in the input is accused or cleared, and one of these:
+//!
+//! - a flush took a second or more: a healthy device needs milliseconds;
+//! - ten requests or more took 5 s or more, as the program counts them;
+//! - a read that was alone took longer than a healthy disk of any class needs.
+//!
+//! ## Wrong if
+//! The program itself stood still: the machine was suspended, or its CPUs or memory were exhausted.
+//!
+//! ## Next step
+//! Watch the device while it happens: a long queue is load, a short one a disk or path that is
+//! slow.
+
+use iowhy_model::{Finding, Level, Verdict, key};
+
+use crate::analysis::{Analysis, Host};
+use crate::detector::{Detector, Needs, RankedFindings, Rule};
+use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::class_of_runs;
+use crate::phrase;
+
+/// Entry in the list of detectors.
+pub const DETECTOR: Detector = Detector {
+    verdict: Verdict::LayerBelow,
+    summary: "A program waits for its storage; disk, path or load is open",
+    manual: iowhy_model::manual!("layer_below.rs"),
+    needs: Needs {
+        level: Level::A,
+        sure_from: Level::A,
+        seconds: 30,
+        what: "times of flushes or requests, measured by a program",
+    },
+    explains: &[],
+    rule: Rule::Conclude(conclude),
+};
+
+/// A flush of this length, s, is none of a healthy device, whatever its class (a choice: ten times
+/// what a spinning disk takes for a full cache).
+const LONG_FLUSH_S: f64 = 1.0;
+/// Requests of such a length that are no accident (docs/METHOD.md, 10 Rules: ten events), and
+/// seconds from which on even a long queue is none of a healthy disk (a choice: 600 random requests
+/// in a row on a platter).
+const SEVERAL: f64 = 10.0;
+const OVERDUE_S: f64 = 5.0;
+/// What it is worth (a choice): a program that stands still measures the same.
+const MEASURED_ABOVE: f64 = 0.70;
+
+fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
+    if ranked.findings.iter().any(Finding::stands) {
+        return Vec::new();
+    }
+    let found = analysis.hosts().into_iter().filter_map(|host| {
+        overdue(analysis, host)
+            .or_else(|| long_flush(analysis, host))
+            .or_else(|| slow_reads(analysis, host))
+    });
+    found.collect()
+}
+
+/// Files and volumes of which a program counts requests that took seconds.
+fn overdue(analysis: &Analysis, host: Host) -> Option<Finding> {
+    analysis.facts.each().find_map(|about| {
+        let (n, reading) = about.number(key::IO_SLOW).filter(|(n, _)| *n >= SEVERAL)?;
+        if analysis.host(reading.listing) != host {
+            return None;
+        }
+        let (least, of_least) =
+            about.number(key::IO_SLOWEST_LEAST).filter(|(least, _)| *least >= OVERDUE_S)?;
+        let device = reading.fact.device?;
+        let name = &analysis.recording.device_of(device).name;
+        let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![reading.listing]);
+        finding.evidence = vec![
+            analysis.stated(&reading).count("requests over the limit of the log", n).above(SEVERAL),
+            analysis.stated(&of_least).seconds("slowest of them, at least", least).above(OVERDUE_S),
+        ];
+        let n = phrase::count(n, "request(s)");
+        let took = phrase::ms(least * 1e3);
+        Some(said(finding, &format!("{n} of a program to {name} took {took} or more")))
+    })
+}
+
+/// The longest flush that a program logs.
+fn long_flush(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let about = analysis.machine(host);
+    let flushes = [key::FLUSH_SLOWEST, key::FLUSH_SLOWEST_AT_LEAST].into_iter();
+    let logged = flushes.filter_map(|of| about.machine_number(of));
+    let longest = logged.max_by(|a, b| a.0.total_cmp(&b.0));
+    let (seconds, reading) = longest.filter(|(seconds, _)| *seconds >= LONG_FLUSH_S)?;
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
+    let logged = analysis.stated(&reading);
+    finding.evidence =
+        vec![logged.seconds("slowest flush logged by a program", seconds).above(LONG_FLUSH_S)];
+    let took = phrase::ms(seconds * 1e3);
+    Some(said(finding, &format!("a flush of a program took {took}, which no healthy device needs")))
+}
+
+/// Reads one at a time that take longer than those of any healthy disk.
+fn slow_reads(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let (device, ms, most) = class_of_runs::of_no_class(analysis, host)?;
+    let place = analysis.listings_of(host).next()?.0;
+    let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![place]);
+    let computed = analysis.computed(place, 1);
+    finding.evidence = vec![computed.ms("mean of reads, one at a time", ms).above(most)];
+    let took = phrase::ms(ms);
+    Some(said(finding, &format!("reads, one at a time, take {took}: longer than any healthy disk")))
+}
+
+/// What all of them have in common.
+fn said(mut finding: Finding, what: &str) -> Finding {
+    finding.sentence = format!(
+        "{what}: the storage below is too slow; whether the disk, its path or other I/O on them, \
+         is not in this input"
+    );
+    finding.assume(MEASURED_ABOVE, "measured by the program itself");
+    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+    finding.refuted_by = lines(&[
+        "the system's own counters show fast requests at that time: then something between \
+         (filter driver, virus scanner, a suspended machine, clocks that drift) held them",
+    ]);
+    finding.next_step = lines(&[
+        "queue and latency of that disk meanwhile (`iowhy why --for 60s`, `iostat -x 1`; Windows: \
+         `typeperf \"\\PhysicalDisk(*)\\Avg. Disk sec/Transfer\" \"\\PhysicalDisk(*)\\Current \
+         Disk Queue Length\"`): a long queue is load, a short one a disk or path that is slow",
+        "the system's log of the same minutes: resets, timeouts, paths that failed over",
+    ]);
+    finding
+}
