@@ -243,7 +243,8 @@ pub const FINDING: &[Field<Finding>] = &[
     field(
         "blame",
         "`disk`, `path` (cable, link, port or adapter), `disk-or-path`, `workload`, `limit`, `configuration`, \
-         `above` (software above the block layer), `report`, `healthy` or `insufficient`",
+         `above` (software above the block layer), `below` (disk, path or the load on them), `report`, `healthy` or \
+         `insufficient`",
         |_, of| of.blames().name().into(),
     ),
     field("device", "the device, or `null` if it is about the whole input", |recording, of| {

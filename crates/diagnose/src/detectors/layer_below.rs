@@ -13,7 +13,8 @@
 //! A program's own times of flushes or requests, or a test that reads one block at a time.
 //!
 //! ## Rule
-//! Nothing else in the input is accused or cleared, and one of these:
+//! Nothing else in the input is accused or cleared, and one of these (a round of many writes, as of
+//! a page cleaner, is none: it also waits for memory, CPUs and locks):
 //!
 //! - a flush took a second or more: a healthy device needs milliseconds;
 //! - ten requests or more took 5 s or more, as the program counts them;

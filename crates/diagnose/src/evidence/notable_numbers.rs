@@ -90,7 +90,7 @@ const UNCOUNTED: &str =
     "the number and latency of requests are not in this output (`iostat -x 1`, `dstat -dr`)";
 
 /// Numbers of the whole machine. Bounds are choices: lower values are normal.
-const OF_MACHINE: [NotableNumber; 38] = [
+const OF_MACHINE: [NotableNumber; 39] = [
     rate(key::DISKS_READ.of("mean"), NOTABLE_PER_S, "read from all disks together, per second")
         .means(UNCOUNTED),
     rate(key::DISKS_WRITTEN.of("mean"), NOTABLE_PER_S, "written to all disks together, per second")
@@ -140,6 +140,11 @@ const OF_MACHINE: [NotableNumber; 38] = [
     share(key::CPU_MEAN.of("iowait"), 0.1, "idle CPU time with outstanding I/O (iowait)")
         .means(IDLE),
     seconds(key::FLUSH_SLOWEST, 0.1, "slowest flush logged by a program").means(NO_FLUSH),
+    seconds(key::FLUSH_ROUND, 1.0, "longest time in which a program wrote and flushed its changes")
+        .means(
+            "many writes and a flush: the storage does not keep up with them, or with other I/O; the \
+             program may also have waited for a CPU or for its own locks",
+        ),
     seconds(key::FLUSH_SLOWEST_AT_LEAST, 0.1, "slowest flush logged by a program, at least")
         .means(NO_FLUSH),
     seconds(key::FLUSH_IDLE, 0.1, "longest round of a page cleaner that flushed nothing")

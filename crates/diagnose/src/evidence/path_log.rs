@@ -13,17 +13,17 @@ use crate::evidence::throughput;
 use crate::facts::kernel_log::LogLine;
 
 /// What the log reports of link and controller. Below an accusation with the prior (choices): a
-/// controller that is lost although it is ready, a network link that went down, a card's host
-/// controller (or the card). Corrected PCIe errors
-/// cost microseconds each: 0.29 and 0.55 with the prior. Aborted commands and timeouts weigh as for
-/// ATA and SCSI disks (`device.stall`). A disk that disappeared without an earlier failed command
-/// may have been unplugged, and a single reset of a link may be a resume or hot-plug.
+/// link that woke up while commands failed (power management), a controller that is lost although
+/// it is ready, a network link that went down, a card's host controller (or the card). Corrected
+/// PCIe errors cost microseconds each: 0.29 and 0.55 with the prior. Aborted commands and timeouts
+/// weigh as for ATA and SCSI disks (`device.stall`). A disk that disappeared without an earlier
+/// failed command may have been unplugged, and a single reset of a link may be a resume.
 pub const LOGGED: [Signal; 21] = [
     path(MessageKind::Link, &[PathEvent::DeadPort], SEEN_ONCE)
         .again(WAS_RESET)
         .takes(|case, line| !signals::is_discard(line) && !recovers(case, line))
         .what("time(s) the drive on the port did not answer a reset, in the kernel's log"),
-    path(MessageKind::Phy, &[], SEEN_ONCE).only_if(|case| is_hurt(case) && !is_corrupt(case)).what(
+    path(MessageKind::Phy, &[], 1.5).only_if(|case| is_hurt(case) && !is_corrupt(case)).what(
         "time(s) the link went down or woke up without a corrupted frame, in the kernel's log, \
          while commands failed",
     ),

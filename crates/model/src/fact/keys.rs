@@ -154,6 +154,7 @@ keys {
     FILE_WRITES "file.writes" PerSecond "file writes by a program";
     FLUSH_IDLE "flush.idle" Microseconds "longest round of a page cleaner with nothing to flush";
     FLUSH_PENDING "flush.pending" Count "flushes a program waits for";
+    FLUSH_ROUND "flush.round" Microseconds "longest time to write and flush what a program had gathered";
     FLUSH_SLOW "flush.slow" Count "flushes slower than a limit";
     FLUSH_SLOWEST "flush.slowest" Microseconds "duration of the slowest flush";
     FLUSH_SLOWEST_AT_LEAST "flush.slowest.at_least" Microseconds "lower bound of the slowest flush";

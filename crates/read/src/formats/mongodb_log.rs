@@ -32,7 +32,7 @@ pub const FORMAT: Format =
     Format::log("MongoDB's log: long checkpoints and flushes, reads of queries", Level::E, &LOG);
 
 const CHECKPOINT: &[Effect] = &[Effect::Running(typed::CHECKPOINT_COUNT, typed::CHECKPOINT_TOTAL)];
-const FLUSH: &[Effect] = &[Effect::Count(typed::FLUSH_SLOW), Effect::Longest(typed::FLUSH_SLOWEST)];
+const FLUSH: &[Effect] = &[Effect::Count(typed::FLUSH_SLOW), Effect::Longest(typed::FLUSH_ROUND)];
 const STATUS: &[Effect] = &[Effect::EventOf(Op::Other, "serverStatus", last_step)];
 const READ: &[Effect] = &[Effect::Longest(typed::QUERY_READ_WAIT)];
 

@@ -86,7 +86,7 @@ fn statement(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()>
 fn stated(report: &mut Report, sink: &mut dyn Sink) {
     if let Some((rounds, ms)) = report.kept("rounds").zip(report.kept("slowest")) {
         sink.add_fact(None, typed::FLUSH_SLOW, rounds as u64);
-        sink.add_fact(None, typed::FLUSH_SLOWEST, Nanos::from_ms(ms));
+        sink.add_fact(None, typed::FLUSH_ROUND, Nanos::from_ms(ms));
     }
     if let Some(ms) = report.kept("idle").filter(|ms| *ms > 0.0) {
         sink.add_fact(None, typed::FLUSH_IDLE, Nanos::from_ms(ms));
