@@ -53,3 +53,4 @@ pub use detector::{Detector, Needs, Rule};
 pub use detectors::{DETECTORS, find};
 pub use diagnosis::judge;
 pub use options::{Calibration, Options, StatedMedium};
+pub use ranking::in_field;

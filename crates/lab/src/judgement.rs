@@ -7,6 +7,7 @@ use std::fmt::Write;
 use iowhy_model::STANDS;
 use serde_json::Value;
 
+use crate::field;
 use crate::score::{GIVEN, Grade, PublishedCase, published};
 use crate::weak::blame::{SHOWN, Shown, WORLDS, World, blame, cleared_wrongly, macro_f1};
 
@@ -26,6 +27,7 @@ pub fn judgement(each: usize) -> Result<String, String> {
     let mut out = blamed(each)?;
     out.push_str(&met(&cases));
     out.push_str(&first_meetings()?);
+    out.push_str(&field::held()?);
     out.push_str(&held_back()?);
     out.push_str(&message(&cases));
     Ok(out)
@@ -89,23 +91,13 @@ fn met(cases: &[PublishedCase]) -> String {
     out + "\n"
 }
 
-/// The whole screens of collections that are not in the tree, graded once, when they were met, each
-/// with the ledger of its first answer: what weights could be learned from, since nothing was
-/// mended for these before.
-const FIRST_MEETINGS: &str = include_str!("../published/first_meetings.jsonl");
 /// The grades of a screen: right and useful, right but weak, rightly open, open though the listing
 /// decides it, wrong, not read.
 const SCREENS: [&str; 6] = ["right", "weak", "admitted", "open", "wrong", "unread"];
 
-/// The first answers, as they were kept.
-pub(crate) fn answers() -> Result<Vec<Value>, String> {
-    let answers: Result<Vec<Value>, _> = FIRST_MEETINGS.lines().map(serde_json::from_str).collect();
-    answers.map_err(|error| error.to_string())
-}
-
 /// Grades of screens, and findings at 0.6 or more in them.
 fn first_meetings() -> Result<String, String> {
-    let answers = answers()?;
+    let answers = field::answers()?;
     let mut collections: Vec<&str> =
         answers.iter().filter_map(|answer| answer["collection"].as_str()).collect();
     collections.dedup();
@@ -144,7 +136,7 @@ fn first_meetings() -> Result<String, String> {
 /// did; how many were on the right side, wrong, or better left open.
 fn held_back() -> Result<String, String> {
     let mut reasons: BTreeMap<(&str, String), Vec<(&str, f64)>> = BTreeMap::new();
-    let answers = answers()?;
+    let answers = field::answers()?;
     for answer in &answers {
         let (Some(verdict), Some(grade), Some(sure)) =
             (answer["verdict"].as_str(), answer["grade"].as_str(), answer["confidence"].as_f64())

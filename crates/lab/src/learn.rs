@@ -15,7 +15,7 @@ use iowhy_diagnose::{Calibration, Options, judge};
 use iowhy_model::{Blame, Finding, Recording, Verdict};
 use serde_json::Value;
 
-use crate::judgement;
+use crate::field;
 use crate::score::{Grade, Opinion, Weighed, of_all, opinions, published};
 use crate::weak::blame::{SHOWN, WORLDS, World, blamed, scenario};
 
@@ -172,7 +172,7 @@ fn bent(met: &[Row]) -> f64 {
 
 fn first_meetings() -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
-    for answer in judgement::answers()? {
+    for answer in field::answers()? {
         let verdict = answer["verdict"].as_str().and_then(Verdict::named);
         let Some(verdict) = verdict.filter(|it| it.blames() != Blame::Unknown) else { continue };
         let ledger = answer["ledger"].as_array().map(Vec::as_slice).unwrap_or_default();

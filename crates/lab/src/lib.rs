@@ -4,6 +4,7 @@
 //! - [`attack`] gives hostile captures, folders and outputs to every command that reads.
 //! - [`corpus`] judges a folder of foreign files.
 //! - [`disk`] is arithmetic: disks, healthy and faulty, as functions of time.
+//! - [`field`] compares confidences with first answers to captures that nobody had seen.
 //! - [`growth`] times the program on inputs of several sizes.
 //! - [`large`] times the program on one large input of every kind.
 //! - [`learn`] fits the weights of clauses to captures and worlds with known truth.
@@ -20,6 +21,7 @@
 pub mod attack;
 pub mod corpus;
 pub mod disk;
+pub mod field;
 pub mod growth;
 pub mod judgement;
 pub mod large;

@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use iowhy_lab::attack::{attack, read_samples, table};
 use iowhy_lab::corpus::corpus;
 use iowhy_lab::disk::{DiskArgs, Spec};
+use iowhy_lab::field;
 use iowhy_lab::growth;
 use iowhy_lab::judgement;
 use iowhy_lab::large;
@@ -87,6 +88,9 @@ struct Judgement {
     /// Scenarios of each kind of world
     #[arg(long, default_value_t = 200)]
     each: usize,
+    /// Only the table of first answers by family, for `ranking/in_field.rs`
+    #[arg(long)]
+    field: bool,
 }
 
 #[derive(Args)]
@@ -321,7 +325,8 @@ impl Learn {
 
 impl Judgement {
     fn run(&self) -> io::Result<ExitCode> {
-        let text = judgement::judgement(self.each).map_err(io::Error::other)?;
+        let text = if self.field { field::table() } else { judgement::judgement(self.each) };
+        let text = text.map_err(io::Error::other)?;
         write!(io::stdout(), "{text}")?;
         Ok(ExitCode::SUCCESS)
     }

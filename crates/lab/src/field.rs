@@ -1,0 +1,121 @@
+//! What first answers to captures that nobody had seen teach of a confidence: the table by family
+//! of verdict, and how well it holds in collections that it was not made from.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use iowhy_diagnose::in_field;
+use iowhy_model::{Family, STANDS, Verdict};
+use serde_json::Value;
+
+/// The whole screens of collections that are not in the tree, graded once, when they were met, each
+/// with the ledger of its first answer: what weights could be learned from, since nothing was
+/// mended for these before.
+const FIRST_MEETINGS: &str = include_str!("../published/first_meetings.jsonl");
+/// Bins of a confidence.
+const BINS: [f64; 5] = [STANDS, 0.7, 0.8, 0.9, 1.01];
+
+/// A first answer that was a headline.
+struct Answer {
+    collection: String,
+    family: Family,
+    stated: f64,
+    right: bool,
+}
+
+/// Answers of a family, and of these the right ones.
+type Counts = BTreeMap<Family, (u32, u32)>;
+
+/// The first answers, as they were kept.
+pub(crate) fn answers() -> Result<Vec<Value>, String> {
+    let answers: Result<Vec<Value>, _> = FIRST_MEETINGS.lines().map(serde_json::from_str).collect();
+    answers.map_err(|error| error.to_string())
+}
+
+fn headlines() -> Result<Vec<Answer>, String> {
+    let answers = answers()?;
+    let headline = |answer: &Value| {
+        let grade = answer["grade"].as_str()?;
+        let stated = answer["confidence"].as_f64().filter(|stated| *stated >= STANDS)?;
+        matches!(grade, "right" | "weak" | "wrong").then_some(())?;
+        Some(Answer {
+            collection: answer["collection"].as_str()?.to_string(),
+            family: Verdict::named(answer["verdict"].as_str()?)?.family(),
+            stated,
+            right: grade != "wrong",
+        })
+    };
+    Ok(answers.iter().filter_map(headline).collect())
+}
+
+fn counted<'a>(answers: impl Iterator<Item = &'a Answer>) -> Counts {
+    let mut counts = Counts::new();
+    for answer in answers {
+        let (all, right) = counts.entry(answer.family).or_default();
+        *all += 1;
+        *right += u32::from(answer.right);
+    }
+    counts
+}
+
+/// The rows of [`in_field::FIRST_ANSWERS`].
+///
+/// # Errors
+/// If the answers cannot be read.
+pub fn table() -> Result<String, String> {
+    let rows = counted(headlines()?.iter());
+    let row = |(family, (all, right))| format!("    (Family::{family:?}, {all}, {right}),\n");
+    Ok(rows.into_iter().map(row).collect())
+}
+
+/// Confidence and share of right answers, as stated and as the other collections, and the earlier
+/// ones alone, would have had it.
+///
+/// # Errors
+/// If the answers cannot be read.
+pub fn held() -> Result<String, String> {
+    let answers = headlines()?;
+    let number = |answer: &Answer| answer.collection.trim_start_matches('P').parse::<u32>().ok();
+    let of_others = |one: &Answer, only_earlier: bool| {
+        let others = answers.iter().filter(|other| match only_earlier {
+            true => number(other) < number(one),
+            false => other.collection != one.collection,
+        });
+        let counts = counted(others);
+        let known = counts.get(&one.family).copied().unwrap_or_default();
+        in_field::confidence(one.stated, known).max(STANDS)
+    };
+    let mut out = String::from(
+        "## Confidence of first answers, and how many named the right side\n\n\
+         | confidence | as stated | right | by the other collections | right | by the earlier ones | right |\n\
+         | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    let stated: Vec<f64> = answers.iter().map(|one| one.stated).collect();
+    let [others, earlier] = [false, true]
+        .map(|only| answers.iter().map(|one| of_others(one, only)).collect::<Vec<f64>>());
+    for bin in BINS.windows(2) {
+        let _ = write!(out, "| {:.1} to {:.1} |", bin[0], bin[1].min(1.0));
+        for confidences in [&stated, &others, &earlier] {
+            let here = answers.iter().zip(confidences.iter());
+            let here: Vec<_> = here.filter(|(_, sure)| (bin[0]..bin[1]).contains(*sure)).collect();
+            let n = here.len().max(1) as f64;
+            let mean: f64 = here.iter().map(|(_, sure)| **sure).sum::<f64>() / n;
+            let right = here.iter().filter(|(one, _)| one.right).count() as f64 / n;
+            let _ = write!(out, " {mean:.2} ({}) | {right:.2} |", here.len());
+        }
+        out.push('\n');
+    }
+    Ok(out + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_in_the_diagnosis_is_that_of_the_answers() {
+        let rows = counted(headlines().unwrap().iter()).into_iter();
+        let rows: Vec<_> = rows.map(|(family, (all, right))| (family, all, right)).collect();
+        assert_eq!(rows, in_field::FIRST_ANSWERS);
+    }
+}
