@@ -58,6 +58,8 @@ const LONG_FLUSH_S: f64 = 1.0;
 /// in a row on a platter).
 const SEVERAL: f64 = 10.0;
 const OVERDUE_S: f64 = 5.0;
+const IN_THE_LOG: &str =
+    "the system's log of the same minutes: resets, timeouts, paths that failed over";
 /// What it is worth (a choice): a program that stands still measures the same.
 const MEASURED_ABOVE: f64 = 0.70;
 
@@ -91,7 +93,15 @@ fn overdue(analysis: &Analysis, host: Host) -> Option<Finding> {
         ];
         let n = phrase::count(n, "request(s)");
         let took = phrase::ms(least * 1e3);
-        Some(said(finding, &format!("{n} of a program to {name} took {took} or more")))
+        let mut finding = said(finding, &format!("{n} of a program to {name} took {took} or more"));
+        // SQL Server, on either system.
+        finding.next_step = lines(&[
+            "queue and latency of that disk meanwhile (`iostat -x 1`; Windows: `typeperf \
+             \"\\PhysicalDisk(*)\\Avg. Disk sec/Transfer\" \"\\PhysicalDisk(*)\\Current Disk Queue \
+             Length\"`): a long queue is load, a short one a disk or path that is slow",
+            IN_THE_LOG,
+        ]);
+        Some(finding)
     })
 }
 
@@ -134,10 +144,9 @@ fn said(mut finding: Finding, what: &str) -> Finding {
          (filter driver, virus scanner, a suspended machine, clocks that drift) held them",
     ]);
     finding.next_step = lines(&[
-        "queue and latency of that disk meanwhile (`iowhy why --for 60s`, `iostat -x 1`; Windows: \
-         `typeperf \"\\PhysicalDisk(*)\\Avg. Disk sec/Transfer\" \"\\PhysicalDisk(*)\\Current \
-         Disk Queue Length\"`): a long queue is load, a short one a disk or path that is slow",
-        "the system's log of the same minutes: resets, timeouts, paths that failed over",
+        "`iowhy why --for 60s`, `iostat -x 1` meanwhile: a long queue is load, a short one a disk or \
+         path that is slow",
+        IN_THE_LOG,
     ]);
     finding
 }
