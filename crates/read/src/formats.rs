@@ -1,6 +1,7 @@
 //! The list of formats. To add one: its file, its `mod` line, its place in [`FORMATS`].
 
 mod aix_iostat;
+mod arcconf;
 mod arcstat;
 mod asm_metrics;
 mod atop;
@@ -16,6 +17,7 @@ pub mod blktrace;
 mod bonnie;
 mod bpftrace;
 mod bpftrace_json;
+mod bsd_iostat;
 mod btrfs_scrub;
 mod btrfs_stats;
 mod btrfs_usage;
@@ -38,6 +40,8 @@ mod diskinfo;
 mod diskspd;
 mod diskspd_text;
 mod diskstats;
+mod diskutil;
+mod dmsetup;
 mod drbd;
 mod drive_settings;
 mod dstat;
@@ -57,12 +61,14 @@ mod fio_terse;
 mod freebsd_iostat;
 mod fs_dist;
 mod fs_slower;
+mod geom_status;
 mod get_counter;
 mod gluster_log;
 mod gluster_profile;
 mod gobonniego;
 mod gpfs_waiters;
 mod gstat;
+mod hd_tune;
 mod hdparm;
 mod hist_log;
 mod innodb_status;
@@ -77,6 +83,7 @@ mod iotop;
 mod iowhy_capture;
 mod iowhy_jsonl;
 mod iozone;
+mod iscsi_session;
 mod jbd2;
 mod k8s_dbench;
 mod kbench;
@@ -86,6 +93,7 @@ mod latency_outliers;
 mod linux_iostat;
 mod lsblk;
 mod lspci;
+mod lsscsi;
 mod lsusb;
 mod lvs;
 mod mdstat;
@@ -109,6 +117,7 @@ mod nvme_latency_monitor;
 mod nvme_ocp;
 mod nvme_volume;
 mod omreport;
+mod ontap_qos;
 mod oracle_10046;
 mod oracle_awr;
 mod oracle_histogram;
@@ -122,6 +131,7 @@ mod pmrep;
 mod pmstat;
 mod postgres_explain;
 mod postgres_log;
+mod powermt;
 mod pressure;
 mod profile_blockio;
 mod prometheus;
@@ -131,6 +141,7 @@ mod pylatencymap;
 mod quantize;
 mod rados_bench;
 mod raid_controller;
+mod raid_events;
 mod rbd_perf;
 mod redis_log;
 mod rocksdb_log;
@@ -156,6 +167,7 @@ mod vmstat_disk;
 mod vxtrace;
 mod waiting_tasks;
 mod windows_event;
+mod windows_storage;
 mod winsat;
 mod workload_rounds;
 mod write_test;
@@ -169,6 +181,7 @@ use crate::format::{Format, Formats, formats_of_files};
 /// All formats, sorted by name.
 pub const FORMATS: &[Format] = formats_of_files![
     aix_iostat::FORMAT,
+    arcconf::FORMAT,
     arcstat::FORMAT,
     asm_metrics::FORMAT,
     atop::FORMAT,
@@ -184,6 +197,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     bonnie::FORMAT,
     bpftrace::FORMAT,
     bpftrace_json::FORMAT,
+    bsd_iostat::FORMAT,
     btrfs_scrub::FORMAT,
     btrfs_stats::FORMAT,
     btrfs_usage::FORMAT,
@@ -206,6 +220,8 @@ pub const FORMATS: &[Format] = formats_of_files![
     diskspd::FORMAT,
     diskspd_text::FORMAT,
     diskstats::FORMAT,
+    diskutil::FORMAT,
+    dmsetup::FORMAT,
     drbd::FORMAT,
     drive_settings::FORMAT,
     dstat::FORMAT,
@@ -225,12 +241,14 @@ pub const FORMATS: &[Format] = formats_of_files![
     freebsd_iostat::FORMAT,
     fs_dist::FORMAT,
     fs_slower::FORMAT,
+    geom_status::FORMAT,
     get_counter::FORMAT,
     gluster_log::FORMAT,
     gluster_profile::FORMAT,
     gobonniego::FORMAT,
     gpfs_waiters::FORMAT,
     gstat::FORMAT,
+    hd_tune::FORMAT,
     hdparm::FORMAT,
     hist_log::FORMAT,
     innodb_status::FORMAT,
@@ -245,6 +263,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     iowhy_capture::FORMAT,
     iowhy_jsonl::FORMAT,
     iozone::FORMAT,
+    iscsi_session::FORMAT,
     jbd2::FORMAT,
     k8s_dbench::FORMAT,
     kbench::FORMAT,
@@ -254,6 +273,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     linux_iostat::FORMAT,
     lsblk::FORMAT,
     lspci::FORMAT,
+    lsscsi::FORMAT,
     lsusb::FORMAT,
     lvs::FORMAT,
     mdstat::FORMAT,
@@ -277,6 +297,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     nvme_ocp::FORMAT,
     nvme_volume::FORMAT,
     omreport::FORMAT,
+    ontap_qos::FORMAT,
     oracle_10046::FORMAT,
     oracle_awr::FORMAT,
     oracle_histogram::FORMAT,
@@ -290,6 +311,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     pmstat::FORMAT,
     postgres_explain::FORMAT,
     postgres_log::FORMAT,
+    powermt::FORMAT,
     pressure::FORMAT,
     profile_blockio::FORMAT,
     prometheus::FORMAT,
@@ -299,6 +321,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     quantize::FORMAT,
     rados_bench::FORMAT,
     raid_controller::FORMAT,
+    raid_events::FORMAT,
     rbd_perf::FORMAT,
     redis_log::FORMAT,
     rocksdb_log::FORMAT,
@@ -324,6 +347,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     vxtrace::FORMAT,
     waiting_tasks::FORMAT,
     windows_event::FORMAT,
+    windows_storage::FORMAT,
     winsat::FORMAT,
     workload_rounds::FORMAT,
     write_test::FORMAT,

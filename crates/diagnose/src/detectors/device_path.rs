@@ -146,7 +146,16 @@ const CLAUSES: [(&str, &[Signal]); 8] = [
             .what("path state: `{state}`")
             .say("its volume reports this path as `{state}`")],
     ),
-    (LOST_BY_ITS_POOL, &[program(lost_members::lost_by_its_pool)]),
+    (
+        LOST_BY_ITS_POOL,
+        &[
+            program(lost_members::lost_by_its_pool),
+            // Of Windows; the drive or the path to it (`lost_members::MEMBER_GONE`).
+            state(key::MEMBER_STATE, &["lost communication"], 1.6)
+                .what("disks that Windows lost")
+                .say("Windows reports `{state}`: check its path and its power before the disk itself"),
+        ],
+    ),
 ];
 const KERNEL_LOG: &str = "lines of the kernel's log";
 const LOST_BY_ITS_POOL: &str = "member lost by its pool";
@@ -155,7 +164,7 @@ const LINK_SPEED: &str = "link speed";
 /// Counters that only corrupt frames or a lost link increase (ATA ACS-3, SATA phy event counters 1
 /// to 4, 11 and 13; SPL, link error counters of a phy); and the drive's own log of corrupt
 /// transfers, if its last entry is young.
-const LINK_COUNTERS: [Signal; 11] = [
+const LINK_COUNTERS: [Signal; 13] = [
     sata("1", "command(s) that failed with a CRC error (SATA phy event 1)"),
     sata("2", "frame(s) rejected (SATA phy event 2)"),
     sata("3", "frame(s) rejected by the host (SATA phy event 3)"),
@@ -166,6 +175,8 @@ const LINK_COUNTERS: [Signal; 11] = [
     sas("running_disparity_error_count", "disparity error(s) of the SAS phy"),
     sas("loss_of_dword_sync_count", "loss(es) of synchronisation of the SAS phy"),
     sas("phy_reset_problem_count", "failed reset(s) of the SAS phy"),
+    sas("invalid_crc_count", "frame(s) with a wrong checksum at a Fibre Channel port"),
+    sas("invalid_tx_word_count", "invalid word(s) at a Fibre Channel port"),
     number(key::SMART_ERROR_LOG_ICRC, FAILED)
         .instead(|case| !is_young(case), 0.0)
         .what("corrupt transfers among the last entries of the drive's error log")

@@ -70,7 +70,7 @@ pub const COUNTERS: [Signal; 15] = [
 ];
 
 /// Errors that an array or a RAID controller counted for its member.
-pub const MEMBERS: [Signal; 4] = [
+pub const MEMBERS: [Signal; 5] = [
     // If writes or checksums fail too, it may be the cable; the array does not distinguish them.
     // Nor is it this disk if half of its array counts errors (`device.path`).
     number(key::MEMBER_ERRORS.of("read"), FAILED)
@@ -102,6 +102,10 @@ pub const MEMBERS: [Signal; 4] = [
         .only_if(|case| !is_above_zero(case, key::MEMBER_ERRORS.of("predictive")))
         .what("its controller predicts a failure")
         .say(PREDICTED),
+    // The health status of MSFT_PhysicalDisk: it fails reads and writes, or does not respond.
+    state(key::MEMBER_STATE, &["unhealthy"], FAILED_TWICE)
+        .what("Windows reports the disk as unhealthy")
+        .say("Windows reports it as unhealthy: it fails reads and writes or does not respond"),
 ];
 /// What a controller that saw no error yet reports.
 pub const PREDICTED: &str = "its controller predicts that it will fail";

@@ -61,6 +61,14 @@ const fn per_second(key: FactKey, above: f64, quantity: &'static str) -> Notable
     known(key, above, quantity, Unit::PerSecond)
 }
 
+/// A request that took longer may show a fault of the disk or its adapter (Microsoft's page on
+/// MSFT_StorageReliabilityCounter), s.
+const SLOWEST_S: f64 = 10.0;
+const ONCE_SO_LONG: &str = "at some time since the drive was first used a request took this long; \
+     a start from sleep takes as long, so it counts only if it is as recent as the problem";
+const LOG_OF_STALLS: &str = "the system's log of the time at which it was slow (`Get-WinEvent \
+     -LogName System`: events 129 and 153; Linux: `dmesg`)";
+
 /// Minimum bytes per second of all disks together (a choice: any disk does more).
 pub const NOTABLE_PER_S: f64 = 1e6;
 
@@ -259,7 +267,7 @@ const PHY_AGAIN: &str = "the same counters again after an hour of load: a phy wh
      still increase has a bad cable, connector or backplane slot";
 
 /// Numbers of a drive.
-pub const OF_DRIVE: [NotableNumber; 27] = [
+pub const OF_DRIVE: [NotableNumber; 34] = [
     rate(key::DISK_READ.of("mean"), NOTABLE_PER_S, "read, per second").means(UNCOUNTED),
     rate(key::DISK_WRITTEN.of("mean"), NOTABLE_PER_S, "written, per second").means(UNCOUNTED),
     count(key::SMART_RAW.of("199"), 0.0, "CRC errors in the drive's lifetime")
@@ -310,6 +318,26 @@ pub const OF_DRIVE: [NotableNumber; 27] = [
         .means("each replug adds some; only an increase shows that the link fails")
         .may_be(Verdict::DevicePath)
         .decided_by(PHY_AGAIN),
+    seconds(key::SMART_SLOWEST.of("read"), SLOWEST_S, "longest read in the drive's own counters")
+        .means(ONCE_SO_LONG)
+        .may_be(Verdict::DeviceStall)
+        .decided_by(LOG_OF_STALLS),
+    seconds(key::SMART_SLOWEST.of("write"), SLOWEST_S, "longest write in the drive's own counters")
+        .means(ONCE_SO_LONG)
+        .may_be(Verdict::DeviceStall)
+        .decided_by(LOG_OF_STALLS),
+    seconds(key::SMART_SLOWEST.of("flush"), SLOWEST_S, "longest flush in the drive's own counters")
+        .means(ONCE_SO_LONG)
+        .may_be(Verdict::DeviceStall)
+        .decided_by(LOG_OF_STALLS),
+    count(
+        key::PHY.of("invalid_crc_count"),
+        0.0,
+        "frames with a wrong checksum at Fibre Channel ports",
+    )
+    .means("only corrupt frames count: a cable, a transceiver or a port between host and array")
+    .may_be(Verdict::DevicePath)
+    .decided_by(PHY_AGAIN),
     count(key::PHY.of("phy_reset_problem_count"), 0.0, "failed resets of the SAS phys")
         .means(
             "the two ends could not agree on a link at some time; only an increase shows that they \
@@ -386,6 +414,14 @@ pub const OF_DRIVE: [NotableNumber; 27] = [
         .may_be(Verdict::DevicePath),
     count(key::ARRAY_DEGRADED, 0.0, "missing members of the array")
         .means("each read of the missing member is computed from all others"),
+    share(key::CACHE_READ_HITS, 0.0, "reads served by the cache in front of the disk").means(
+        "the rest wait for the disk behind it; a cache that was activated recently or is smaller \
+             than the working set helps little",
+    ),
+    share(key::CACHE_WRITE_HITS, 0.0, "writes taken by the cache in front of the disk")
+        .means("the rest wait for the disk behind it"),
+    share(key::CACHE_DIRTY, 0.5, "blocks of the cache that the disk behind it does not have yet")
+        .means("a cache that is full of these takes writes only as fast as that disk"),
     seconds(key::CEPH_COMMIT, 0.02, "mean commit latency")
         .means(
             "includes its device, flushes and its own threads: compare it with other OSDs of its \

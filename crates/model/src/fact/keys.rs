@@ -70,6 +70,9 @@ keys {
     BTRFS_DATA_USED "btrfs.data.used" Percent "used data chunks of a btrfs file system";
     BTRFS_METADATA_USED "btrfs.metadata.used" Percent "used metadata chunks of a btrfs file system";
     BTRFS_UNALLOCATED "btrfs.unallocated" Bytes "unallocated space of a btrfs file system";
+    CACHE_DIRTY "cache.dirty" Percent "blocks of a cache that the disk behind it does not have yet";
+    CACHE_READ_HITS "cache.read_hits" Percent "reads served by the cache in front of a disk";
+    CACHE_WRITE_HITS "cache.write_hits" Percent "writes taken by the cache in front of a disk";
     CAPTURE_FORMAT "capture.format" Text "format or collector that is the source of a capture";
     CEPH_BLOCKED "ceph.blocked" Count "maximum number of blocked requests of an OSD";
     CEPH_BLOCKED_TIME "ceph.blocked_time" Seconds "longest time that a request of an OSD was blocked";

@@ -47,6 +47,16 @@ pub(crate) static RAID: Labels = Labels {
             .like(&["Drive-ID    Progress% Status      Estimated Time Left"]),
         says("^Model State", |_, report, _| report.enter(BATTERY))
             .like(&["Model  State  RetentionTime Temp Mode MfgDate    Next Learn"]),
+        // mpt-status, in its two layouts.
+        begins("^ioc{:|}{n:#} vol_id{:| }{v:#} type{*}state{:|} {state:word}{,|} flags{*}", mpt_volume)
+            .like(&[
+                "ioc0 vol_id 0 type IM, 2 phy, 68 GB, state DEGRADED, flags ENABLED RESYNC_IN_PROGRESS",
+                "ioc:0 vol_id:0 type:IM raidlevel:RAID-1 num_disks:2 size(GB):68 state: DEGRADED flags: ENABLED",
+            ]),
+        says("^ioc{:|}{n:#} {phy |phys_id:}{p:#} scsi_id{*}state{:|} {state:word}{,|} flags{*}", mpt_drive)
+            .like(&[
+                "ioc0 phy 1 scsi_id 1 MAXTOR   ATLAS10K4_73SCA  DFV0, 68 GB, state ONLINE, flags OUT_OF_SYNC",
+            ]),
         // Tables of tw_cli; versions differ in the columns that follow.
         announces("tw_cli {*}/c{n:#}", of_controller).like(&["# tw_cli /c0 show"]),
         begins("^Unit UnitType Status %", |found, report, _| {
@@ -393,7 +403,10 @@ fn volume(name: &str, words: &[&str], sink: &mut dyn Sink) -> Option<()> {
         None => (*first, words.get(1).copied()),
     };
     let lower = reported.to_ascii_lowercase();
-    sink.add_fact_here(name, typed::ARRAY_STATE, lower.as_str());
+    // Smart Array calls so a volume that lacks a drive and has none to rebuild on yet.
+    let state =
+        if lower == "interim recovery mode" { "degraded, interim recovery mode" } else { &lower };
+    sink.add_fact_here(name, typed::ARRAY_STATE, state);
     let action = match lower.as_str() {
         "recovering" | "rebuilding" => ArrayAction::Rebuild,
         "parity initialization in progress" | "initializing" => ArrayAction::Init,
@@ -404,6 +417,27 @@ fn volume(name: &str, words: &[&str], sink: &mut dyn Sink) -> Option<()> {
     let percent = percent.and_then(|text| decimal(text.split('%').next()?.trim()));
     if let Some(percent) = percent {
         sink.add_fact_here(name, typed::ARRAY_PERCENT, Share::from_percent(percent));
+    }
+    Some(())
+}
+
+/// A volume of Fusion MPT: its state, and whether it is being synchronised.
+fn mpt_volume(found: &Found, _: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let name = format!("c{}/v{}", found.count("n")?, found.count("v")?);
+    let state = found.text("state")?.trim_end_matches(',').to_ascii_lowercase();
+    sink.add_fact_here(&name, typed::ARRAY_STATE, state);
+    if found.line().contains("RESYNC_IN_PROGRESS") {
+        sink.add_fact_here(&name, typed::ARRAY_ACTION, ArrayAction::Resync);
+    }
+    Some(())
+}
+
+/// A drive of Fusion MPT, if it is not in use.
+fn mpt_drive(found: &Found, _: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let state = found.text("state")?.trim_end_matches(',').to_ascii_lowercase();
+    if state != "online" {
+        let name = format!("c{}/p{}", found.count("n")?, found.count("p")?);
+        sink.add_fact_here(&name, typed::MEMBER_STATE, state);
     }
     Some(())
 }

@@ -38,7 +38,7 @@ use crate::text::repair::has_odd;
 pub const FORMAT: Format = Format::program::<Dd>(
     "bytes copied, seconds, rate",
     Level::A,
-    &["if=", "of=", "+", "B/", "ytes/", "yte/", "octets/", "o/", "Б/"],
+    &["dd: ", "if=", "of=", "+", "B/", "ytes/", "yte/", "octets/", "o/", "Б/"],
     sniff,
 )
 .resumed();
@@ -52,7 +52,7 @@ const BLOCK: f64 = 512.0;
 
 fn sniff(lines: &[&str]) -> Detect {
     let Some(first) = lines.first() else { return Detect::No };
-    if result(first).is_some() {
+    if result(first).is_some() || refused(first).is_some() {
         return Detect::Yes;
     }
     if records(first).is_none() && Command::of(first).is_none() {

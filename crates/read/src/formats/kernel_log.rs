@@ -36,8 +36,9 @@
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
 //!
 //! ## Versions
-//! Messages of Linux 2.4 (those of IDE, of SCSI and its Fusion MPT) to 6.x, and those of FreeBSD's
-//! CAM and ahci; `end_request`, `blk_update_request` and today's bare `I/O error` mean the same.
+//! Messages of Linux 2.4 (those of IDE, of SCSI and its Fusion MPT) to 6.x, those of FreeBSD's CAM
+//! and ahci, I/O errors of macOS (`disk0s2: I/O error.`) and of Unraid's arrays; `end_request`,
+//! `blk_update_request` and today's bare `I/O error` mean the same.
 //!
 //! ## Caveats
 //! A fault in the log outranks any latency pattern. `hostbyte=0x0b` with a medium error is a side
@@ -218,6 +219,8 @@ const NUMBERED: [&str; 10] =
 fn device(message: &str) -> Option<&str> {
     if let Some(named) = peripheral(message)
         .or_else(|| of_illumos(message))
+        .or_else(|| forms::of_darwin(message).map(|(disk, _)| disk))
+        .or_else(|| forms::of_unraid(message).map(|(disk, _)| disk))
         .or_else(|| server(message))
         .or_else(|| mapped(message))
     {

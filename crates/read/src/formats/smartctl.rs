@@ -53,6 +53,9 @@ const PENDING: &str = "pending";
 const POWER_STATES: &str = "power states";
 /// The error counter log of SCSI.
 const COUNTERS: &str = "counters";
+/// Pages of `sg_logs`: errors of reads and of writes.
+const READ_ERRORS: &str = "page 3";
+const WRITE_ERRORS: &str = "page 2";
 
 static LABELS: Labels = Labels {
     command: Some(Command {
@@ -128,6 +131,34 @@ static LABELS: Labels = Labels {
                 "Protocol Specific port log page for SAS SSP",
                 "Protocol Specific port page for SAS SSP  (sas-2) [0x18]",
             ]),
+        // `sg_logs -p 2`, `-p 3` and `-p 6`.
+        begins("^{Read|Write} error counter page {*}[0x", |found, report, _| {
+            let is_read = found.line().starts_with("Read");
+            report.enter(if is_read { READ_ERRORS } else { WRITE_ERRORS })
+        })
+        .like(&["Read error counter page  [0x3]"]),
+        says("^Total uncorrected errors = {n:u}$", |found, report, _| {
+            let n = found.count("n")?;
+            match report.part {
+                READ_ERRORS => report.fact(typed::SMART_UNCORRECTED_READ, n),
+                WRITE_ERRORS => report.fact(typed::SMART_UNCORRECTED_WRITE, n),
+                _ => Some(()),
+            }
+        })
+        .like(&["Total uncorrected errors = 17"]),
+        says("^Total rewrites or rereads = {n:u}$", |found, report, _| {
+            let n = found.count("n")?;
+            if report.part == READ_ERRORS { report.fact(typed::SMART_REREAD, n) } else { Some(()) }
+        })
+        .like(&["Total rewrites or rereads = 230"]),
+        begins("^Non-medium error page {*}[0x", |_, report, _| report.enter(""))
+            .like(&["Non-medium error page  [0x6]"]),
+        says("^Non-medium error count = {n:u}$", |found, report, _| {
+            report.fact(typed::SMART_NON_MEDIUM_ERRORS, found.count("n")?)
+        })
+        .like(&["Non-medium error count = 0"]),
+        says("^{Errors corrected |Total errors corrected|Total times correction|Total bytes processed|Reserved or vendor specific [}{*} = ", |_, _, _| Some(()))
+            .like(&["Errors corrected without substantial delay = 12345"]),
         begins("^relative target port id = {:u}$", |_, _, _| Some(()))
             .like(&["relative target port id = 1"]),
         begins("^SATA Phy Event Counters (GP Log", |_, report, _| report.enter(PHY))

@@ -6,11 +6,14 @@
 //! reads itself: `queue.scheduler`, `queue.rotational`, `queue.nr_requests`, `queue.write_cache`
 //! and the rest of its queue, `device.queue_depth`, `device.timeout`, `device.model`,
 //! `device.state`. Of a phy `phy.invalid_dword_count`, `phy.running_disparity_error_count`,
-//! `phy.loss_of_dword_sync_count` and `phy.phy_reset_problem_count`.
+//! `phy.loss_of_dword_sync_count` and `phy.phy_reset_problem_count`; of a port of Fibre Channel
+//! (`host3`) `phy.invalid_crc_count`, `phy.invalid_tx_word_count`, `phy.link_failure_count`,
+//! `phy.loss_of_signal_count` and `phy.loss_of_sync_count`.
 //!
 //! ## How to capture
 //! `grep . /sys/block/*/queue/scheduler`, `head /sys/block/sd*/queue/*`, `cat
-//! /sys/block/sda/queue/scheduler`, `grep . /sys/class/sas_phy/*/*_count`.
+//! /sys/block/sda/queue/scheduler`, `grep . /sys/class/sas_phy/*/*_count`, `grep .
+//! /sys/class/fc_host/host*/statistics/*`.
 //!
 //! ## Versions
 //! Linux 2.6.33 to 6.x.
@@ -63,6 +66,12 @@ const FILES: &[(&str, FactKey)] = &[
     ("md/degraded", key::ARRAY_DEGRADED),
     ("md/sync_action", key::ARRAY_ACTION),
 ];
+/// Counters of a port of Fibre Channel that corrupt frames or a lost link increase
+/// (include/scsi/scsi_transport_fc.h).
+const FC_COUNTERS: [&str; 5] = [
+    "invalid_crc_count", "invalid_tx_word_count", "link_failure_count", "loss_of_signal_count",
+    "loss_of_sync_count",
+];
 /// Other files of the same folders, which hold no fact that is read.
 const OTHERS: [&str; 3] = ["/queue/", "/sas_phy/", "/md/"];
 
@@ -76,6 +85,12 @@ fn file(path: &str) -> Option<(&str, Option<FactKey>)> {
         let (phy, name) = rest.split_once('/')?;
         let known = PHY_COUNTERS.iter().find(|known| **known == name);
         return Some((phy, known.map(|name| key::PHY.of(name))));
+    }
+    if let Some((_, rest)) = path.split_once("fc_host/") {
+        let (host, name) = rest.split_once('/')?;
+        let counter = name.strip_prefix("statistics/")?;
+        let known = FC_COUNTERS.iter().find(|known| **known == counter);
+        return Some((host, known.map(|name| key::PHY.of(name))));
     }
     let (_, rest) = path.split_once("block/")?;
     let (disk, name) = rest.split_once('/')?;
@@ -160,7 +175,13 @@ fn stated(path: &str, value: &str, place: &str, sink: &mut dyn Sink) {
         None => value,
     };
     let counter = key.member_of(key::PHY).is_some();
-    if !value.is_empty() && (!counter || integer(value).is_some()) {
-        sink.add_text_at(device.replace('!', "/").as_str(), key, value, place);
+    // Those of Fibre Channel are hexadecimal, and all ones where the adapter has none.
+    let hex = value.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    if hex == Some(u64::MAX) {
+        return;
+    }
+    let known = hex.filter(|_| counter).map_or(value.to_string(), |count| count.to_string());
+    if !known.is_empty() && (!counter || integer(&known).is_some()) {
+        sink.add_text_at(device.replace('!', "/").as_str(), key, &known, place);
     }
 }

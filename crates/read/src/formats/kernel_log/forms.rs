@@ -26,6 +26,8 @@ pub(super) enum Logger {
     Block,
     /// `(ada0:ahcich0:0:0:0): ` of FreeBSD.
     Cam,
+    /// `disk0s2: ` of macOS.
+    Darwin,
     /// `drbd r0 peer: `, `block drbd0: `.
     Drbd,
     /// `/pci@0,0/... (sd5):`.
@@ -60,6 +62,8 @@ pub(super) enum Logger {
     Scsi,
     /// `3w-9xxx: scsi0: `.
     ThreeWare,
+    /// `md: disk10 ` of Unraid, whose arrays are its own.
+    Unraid,
     /// `usb 1-1.4: `.
     Usb,
     /// `xhci_hcd 0000:00:14.0: `, `xhci-hcd xhci-hcd.0.auto: `.
@@ -172,6 +176,10 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Link, &[L::Scsi], &["Add. Sense: Protocol service CRC error"]),
     row(K::Link, &[L::Scsi], &["Add. Sense: Data phase CRC error"]),
     row(K::Medium, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x81)"]),
+    row(K::IoError, &[L::Darwin], &["I/O error."]),
+    // Unraid's md.c, md_read_error, md_write_error.
+    row(K::IoError, &[L::Unraid], &["read error, sector="]),
+    row(K::IoError, &[L::Unraid], &["write error, sector="]),
     row(K::Medium, &[L::Cam], &["SCSI sense: MEDIUM ERROR"]),
     row(K::Medium, &[L::Cam], &["ATA status:", "(UNC"]),
     row(K::Link, &[L::Cam], &["ATA status:", "(ICRC"]),
@@ -563,8 +571,31 @@ fn of_adapter(message: &str) -> Option<(Logger, &str)> {
     if let Some(rest) = numbered(message, "ahcich") {
         return Some((L::Ahci, rest.strip_prefix(": ")?));
     }
+    if let Some((_, body)) = of_darwin(message) {
+        return Some((L::Darwin, body));
+    }
+    if let Some((_, body)) = of_unraid(message) {
+        return Some((L::Unraid, body));
+    }
     peripheral(message)?;
     Some((L::Cam, message.split_once("): ")?.1))
+}
+
+/// The disk of `disk0s2: I/O error.` without its slices, and what is said of it.
+pub(super) fn of_darwin(message: &str) -> Option<(&str, &str)> {
+    let mut rest = numbered(message, "disk")?;
+    let disk = message.get(..message.len() - rest.len())?;
+    while let Some(after) = numbered(rest, "s") {
+        rest = after;
+    }
+    Some((disk, rest.strip_prefix(": ")?))
+}
+
+/// The disk of `md: disk10 read error, sector=15303268032`, by its place in the array.
+pub(super) fn of_unraid(message: &str) -> Option<(&str, &str)> {
+    let rest = numbered(message, "md: disk")?;
+    let disk = message.get("md: ".len()..message.len() - rest.len())?;
+    Some((disk, rest.strip_prefix(' ')?))
 }
 
 fn of_bus(message: &str) -> Option<(Logger, &str)> {
@@ -716,6 +747,7 @@ impl Logger {
             L::Ata => "ata3.00: ",
             L::Block => "blk_update_request: ",
             L::Cam => "(ada0:ahcich0:0:0:0): ",
+            L::Darwin => "disk0s2: ",
             L::Drbd => "drbd r0 peer: ",
             L::FibreChannel => "qla2xxx [0000:41:00.0]-500b:8: ",
             L::Ide => "hdc: dma_intr: ",
@@ -733,6 +765,7 @@ impl Logger {
             L::Pci => "pcieport 0000:00:1d.0: ",
             L::Scsi => "sd 4:0:0:0: [sda] tag#3 ",
             L::ThreeWare => "3w-9xxx: scsi0: ",
+            L::Unraid => "md: disk10 ",
             L::Usb => "usb 1-1: ",
             L::Xhci => "xhci_hcd 0000:00:14.0: ",
         }
