@@ -70,7 +70,7 @@ pub const COUNTERS: [Signal; 15] = [
 ];
 
 /// Errors that an array or a RAID controller counted for its member.
-pub const MEMBERS: [Signal; 5] = [
+pub const MEMBERS: [Signal; 4] = [
     // If writes or checksums fail too, it may be the cable; the array does not distinguish them.
     // Nor is it this disk if half of its array counts errors (`device.path`).
     number(key::MEMBER_ERRORS.of("read"), FAILED)
@@ -102,10 +102,6 @@ pub const MEMBERS: [Signal; 5] = [
         .only_if(|case| !is_above_zero(case, key::MEMBER_ERRORS.of("predictive")))
         .what("its controller predicts a failure")
         .say(PREDICTED),
-    // The health status of MSFT_PhysicalDisk: it fails reads and writes, or does not respond.
-    state(key::MEMBER_STATE, &["unhealthy"], FAILED_TWICE)
-        .what("Windows reports the disk as unhealthy")
-        .say("Windows reports it as unhealthy: it fails reads and writes or does not respond"),
 ];
 /// What a controller that saw no error yet reports.
 pub const PREDICTED: &str = "its controller predicts that it will fail";
@@ -115,7 +111,7 @@ pub const PREDICTED: &str = "its controller predicts that it will fail";
 /// defects of a SAS drive that exceed normal ageing 0.38, because healthy drives have some
 /// (docs/METHOD.md, 17 Faults); and drives continue beyond their rated endurance, most for a long
 /// time (vendors' sheets).
-pub const OWN_WORD: [Signal; 8] = [
+pub const OWN_WORD: [Signal; 9] = [
     program(fails_now),
     number(key::SMART_GROWN_DEFECTS, 0.9)
         .held(Bound::Above(MANY_DEFECTS - 1.0), Unit::Count)
@@ -126,6 +122,10 @@ pub const OWN_WORD: [Signal; 8] = [
         .held(Bound::Below(1.0), Unit::Count)
         .what("SMART overall health (1: passed, 0: failed)")
         .say("its SMART overall health is FAILED"),
+    // The health status of MSFT_PhysicalDisk: it fails reads and writes, or does not respond.
+    state(key::MEMBER_STATE, &["unhealthy"], FAILED_TWICE)
+        .what("Windows reports the disk as unhealthy")
+        .say("Windows reports it as unhealthy: it fails reads and writes or does not respond"),
     program(runs_out_of_spares),
     number(key::SMART_NVME_PERCENTAGE_USED, WORN)
         .held(Bound::Above(1.0), Unit::Share)
