@@ -1,20 +1,19 @@
 //! Ceph's logs: slow operations of an OSD's store, blocked requests.
 //!
 //! ## Reads
-//! `log_latency slow operation observed for kv_commit, latency = 5.8s` of an OSD's log,
-//! `slow request 30.1 seconds old` of the same or of the cluster's (blocked at the OSDs whose
-//! replies it waits for, where it says `waiting for subops from`), and the health messages
-//! `3 slow ops, oldest one blocked for 65 sec, daemons [osd.12,osd.22] have slow ops`, an OSD's own
-//! `get_health_metrics reporting 3 slow ops, oldest is osd_op(...)`, before Nautilus
-//! `24 ops are blocked > 32.768 sec on osd.15`. Each operation of the store becomes an event of
-//! `osd.N`; blocked requests become facts (maximum number and duration), as do the number of errors
-//! found by a scrub (`OSD_SCRUB_ERRORS 1 scrub errors` of `ceph health detail`), and the number of
-//! OSDs whose store reported slow operations or reads that stalled
-//! (`osd.2  observed slow operation indications in BlueStore`, `2 OSD(s) experiencing stalled read
-//! in db device of BlueFS`). A `stalled read 0x29f~100000 (buffered) since ..., timeout is 5s` of an
-//! OSD's log counts as a request over that limit (`io.slow`, `io.slowest.least`). An OSD from which
-//! a peer gets no answer (`osd.3 139675 heartbeat_check: no reply from 10.0.0.8:6804 osd.2`) is a
-//! fact `kernel.log.remote` of it.
+//! `log_latency slow operation observed for kv_commit, latency = 5.8s` of an OSD's log, `slow
+//! request 30.1 seconds old` of the same or of the cluster's (blocked at the OSDs whose replies it
+//! waits for, where it says `waiting for subops from`), and the health messages `3 slow ops, oldest
+//! one blocked for 65 sec, daemons [osd.12,osd.22] have slow ops`, an OSD's own `get_health_metrics
+//! reporting 3 slow ops, oldest is osd_op(...)`, before Nautilus `24 ops are blocked > 32.768 sec
+//! on osd.15`. Each operation of the store becomes an event of `osd.N`; blocked requests become
+//! facts (maximum number and duration), as do the number of errors found by a scrub
+//! (`OSD_SCRUB_ERRORS 1 scrub errors` of `ceph health detail`), and the number of OSDs whose store
+//! reported slow operations or reads that stalled (`osd.2  observed slow operation indications in
+//! BlueStore`, `2 OSD(s) experiencing stalled read in db device of BlueFS`). A `stalled read
+//! 0x29f~100000 (buffered) since ..., timeout is 5s` of an OSD's log counts as a request over that
+//! limit (`io.slow`, `io.slowest.least`). An OSD from which a peer gets no answer (`osd.3 139675
+//! heartbeat_check: no reply from 10.0.0.8:6804 osd.2`) is a fact `kernel.log.remote` of it.
 //!
 //! ## How to capture
 //! `/var/log/ceph/ceph-osd.N.log`, `/var/log/ceph/ceph.log`, `journalctl -u ceph-osd@N`, `kubectl

@@ -2,8 +2,8 @@
 //!
 //! ## Reads
 //! Below `health: HEALTH_WARN` or `HEALTH_ERR` the share of placement groups that are not active or
-//! stale, the share of objects that are degraded, OSDs that are down, OSDs whose store reported slow
-//! operations, blocked requests and the OSDs that they wait for, and the rate of recovery.
+//! stale, the share of objects that are degraded, OSDs that are down, OSDs whose store reported
+//! slow operations, blocked requests and the OSDs that they wait for, and the rate of recovery.
 //!
 //! ## How to capture
 //! `ceph -s`, `ceph status`, `ceph health detail`; `kubectl exec` of the toolbox of Rook.

@@ -12,8 +12,8 @@
 //! `top -b -d 5 -n 3`, `mpstat 1 10`, `sar -u 1 10`.
 //!
 //! ## Versions
-//! top of procps 3 and later (`5.9%us` and `5.9 us`), decimal commas included, in English and German
-//! (`%CPU(s)`, `MiB Spch`); sysstat of any age.
+//! top of procps 3 and later (`5.9%us` and `5.9 us`), decimal commas included, in English and
+//! German (`%CPU(s)`, `MiB Spch`); sysstat of any age.
 //!
 //! ## Caveats
 //! iowait is idle time with outstanding I/O: not load, and not proof of a slow disk; a busy CPU

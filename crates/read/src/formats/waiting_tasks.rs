@@ -2,10 +2,10 @@
 //!
 //! ## Reads
 //! The rows below a heading with `WCHAN`, or with a state (`STAT`, `S`) and the command last. Tasks
-//! in uninterruptible sleep (`D`) are counted (`tasks.blocked`), and those whose function shows what
-//! they wait for, by function (`tasks.wait_in.*`). Where a function waits for the answer of a server
-//! (NFS, SMB, Ceph), that becomes a fact `kernel.log.remote` of it. Without the function the tasks
-//! are counted by name (`tasks.blocked_by.*`). Rows of `ps aux | grep D` need no heading.
+//! in uninterruptible sleep (`D`) are counted (`tasks.blocked`), and those whose function shows
+//! what they wait for, by function (`tasks.wait_in.*`). Where a function waits for the answer of a
+//! server (NFS, SMB, Ceph), that becomes a fact `kernel.log.remote` of it. Without the function the
+//! tasks are counted by name (`tasks.blocked_by.*`). Rows of `ps aux | grep D` need no heading.
 //!
 //! ## How to capture
 //! `ps -eo pid,stat,wchan:32,comm`, `ps axl`, `ps aux`, and `top` with that field; typically
@@ -32,11 +32,14 @@ use crate::program::*;
 pub const FORMAT: Format = Format::program::<WaitingTasks>(
     "ps: tasks in uninterruptible sleep, and with WCHAN where they wait",
     Level::E,
-    &["WCHAN", "PID", " D ", " D+", " D<", " DN", " Ds", " Dl", " DL"],
+    &["WCHAN", "PID", "TID", "LWP", " D"],
     |lines| {
         let [first, rest @ ..] = lines else { return Detect::No };
         match (Columns::of(first), rest.first()) {
-            (None, _) => OF_AUX.row(first).is_some_and(|row| row.is_blocked()).into(),
+            (None, _) => {
+                let row = OF_AUX.row(first).filter(|_| first.contains(" D"));
+                row.is_some_and(|row| row.is_blocked()).into()
+            }
             (Some(_), None) => Detect::NeedLine,
             (Some(columns), Some(row)) => columns.row(row).is_some().into(),
         }
@@ -74,13 +77,13 @@ impl Row<'_> {
 /// A state as ps prints it: a letter, then what qualifies it.
 fn is_state(word: &str) -> bool {
     let mut letters = word.chars();
-    letters.next().is_some_and(|first| "DIKPRSTWXZ".contains(first))
+    letters.next().is_some_and(|first| "DIKPRSTWXZt".contains(first))
         && letters.all(|more| "<NLsl+".contains(more))
 }
 
 impl Columns {
     /// Of a heading. Without the function the command is last, as ps prints it; top's own table has
-    /// a state, too (`TIME+`).
+    /// a state, too (`TIME+`). In the states of BSD (`TT`) all threads of the kernel are blocked.
     fn of(line: &str) -> Option<Columns> {
         let names: Vec<&str> = line.split_whitespace().collect();
         let at = |wanted: &[&str]| names.iter().position(|name| wanted.contains(name));
@@ -90,7 +93,7 @@ impl Columns {
         let command = at(&["COMMAND", "CMD", "COMM"]);
         let is_ps = state.is_some()
             && command.is_some_and(|command| command + 1 == all)
-            && at(&["TIME+", "DISK"]).is_none();
+            && at(&["TIME+", "DISK", "TT"]).is_none();
         let columns = Columns { all, process, state, function, command };
         (function.is_some() || is_ps).then_some(columns)
     }
