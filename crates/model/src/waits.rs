@@ -126,8 +126,9 @@ pub fn waits_in(line: &str) -> Option<&'static str> {
 
 /// Functions that `ps` shows a task in (get_wchan of the kernel: the first outside of the
 /// scheduler), and what for: the answer of a disk, and a free slot in its queue
-/// (block/blk-mq-tag.c, block/blk-rq-qos.c, before blk-mq block/blk-core.c).
-const STANDS_IN: [(&str, &str); 18] = [
+/// (block/blk-mq-tag.c, block/blk-rq-qos.c, before blk-mq block/blk-core.c), and inodes of XFS that
+/// reclaim has to write first (fs/xfs/xfs_icache.c).
+const STANDS_IN: [(&str, &str); 19] = [
     ("io_schedule", "io_schedule"),
     ("bit_wait_io", "io_schedule"),
     ("folio_wait_bit_common", "io_schedule"),
@@ -146,6 +147,7 @@ const STANDS_IN: [(&str, &str); 18] = [
     ("rq_qos_wait", "blk_mq_get_tag"),
     ("get_request_wait", "blk_mq_get_tag"),
     ("get_request", "blk_mq_get_tag"),
+    ("xfs_reclaim_inodes_ag", RECLAIM),
 ];
 
 /// What a task in this function waits for.

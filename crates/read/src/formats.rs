@@ -23,6 +23,7 @@ mod btrfs_stats;
 mod btrfs_usage;
 mod btt;
 mod ceph_log;
+mod ceph_ops;
 mod ceph_osd_perf;
 mod ceph_osd_perf_json;
 mod ceph_status;
@@ -32,6 +33,7 @@ mod collectl;
 mod collectl_brief;
 mod cpu;
 mod crystal_disk_info;
+mod database_io;
 mod dbench;
 mod dd;
 mod ddrescue;
@@ -165,6 +167,7 @@ mod vdbench;
 mod vmstat;
 mod vmstat_disk;
 mod vxtrace;
+mod vzdump;
 mod waiting_tasks;
 mod windows_event;
 mod windows_storage;
@@ -203,6 +206,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     btrfs_usage::FORMAT,
     btt::FORMAT,
     ceph_log::FORMAT,
+    ceph_ops::FORMAT,
     ceph_osd_perf::FORMAT,
     ceph_osd_perf_json::FORMAT,
     ceph_status::FORMAT,
@@ -212,6 +216,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     collectl_brief::FORMAT,
     cpu::FORMAT,
     crystal_disk_info::FORMAT,
+    database_io::FORMAT,
     dbench::FORMAT,
     dd::FORMAT,
     ddrescue::FORMAT,
@@ -345,6 +350,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     vmstat::FORMAT,
     vmstat_disk::FORMAT,
     vxtrace::FORMAT,
+    vzdump::FORMAT,
     waiting_tasks::FORMAT,
     windows_event::FORMAT,
     windows_storage::FORMAT,

@@ -86,7 +86,7 @@ const SWAPPED_OUT_PER_S: f64 = 1e5;
 /// Gaps in a file from which on they are reported: a second of seeks of 10 ms (a choice).
 const SCATTERED: f64 = 100.0;
 const COMPACTS: &str =
-    "its compaction does not keep up, limited by the disk, its threads or a rate limit";
+    "its compaction or checkpoint does not keep up, limited by the disk, its threads or a setting";
 const IDLE: &str =
     "tasks wait for I/O while CPUs are idle: the cause is a device or its load, not the CPUs";
 const NO_FLUSH: &str =

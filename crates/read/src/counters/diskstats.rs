@@ -58,6 +58,10 @@ pub fn parse_line(line: &str) -> Option<Counters> {
     }
     let words: Vec<&str> = line.split_whitespace().collect();
     let [major, minor, name, values @ ..] = words.as_slice() else { return None };
+    // The head of a kstat of ZFS: `6 1 0x01 91 4368 8514024590 1936536633267777`.
+    if name.starts_with("0x") {
+        return None;
+    }
     // Linux numbers: 12 bits of major, 20 bits of minor (include/linux/kdev_t.h).
     let major = integer(major).filter(|number| *number < 1 << 12)?;
     let minor = integer(minor).filter(|number| *number < 1 << 20)?;

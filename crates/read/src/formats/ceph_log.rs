@@ -1,18 +1,19 @@
 //! Ceph's logs: slow operations of an OSD's store, blocked requests.
 //!
 //! ## Reads
-//! `log_latency slow operation observed for kv_commit, latency = 5.8s` of an OSD's log,
-//! `slow request 30.1 seconds old` of the same or of the cluster's (blocked at the OSDs whose
-//! replies it waits for, where it says `waiting for subops from`), and the health messages
-//! `3 slow ops, oldest one blocked for 65 sec, daemons [osd.12,osd.22] have slow ops`, an OSD's own
-//! `get_health_metrics reporting 3 slow ops, oldest is osd_op(...)`, before Nautilus
-//! `24 ops are blocked > 32.768 sec on osd.15`. Each operation of the store becomes an event of
-//! `osd.N`; blocked requests become facts (maximum number and duration), as do the number of errors
-//! found by a scrub (`OSD_SCRUB_ERRORS 1 scrub errors` of `ceph health detail`), and the number of
-//! OSDs whose store reported slow operations
-//! (`osd.2  observed slow operation indications in BlueStore`). An OSD from which a peer gets no
-//! answer (`osd.3 139675 heartbeat_check: no reply from 10.0.0.8:6804 osd.2`) is a fact
-//! `kernel.log.remote` of it.
+//! `log_latency slow operation observed for kv_commit, latency = 5.8s` of an OSD's log, `slow
+//! request 30.1 seconds old` of the same or of the cluster's (blocked at the OSDs whose replies it
+//! waits for, where it says `waiting for subops from`), and the health messages `3 slow ops, oldest
+//! one blocked for 65 sec, daemons [osd.12,osd.22] have slow ops`, an OSD's own `get_health_metrics
+//! reporting 3 slow ops, oldest is osd_op(...)`, before Nautilus `24 ops are blocked > 32.768 sec
+//! on osd.15`. Each operation of the store becomes an event of `osd.N`; blocked requests become
+//! facts (maximum number and duration), as do the number of errors found by a scrub
+//! (`OSD_SCRUB_ERRORS 1 scrub errors` of `ceph health detail`), and the number of OSDs whose store
+//! reported slow operations or reads that stalled (`osd.2  observed slow operation indications in
+//! BlueStore`, `2 OSD(s) experiencing stalled read in db device of BlueFS`). A `stalled read
+//! 0x29f~100000 (buffered) since ..., timeout is 5s` of an OSD's log counts as a request over that
+//! limit (`io.slow`, `io.slowest.least`). An OSD from which a peer gets no answer (`osd.3 139675
+//! heartbeat_check: no reply from 10.0.0.8:6804 osd.2`) is a fact `kernel.log.remote` of it.
 //!
 //! ## How to capture
 //! `/var/log/ceph/ceph-osd.N.log`, `/var/log/ceph/ceph.log`, `journalctl -u ceph-osd@N`, `kubectl
@@ -38,13 +39,16 @@ use iowhy_model::{Message, MessageKind};
 
 use crate::counters::slow_log::SlowLog;
 use crate::drive::health::leading;
-use crate::drive::osds::osds;
+use crate::drive::osds::{osds, slow_stores};
 use crate::program::*;
 
 pub const FORMAT: Format = Format::by_line::<CephLog>(
     "Ceph's logs: slow operations of an OSD's store, blocked requests",
     Level::C,
-    &[" blocked > ", " blocked requests > ", " scrub errors", "heartbeat_check: no reply", "slow "],
+    &[
+        " blocked > ", " blocked requests > ", " scrub errors", "heartbeat_check: no reply",
+        "slow ", " stalled read ",
+    ],
     begins,
 )
 .resumed();
@@ -71,6 +75,8 @@ enum Entry<'a> {
     Noted { osd: u64 },
     /// A peer of an OSD that does not answer on its network.
     NoReply { osd: u64 },
+    /// A read of this OSD's device that took at least so long, s.
+    Stalled { osd: Option<u64>, least_s: u64 },
     /// Number of stores (`3 OSD(s) experiencing slow operations in BlueStore`).
     SlowStores(u64),
     /// Number of errors found by a scrub: copies that differ or cannot be read.
@@ -101,6 +107,15 @@ impl<'a> Entry<'a> {
             let osd = leading(rest.split_once(" osd.")?.1)?;
             return (!osds(before).is_empty()).then_some(Entry::NoReply { osd });
         }
+        if let Some((before, rest)) = line.split_once(" stalled read ") {
+            if let Some((_, limit)) = rest.split_once("s, timeout is ") {
+                let least_s = leading(limit).filter(|s| *s > 0 && (*s as f64) < LONGEST_S)?;
+                return Some(Entry::Stalled { osd: of_path(before), least_s });
+            }
+        }
+        if let Some(entry) = alert(line) {
+            return Some(entry);
+        }
         if !line.contains("slow ") {
             return None;
         }
@@ -110,22 +125,12 @@ impl<'a> Entry<'a> {
             let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'));
             let seconds = decimal(rest.get(..end.unwrap_or(rest.len()))?)?;
             let known = before.contains("log_latency") && (0.0..LONGEST_S).contains(&seconds);
-            let osd = before.split_once("/ceph-").and_then(|(_, rest)| leading(rest));
+            let osd = of_path(before);
             return known.then(|| Entry::Store {
                 osd: osd.or_else(|| osds(before).first().copied()),
                 what: what.trim(),
                 ns: (seconds * 1e9) as u64,
             });
-        }
-        if let Some((before, _)) = line.split_once(" OSD(s) experiencing slow operations in ") {
-            let (lead, count) = before.rsplit_once(' ')?;
-            let of_ceph = lead == "HEALTH_WARN"
-                || lead.trim_start_matches("[WRN] ") == "BLUESTORE_SLOW_OP_ALERT:";
-            return integer(count).filter(|_| of_ceph).map(Entry::SlowStores);
-        }
-        if let Some((osd, _)) = line.split_once(" observed slow operation indications in ") {
-            let osd = integer(osd.trim().strip_prefix("osd.")?)?;
-            return Some(Entry::Noted { osd });
         }
         if let Some((before, rest)) = line.split_once(" get_health_metrics reporting ") {
             let (count, rest) = rest.split_once(" slow ops, oldest is ")?;
@@ -155,6 +160,29 @@ impl<'a> Entry<'a> {
         };
         asked.then_some(Entry::Blocked { osds, count: 1, oldest_s: Some(oldest_s) })
     }
+}
+
+/// The OSD of a path or unit: `/var/lib/ceph/osd/ceph-12/block`.
+fn of_path(text: &str) -> Option<u64> {
+    text.split_once("/ceph-").and_then(|(_, rest)| leading(rest))
+}
+
+/// Of a warning that stays for a day (`BLUESTORE_SLOW_OP_ALERT`, `DB_DEVICE_STALLED_READ_ALERT`):
+/// the number of stores, or one of them.
+fn alert(line: &str) -> Option<Entry<'_>> {
+    for what in [" slow operation indications in ", " stalled read indications in "] {
+        if let Some((osd, _)) = line.split_once(what) {
+            let osd = osd.trim().strip_suffix(" observed")?.trim_end().strip_prefix("osd.")?;
+            return Some(Entry::Noted { osd: integer(osd)? });
+        }
+    }
+    let (lead, count) = slow_stores(line)?;
+    let of_ceph = lead.is_empty()
+        || lead.starts_with("HEALTH_WARN")
+        || ["_ALERT:", " Health check failed:", " Health check update:"]
+            .iter()
+            .any(|end| lead.ends_with(end));
+    of_ceph.then_some(Entry::SlowStores(count))
 }
 
 /// The OSDs whose replies a request waits for: `waiting for subops from 23,41`, `currently waiting
@@ -200,6 +228,8 @@ struct CephLog {
     scrubbed: u64,
     slow_stores: u64,
     noted: BTreeSet<u64>,
+    /// Reads that stalled at an OSD's device, and their limit, s.
+    stalled: BTreeMap<Option<u64>, (u64, u64)>,
     /// OSDs that did not answer a peer.
     silent: BTreeSet<u64>,
 }
@@ -236,6 +266,11 @@ impl Reader for CephLog {
                 }
                 return Step::Consumed;
             }
+            Some(Entry::Stalled { osd, least_s }) => {
+                let (count, limit_s) = self.stalled.entry(osd).or_default();
+                (*count, *limit_s) = (*count + 1, least_s.max(*limit_s));
+                return Step::Consumed;
+            }
             Some(Entry::SlowStores(count)) => {
                 self.slow_stores = self.slow_stores.max(count);
                 return Step::Consumed;
@@ -260,6 +295,11 @@ impl Reader for CephLog {
         let slow_stores = self.slow_stores.max(self.noted.len() as u64);
         if slow_stores > 0 {
             sink.add_fact(None, typed::CEPH_SLOW_STORES, slow_stores);
+        }
+        for (osd, (count, least_s)) in std::mem::take(&mut self.stalled) {
+            let device = osd.map(|osd| sink.device(&format!("osd.{osd}")));
+            sink.add_fact(device, typed::IO_SLOW, count);
+            sink.add_fact(device, typed::IO_SLOWEST_LEAST, Nanos::from_seconds(least_s as f64));
         }
         for (osd, blocked) in std::mem::take(&mut self.blocked) {
             let device = osd.map(|osd| sink.device(&format!("osd.{osd}")));

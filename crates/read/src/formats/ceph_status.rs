@@ -2,8 +2,8 @@
 //!
 //! ## Reads
 //! Below `health: HEALTH_WARN` or `HEALTH_ERR` the share of placement groups that are not active or
-//! stale, the share of objects that are degraded, OSDs that are down, blocked requests and the OSDs
-//! that they wait for, and the rate of recovery.
+//! stale, the share of objects that are degraded, OSDs that are down, OSDs whose store reported
+//! slow operations, blocked requests and the OSDs that they wait for, and the rate of recovery.
 //!
 //! ## How to capture
 //! `ceph -s`, `ceph status`, `ceph health detail`; `kubectl exec` of the toolbox of Rook.
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use iowhy_model::typed::{BytesPerSecond, Share};
 
-use crate::drive::osds::osds;
+use crate::drive::osds::{osds, slow_stores};
 use crate::program::*;
 
 pub const FORMAT: Format = Format::by_line::<Status>(
@@ -128,6 +128,7 @@ struct Status {
     /// Blocked requests of an OSD or a monitor, or of none that is named: how many, for how long,
     /// s.
     blocked: BTreeMap<Option<(u64, String)>, (u64, f64)>,
+    slow_stores: u64,
 }
 
 impl Reader for Status {
@@ -143,6 +144,10 @@ impl Reader for Status {
                 let known = self.blocked.entry(service).or_default();
                 *known = (known.0.max(count), known.1.max(seconds));
             }
+            return Step::Consumed;
+        }
+        if let Some((_, count)) = slow_stores(line_text) {
+            self.slow_stores = self.slow_stores.max(count);
             return Step::Consumed;
         }
         if let Some((count, state)) = in_state(line_text) {
@@ -195,6 +200,9 @@ impl Reader for Status {
         let counted = counted.map(|(inactive, all)| (inactive / all).min(1.0));
         if let Some(share) = told.or(self.not_active).or(counted) {
             sink.add_fact(None, typed::CLUSTER_INACTIVE, Share(share));
+        }
+        if self.slow_stores > 0 {
+            sink.add_fact(None, typed::CEPH_SLOW_STORES, self.slow_stores);
         }
         if let Some(down) = self.down.or(self.not_up).filter(|down| *down > 0) {
             sink.add_fact(None, typed::CLUSTER_OSDS_DOWN, down);

@@ -12,7 +12,8 @@
 //! `top -b -d 5 -n 3`, `mpstat 1 10`, `sar -u 1 10`.
 //!
 //! ## Versions
-//! top of procps 3 and later (`5.9%us` and `5.9 us`), decimal commas included; sysstat of any age.
+//! top of procps 3 and later (`5.9%us` and `5.9 us`), decimal commas included, in English and
+//! German (`%CPU(s)`, `MiB Spch`); sysstat of any age.
 //!
 //! ## Caveats
 //! iowait is idle time with outstanding I/O: not load, and not proof of a slow disk; a busy CPU
@@ -82,13 +83,14 @@ static LABELS: Labels = Labels {
             report.keep(BLOCKED, 0.0)
         })
         .like(&["top - 11:24:50 up 2 min,  2 users,  load average: 0.23, 0.22, 0.09"]),
-        begins("^{|%}Cpu(s):{shares:text}", |found, report, _| {
+        begins("^{|%}{Cpu|CPU}(s):{shares:text}", |found, report, _| {
             screen(shares_of_top(found.text("shares")?)?, report)
         })
         .when(has_shares)
         .like(&[
             "%Cpu(s):  5.9 us,  5.9 sy,  0.0 ni, 88.2 id,  0.0 wa,  0.0 hi,  0.0 si,  0.0 st",
             "Cpu(s):  1.2%us,  0.4%sy,  0.0%ni, 98.3%id,  0.1%wa,  0.0%hi,  0.0%si,  0.0%st",
+            "%CPU(s):  0,2 us,  0,5 sy,  0,0 ni, 99,4 id,  0,0 wa,  0,0 hi,  0,0 si,  0,0 st",
         ]),
         // One processor of a screen that lists each.
         begins("^{|%}Cpu{n:u}{ }:{shares:text}", |found, report, _| {
@@ -108,14 +110,10 @@ static LABELS: Labels = Labels {
         .like(&["Swap:   738948k total,   738948k used,        0k free,     3460k cached"]),
         // Free memory, buffers and page cache are what programs may have; some versions print the
         // cache in the swap's line.
-        perhaps("Mem", |found, report, _| {
-            let sizes = sizes(found.line(), "Mem:").or_else(|| sizes(found.line(), "Mem "))?;
-            let parts = ["free", "buffers", "buff/cache"].map(|what| sizes.get(what));
-            report.keep(AVAILABLE, parts.iter().flatten().sum());
-            report.forget(TOTAL);
-            sizes.get("total").map_or(Some(()), |total| report.keep(TOTAL, total))
-        })
+        perhaps("Mem", |found, report, _| memory(found, &["Mem:", "Mem "], report))
         .like(&["MiB Mem :   3770.8 total,    181.9 free,   3264.2 used,    324.7 buff/cache"]),
+        perhaps("Spch:", |found, report, _| memory(found, &["Spch:"], report))
+            .like(&["MiB Spch:    467,0 total,    302,3 free,     89,3 used,     88,1 buff/cache"]),
         // The table of tasks.
         announces("^PID {*}%CPU {*}TIME+", |found, report, _| {
             report.heading = Heading::of(found.line(), &["S", "%CPU", "TIME+"])?;
@@ -131,6 +129,15 @@ static LABELS: Labels = Labels {
     end: Some(state),
     ..Labels::NEW
 };
+
+/// Memory of a screen; its name is translated.
+fn memory(found: &Found, names: &[&str], report: &mut Report) -> Option<()> {
+    let sizes = names.iter().find_map(|name| sizes(found.line(), name))?;
+    let parts = ["free", "buffers", "buff/cache"].map(|what| sizes.get(what));
+    report.keep(AVAILABLE, parts.iter().flatten().sum());
+    report.forget(TOTAL);
+    sizes.get("total").map_or(Some(()), |total| report.keep(TOTAL, total))
+}
 
 fn has_shares(found: &Found) -> bool {
     found.text("shares").and_then(shares_of_top).is_some()

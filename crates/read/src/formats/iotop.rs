@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! The screens of `iotop -b`: the totals (`Total DISK READ`, `Actual DISK WRITE` or `Current DISK
-//! READ`) and the rows of processes. The actual totals become facts (`disks.read.mean`,
+//! READ`) and the rows of processes, also alone. The actual totals become facts (`disks.read.mean`,
 //! `disks.written.max`), and the processes with the most bytes (`process.reads`, `process.writes`).
 //!
 //! ## How to capture
@@ -33,6 +33,8 @@ pub const FORMAT: Format = Format::labels(
 
 /// The rows are sums since the start (`-a`).
 const SUMS: &str = "sums";
+/// A screen has begun.
+const REPORTED: &str = "reported";
 /// The totals of the screen were printed.
 const TOTALLED: &str = "totalled";
 
@@ -40,6 +42,7 @@ static LABELS: Labels = Labels {
     lines: &[
         begins("Total DISK READ{read:text}|{*}DISK WRITE{written:text}$", |_, report, _| {
             report.processes.report();
+            report.keep(REPORTED, 1.0)?;
             report.keep(TOTALLED, 1.0)
         })
         .when(|found| totals(found).is_some())
@@ -61,10 +64,22 @@ static LABELS: Labels = Labels {
             .like(&["TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND"]),
         says("^TIME {TID|PID} {*}PRIO {*}DISK READ {*}COMMAND$", title)
             .like(&["TIME  TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN      IO    COMMAND"]),
-        perhaps("^{row:text}$", row).like(&[
+        // A row alone, as people copy it.
+        begins(
+            "^{:u} {be|rt}/{:u} {:word} {:n} {B/s|K/s|M/s|G/s} {:n} {B/s|K/s|M/s|G/s} ",
+            |found, report, sink| {
+                if report.kept(REPORTED).is_none() {
+                    title(found, report, sink)?;
+                }
+                row(found, report, sink)
+            },
+        )
+        .like(&[
+            "968 be/0 root        0.00 B/s    0.00 B/s  0.00 % 99.99 % [txg_sync]",
             "312 be/3 root        0.00 B/s   11.78 K/s  0.00 %  0.39 % [jbd2/sda1-8]",
-            "10:00:01  312 be/3 root  0.00 B/s  11.78 K/s ?unavailable?  [jbd2/sda1-8]",
         ]),
+        perhaps("^{row:text}$", row)
+            .like(&["10:00:01  312 be/3 root  0.00 B/s  11.78 K/s ?unavailable?  [jbd2/sda1-8]"]),
     ],
     end: Some(|report, sink| {
         if report.kept(SUMS).is_some() {
@@ -95,7 +110,7 @@ fn title(_: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     if report.take(TOTALLED).is_none() {
         report.processes.report();
     }
-    Some(())
+    report.keep(REPORTED, 1.0)
 }
 
 fn per_second(number: &str, unit: &str) -> Option<f64> {

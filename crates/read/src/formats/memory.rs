@@ -32,6 +32,16 @@ const USED: [&str; 9] = [
     "MemTotal", "MemFree", "MemAvailable", "Buffers", "Cached", "Dirty", "Writeback", "SwapTotal",
     "SwapFree",
 ];
+/// Titles of free in German and French.
+const TITLES: [(&str, &str); 7] = [
+    ("total", "gesamt"),
+    ("used", "benutzt"),
+    ("used", "utilisé"),
+    ("free", "frei"),
+    ("free", "libre"),
+    ("available", "verfügbar"),
+    ("available", "disponible"),
+];
 /// The unit of /proc/swaps.
 const KIB: &str = "KiB";
 
@@ -39,9 +49,16 @@ static LABELS: Labels = Labels {
     lines: &[
         begins("^MemTotal:{n:u} kB$", size).like(&["MemTotal:       16323456 kB"]),
         perhaps("^{:word}:{n:u} kB$", size).like(&["Dirty:              1204 kB"]),
-        begins("^total used free shared ", |found, report, _| report.quote_alone(found.line()))
-            .like(&["total        used        free      shared  buff/cache   available"]),
-        says("^Mem:{cells:text}$", |found, report, sink| {
+        begins(
+            "^{total|gesamt} {used|benutzt|utilisé} {free|frei|libre} {shared|gemns.|partagé} ",
+            |found, report, _| report.quote_alone(found.line()),
+        )
+        .like(&[
+            "total        used        free      shared  buff/cache   available",
+            "gesamt       benutzt     frei      gemns.  Puffer/Cache verfügbar",
+            "total       utilisé      libre     partagé tamp/cache   disponible",
+        ]),
+        says("^{Mem|Speicher}:{cells:text}$", |found, report, sink| {
             let cells = Cells::of(found, report)?;
             let old = || Some(cells.get("free")? + cells.get("buffers")? + cells.get("cached")?);
             let available = cells.get("available").or_else(old);
@@ -50,10 +67,13 @@ static LABELS: Labels = Labels {
         .like(&[
             "Mem:        16323456     9123456      812344       12345     6387656     6812345",
         ]),
-        says("^Swap:{cells:text}$", |found, report, sink| {
-            let cells = Cells::of(found, report)?;
-            share(typed::SWAP_USED_SHARE, cells.get("used"), cells.get("total"), report, sink)
-        })
+        says(
+            "^{Swap|Auslager|Échange|Partition d'échange}:{cells:text}$",
+            |found, report, sink| {
+                let cells = Cells::of(found, report)?;
+                share(typed::SWAP_USED_SHARE, cells.get("used"), cells.get("total"), report, sink)
+            },
+        )
         .like(&["Swap:        2097148      524288     1572860"]),
         begins("^Filename Type Size Used Priority$", |_, report, _| report.enter(KIB))
             .like(&["Filename				Type		Size	Used	Priority"]),
@@ -95,7 +115,8 @@ impl Cells<'_> {
     }
 
     fn get(&self, title: &str) -> Option<f64> {
-        let place = self.titles.iter().position(|known| *known == title)?;
+        let translated = |known: &&str| TITLES.contains(&(title, *known));
+        let place = self.titles.iter().position(|known| *known == title || translated(known))?;
         self.values.get(place).copied()
     }
 }

@@ -1,10 +1,11 @@
-//! MySQL's and MariaDB's logs: a page cleaner that falls behind, slow commits.
+//! MySQL's and MariaDB's logs: a page cleaner that falls behind, slow commits, a full redo log.
 //!
 //! ## Reads
 //! Of the error log `page_cleaner: 1000ms intended loop took 15843ms` and `Page cleaner took 5632ms
 //! to flush 52 and evict 0 pages`. Of the slow query log each entry (`# Query_time: 2.345`) whose
 //! statement is a commit. Both become facts: their number, and the slowest. A round that flushed
-//! and evicted nothing is `flush.idle`.
+//! and evicted nothing is `flush.idle`. `Threads are unable to reserve space in redo log` counts as
+//! writes that the server stopped (`stall.stopped`).
 //!
 //! ## How to capture
 //! The server's error log, `journalctl -u mysqld`, the file of `slow_query_log`.
@@ -42,6 +43,14 @@ static LABELS: Labels = Labels {
         .when(|found| found.text("did").is_some_and(|did| did.contains(" pages")))
         .like(&[
             "2023-05-01T10:00:01.1Z 0 [Warning] InnoDB: Page cleaner took 5423ms to flush 2000 and evict 0 pages",
+        ]),
+        // The redo log is full until a checkpoint wrote the changed pages.
+        begins("Threads are unable to reserve space in redo log which can't be reclaimed", |_, report, _| {
+            report.add("full", 1.0);
+            Some(())
+        })
+        .like(&[
+            "2025-09-05T00:18:32.628243Z 0 [Warning] [MY-014084] [InnoDB] Threads are unable to reserve space in redo log which can't be reclaimed due to the 'log_checkpointer' consumer still lagging behind at LSN = 891463563. Consider increasing innodb_redo_log_capacity.",
         ]),
         // The time of the statement below.
         begins("^# Query_time: {s:n}{*}Lock_time: ", |found, report, _| {
@@ -87,6 +96,9 @@ fn stated(report: &mut Report, sink: &mut dyn Sink) {
     if let Some((rounds, ms)) = report.kept("rounds").zip(report.kept("slowest")) {
         sink.add_fact(None, typed::FLUSH_SLOW, rounds as u64);
         sink.add_fact(None, typed::FLUSH_ROUND, Nanos::from_ms(ms));
+    }
+    if let Some(times) = report.kept("full") {
+        sink.add_fact(None, typed::STALL_STOPPED, times as u64);
     }
     if let Some(ms) = report.kept("idle").filter(|ms| *ms > 0.0) {
         sink.add_fact(None, typed::FLUSH_IDLE, Nanos::from_ms(ms));

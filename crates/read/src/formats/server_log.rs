@@ -7,6 +7,8 @@
 //! `health check of [PATH] took [5806ms] which is above the warn threshold of [5s]` and
 //! `writing cluster state took [14207ms]` (Elasticsearch, OpenSearch),
 //! `too long WAL write: 1 rows at LSN 55: 0.523 sec` (Tarantool),
+//! `Slow SQL (started: ...) (total time: 5.16s)` (k3s without etcd), `Slow read, event 2: read
+//! 679986 bytes in 2.89 sec.` (ClickHouse), `unable to write+read for 31.1s` (MinIO),
 //! `Warning: log write elapsed time 5120ms, size 12KB` (Oracle),
 //! `A request to write to the file "F" ... took an abnormally long time (36 seconds)` (ESENT). Each
 //! becomes an operation of the server.
@@ -17,13 +19,16 @@
 //! (Elasticsearch) counts as a slowdown by the program (`stall.slowed`). Of `[gc][30] overhead,
 //! spent [18.4s] collecting in the last [18.9s]` (Elasticsearch, OpenSearch) the largest share is
 //! `jvm.gc_share` and the sum of the times `jvm.gc_time`: meanwhile the program waits for no disk.
+//! `WAL checkpoint complete ... duration=28m55s` (Prometheus) adds to `checkpoint.count` and
+//! `checkpoint.total`.
 //!
 //! ## How to capture
 //! The servers' logs and `kubectl logs` of their pods; the event log of Windows.
 //!
 //! ## Versions
 //! Hadoop 2.6 to 3.3, HBase 1.0 to 2.5, Elasticsearch 7.9 to 8, OpenSearch 1 and 2, Cassandra 2.1
-//! to 4, Tarantool 1.6 to 2, Oracle 10 to 19, Windows 7 and later.
+//! to 4, Tarantool 1.6 to 2, Oracle 10 to 19, Windows 7 and later, k3s 1.25 to 1.33, ClickHouse 20,
+//! MinIO 2023, Prometheus 2.
 //!
 //! ## Caveats
 //! Only operations slower than a limit are logged, so the mean of logged operations is not a mean
@@ -58,6 +63,11 @@ const CHECK: &[Effect] = &[Effect::Event(Op::Flush, "health check of the data fo
 const STATE: &[Effect] = &[Effect::Event(Op::Flush, "write of the cluster's state")];
 const WAL: &[Effect] = &[Effect::Event(Op::Write, "write of the write-ahead log")];
 const LOG_WRITE: &[Effect] = &[Effect::Event(Op::Write, "log write")];
+const STATEMENT: &[Effect] = &[Effect::Event(Op::Other, "statement of the database")];
+const READ: &[Effect] = &[Effect::Event(Op::Read, "read")];
+const PROBE: &[Effect] = &[Effect::Event(Op::Other, "write and read to test the drive")];
+const CHECKPOINT: &[Effect] =
+    &[Effect::Count(typed::CHECKPOINT_COUNT), Effect::Total(typed::CHECKPOINT_TOTAL, "took")];
 const CACHE: &[Effect] = &[Effect::Event(Op::Other, "write-out of the page cache")];
 const REPLICA: &[Effect] =
     &[Effect::Count(typed::REPLICA_SLOW), Effect::Longest(typed::REPLICA_SLOWEST)];
@@ -147,6 +157,34 @@ static LOG: Log = Log {
             .of("tarantool")
             .over(Nanos::whole_ms(500))
             .like(&["W> too long WAL write: 1 rows at LSN 55: 0.523 sec"]),
+        says("Slow SQL (started: {*}) (total time: {took:time}):", STATEMENT)
+            .of("kine")
+            .over(Nanos::whole_ms(1_000))
+            .like(&[
+                r#"k3s[2903]: time="2023-06-30T09:56:00Z" level=info msg="Slow SQL (started: 2023-06-30 09:55:55.477825148 +0000 UTC m=+72029.041571689) (total time: 5.162300684s): INSERT INTO kine"#,
+            ]),
+        says("Slow SQL: {*} duration={took:time} started=", STATEMENT)
+            .of("kine")
+            .over(Nanos::whole_ms(1_000))
+            .like(&[
+                r#"time="2026-05-18T12:10:18Z" level=info msg="Slow SQL: SELECT id FROM kine LIMIT 500" duration=1.635096511s started="2026-05-18T12:10:16.805985111Z""#,
+            ]),
+        says("Slow read, event {*}: read {:u} bytes in {took:s} sec.", READ)
+            .of("clickhouse")
+            .over(Nanos::whole_ms(1_000))
+            .like(&[
+                "2020.09.10 10:05:04.037673 [ 123 ] {5418} <Debug> MergeTreeReadPool: Slow read, event \u{2116}2: read 679986 bytes in 2.893045457 sec., 229.53 KiB/s.",
+            ]),
+        says("taking drive {*} offline: unable to write+read for {took:time}", PROBE)
+            .of("minio")
+            .over(Nanos::whole_ms(30_000))
+            .like(&[
+                "Error: node(127.0.0.1:9000): taking drive /data offline: unable to write+read for 31.141s",
+                "taking drive /data offline: unable to write+read for 1m37s",
+            ]),
+        says(r#""WAL checkpoint complete" first={*} duration={took:time}"#, CHECKPOINT).like(&[
+            r#"level=info ts=2020-01-08T08:06:44.537Z caller=head.go:663 component=tsdb msg="WAL checkpoint complete" first=139197 last=139253 duration=28m55.427322072s"#,
+        ]),
         says("Warning: log write elapsed time {took:ms}ms, size ", LOG_WRITE)
             .of("oracle")
             .over(Nanos::whole_ms(500))
