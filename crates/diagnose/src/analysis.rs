@@ -225,7 +225,10 @@ fn lost_times<'a>(devices: &Devices<'a>, samples: &Samples) -> Vec<(Host<'a>, St
         .traces
         .iter()
         .map(|trace| (trace.listing, &trace.disk, trace.lost_ns() / trace.span_ns()));
-    let averaged = samples.intervals.iter().map(|row| (row.listing, &row.disk, row.lost()));
+    // Counts and bytes alone do not show that nothing waited.
+    let timed = |row: &&IntervalSample| row.await_ms().is_some() || row.interval.busy.is_some();
+    let averaged = samples.intervals.iter().filter(timed);
+    let averaged = averaged.map(|row| (row.listing, &row.disk, row.lost()));
     // A histogram does not show how long was watched, so this is the excess share of the time
     // waited.
     let counted = samples.histograms.iter().filter(|sample| sample.known.layer == Layer::Block);

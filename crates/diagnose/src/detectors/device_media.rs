@@ -49,7 +49,7 @@
 //! self-test; replace the disk if 5, 197 or 198 increase.
 
 use iowhy_model::{
-    Bound, Clause, Event, Finding, Level, MessageKind, PathEvent, STANDS, Unit, Verdict,
+    Blame, Bound, Clause, Event, Finding, Level, MessageKind, PathEvent, STANDS, Unit, Verdict,
 };
 
 use crate::analysis::{Analysis, EVENTS_NEEDED};
@@ -138,6 +138,8 @@ const PLACE: f64 = 2.5;
 /// Why the errors of a volume are not proof against a disk.
 const OF_WHAT_LIES_BELOW: &str =
     "it is a stacked volume: an underlying device, or its own driver, fails its requests";
+/// The clause of a drive that its controller gave up.
+const BY_CONTROLLER: &str = "failed by its controller";
 /// Why a member that its array failed is only suspected beside another one.
 const GIVEN_UP_TOGETHER: &str = "another member of its array failed as well: two disks seldom fail \
                                  together; a shared component does";
@@ -196,7 +198,7 @@ fn finding(case: &Case) -> Option<Finding> {
     builder.clauses.push(Clause::fixed("the drive's own assessment", own_word));
     let unknown = !errors && own_word <= 0.0;
     let by_controller: &[Signal] = if unknown { &media_counters::BY_CONTROLLER } else { &[] };
-    builder.weigh(case, &[("failed by its controller", by_controller)]);
+    builder.weigh(case, &[(BY_CONTROLLER, by_controller)]);
     builder.weigh(case, &[(PLACES, &[program(slow_at_a_place)])]);
     let sum: f64 = builder.clauses.iter().map(|clause| clause.nats).sum();
     if builder.evidence.is_empty() || sum <= 0.0 {
@@ -204,6 +206,7 @@ fn finding(case: &Case) -> Option<Finding> {
     }
     let is_proven = !builder.is_alone(PLACES);
     let mut finding = builder.finding(DETECTOR.verdict, Some(case.device));
+    finding.blame = builder.is_alone(BY_CONTROLLER).then_some(Blame::DiskOrPath);
     builder.believe(&mut finding, PRIOR);
     let why = "no medium error was reported: slow areas alone may have another cause";
     finding.doubt_if(!is_proven, why, SHAPE_ALONE);
@@ -222,6 +225,7 @@ fn finding(case: &Case) -> Option<Finding> {
     let (disk, words) = (phrase::disk(case.name), phrase::list(&builder.words));
     finding.sentence = match errors && words != PREDICTED {
         true => format!("{disk} cannot read some of its sectors: {words}"),
+        false if finding.blame.is_some() => format!("{disk} was taken out of its array: {words}"),
         false if is_proven => format!("{disk} reports that it is failing or worn out: {words}"),
         false => format!("one area of {disk} is slow: {words}"),
     };

@@ -20,7 +20,8 @@
 //! a CPU or more: it can use one, so the disks get no more than it gets done. Or `vmstat` shows at
 //! most 10 % of the CPUs' time idle or waiting for I/O and three tasks runnable, in four intervals
 //! or in three that move 10 MB/s; or the kernel takes half of the CPUs' time and less than 15 % is
-//! left (`top`, `mpstat`), or less than 10 % in a third of the intervals.
+//! left (`top`, `mpstat`), or less than 10 % in a third of the intervals. Or the kernel's log says
+//! that a CPU ran one task for 20 s (soft lockup).
 //!
 //! ## Wrong if
 //! The tasks that wait for a CPU are not the ones with the problem.
@@ -28,7 +29,7 @@
 //! ## Next step
 //! Find the processes that use the CPUs; reduce noisy neighbours on the host.
 
-use iowhy_model::{FactKey, Finding, Level, Verdict, key};
+use iowhy_model::{FactKey, Finding, Level, MessageKind, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
@@ -78,10 +79,42 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         ]);
     }
     findings.extend(analysis.hosts().into_iter().filter_map(|host| used_up(analysis, host)));
+    findings.extend(analysis.hosts().into_iter().filter_map(|host| stuck(analysis, host)));
     findings.extend(throughput::slow_hosts(analysis, DETECTOR.verdict));
     findings.extend(busy_runs::findings(analysis, DETECTOR.verdict));
     findings.extend(busy_threads::findings(analysis, DETECTOR.verdict));
     findings
+}
+
+/// Kinds of lines of a device that fails by itself: a driver that waits for it may hold a CPU.
+const OF_A_DEVICE: [MessageKind; 3] =
+    [MessageKind::Controller, MessageKind::Medium, MessageKind::Timeout];
+/// What a CPU that was stuck is worth: no other task ran on it for 20 s (kernel/watchdog.c).
+const STUCK: f64 = 0.75;
+
+/// CPUs that ran one task for so long that no other had its turn.
+fn stuck(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let (times, reading) = analysis.own_number(host, key::CPUS_STUCK)?;
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
+    let what = "times a CPU ran one task for 20 s or longer (soft lockup)";
+    finding.evidence = vec![analysis.stated(&reading).count(what, times).above(0.0)];
+    finding.sentence = format!(
+        "a CPU of this machine ran one task for 20 s or longer, {} (soft lockup): nothing else ran \
+         on it, and timeouts of that minute may be its own",
+        phrase::count(times, "time(s)")
+    );
+    finding.assume(STUCK, "logged by the kernel's own watchdog");
+    let fails = analysis.facts.log_events(host).any(|line| OF_A_DEVICE.contains(&line.kind));
+    let why = "a device of the same log fails, and a driver that waits for it may hold a CPU";
+    finding.doubt_if(fails, why, SHAPE_ALONE);
+    (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+    finding.refuted_by =
+        lines(&["the machine was suspended, or its host paused it, and nothing waited"]);
+    finding.next_step = lines(&[
+        "a guest: steal and load of its host for the same minute; else the task that the line names",
+        "`dmesg`: the stack below that line shows where it ran",
+    ]);
+    Some(finding)
 }
 
 /// Intervals of `vmstat` from which on their mean is one, of all of them and of those in which data

@@ -65,6 +65,8 @@ pub const DETECTOR: Detector = Detector {
 const FAILING: &str =
     "members of arrays count errors: background work finds such a fault, and retries make it slow";
 
+const CRAWLS: &str = "at less than 1 MB/s it slows nothing down: it waits itself, for a member that is \
+                      slow or fails, or for other I/O";
 const SHARED: &str = "several members fail together: background work meets that fault too";
 const LOGGED: &str = "the log of the same input reports errors of a disk or its path, for which \
                       background work waits as well";
@@ -227,6 +229,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                 finding.raise("what its members move is this work", MEASURED);
                 finding.explained_share = share;
             }
+            let speed = about.number(key::ARRAY_SPEED).map(|(speed, _)| speed);
+            let crawls = speed.is_some_and(|speed| speed < arrays::FLOOR_BYTES_PER_S);
+            finding.doubt_if(crawls, CRAWLS, SHAPE_ALONE);
             let failing = arrays::any_fails(analysis, host);
             finding.doubt_if(failing, FAILING, SHAPE_ALONE);
             finding.doubt_if(hangs(analysis, array), HANGS, SHAPE_ALONE);

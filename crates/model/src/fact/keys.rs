@@ -108,6 +108,7 @@ keys {
     CONTROLLER_CACHE "controller.cache" Text "state of a RAID controller's cache";
     CONTROLLER_STATE "controller.state" Text "state of a RAID controller";
     COUNTERS_SINCE "counters.since" Text "start of the counters of a listing, if not the present";
+    CPUS_STUCK "cpus.stuck" Count "times a CPU ran one task for 20 s or longer (soft lockup)";
     DATABASE_LATCH_WAIT "database.latch_wait" ProcessTime "longest wait of a database's thread for a \
                                                           lock inside it";
     DEVICE_ALIAS "device.alias" Words "other names of the device";

@@ -43,13 +43,15 @@ fn disks(line: &str) -> Option<(usize, usize)> {
     Some((rest.chunks(OF_A_DISK).take_while(of_a_disk).count(), lead))
 }
 
-/// The disks that the line above the heading names: `disk0  disk4  cpu  load average`.
+/// The disks that the line above the heading names: `disk0  disk4  cpu  load average`. In JSON a
+/// quote precedes the first.
 fn names(line: &str) -> Vec<String> {
-    let is_disk = |word: &&str| {
-        let number = word.trim_start_matches(|c: char| c.is_ascii_lowercase());
-        word.len() > number.len() && integer(number).is_some()
+    let disk = |word: &str| {
+        let name = word.rsplit('"').next()?;
+        let number = name.trim_start_matches(|c: char| c.is_ascii_lowercase());
+        (name.len() > number.len() && integer(number).is_some()).then(|| name.to_string())
     };
-    line.split_whitespace().filter(is_disk).map(str::to_string).collect()
+    line.split_whitespace().filter_map(disk).collect()
 }
 
 #[derive(Default)]
@@ -67,10 +69,11 @@ impl Reader for BsdIostat {
         if let Some((disks, lead)) = disks(line).filter(|(disks, _)| *disks > 0) {
             self.disks = std::mem::take(&mut self.above);
             (self.lead, self.width) = (lead, words.len());
-            return match self.disks.len() == disks {
-                true => Step::Consumed,
-                false => Step::Malformed("no line above names its disks".to_string()),
-            };
+            if self.disks.len() == disks {
+                return Step::Consumed;
+            }
+            self.disks.clear();
+            return Step::Malformed("no line above names its disks".to_string());
         }
         let values: Option<Vec<f64>> = words.iter().map(|word| decimal(word)).collect();
         let Some(values) = values.filter(|values| !values.is_empty()) else {

@@ -30,7 +30,7 @@
 //! those that wait for something of a module that is no I/O, `tasks.hung_for_io` those that wait
 //! for I/O, `tasks.hung_on.DEVICE` workers of the kernel by the device of their queue.
 //! `kernel.oopses` counts failures of the kernel itself, and `kernel.oops.in` is the function of
-//! the first.
+//! the first. `cpus.stuck` counts soft lockups.
 //!
 //! ## How to capture
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
@@ -518,6 +518,8 @@ struct KernelLog {
     retried: Counted,
     /// Times a network card sent nothing for seconds though there was something to send.
     cards_stopped: Counted,
+    /// Times a CPU ran one task for so long that no other had its turn.
+    stuck_cpus: Counted,
     /// Allocations that took more than ten seconds.
     stalled: Counted,
     /// Processes that were killed because memory ran out.
@@ -645,6 +647,14 @@ fn is_stopped_card(message: &str) -> bool {
     let Some((before, rest)) = message.split_once("NETDEV WATCHDOG: ") else { return false };
     let of_driver = before.is_empty() || before.ends_with(": ");
     of_driver && rest.contains(": transmit ") && rest.contains(" timed out")
+}
+
+/// `watchdog: BUG: soft lockup - CPU#0 stuck for 21s! [server:102065]`, before 4.14 behind `NMI
+/// watchdog: ` or nothing (kernel/watchdog.c).
+fn is_stuck_cpu(message: &str) -> bool {
+    let Some((before, rest)) = message.split_once("BUG: soft lockup - CPU#") else { return false };
+    let number = rest.split_once(" stuck for ").and_then(|(number, _)| integer(number));
+    matches!(before, "" | "watchdog: " | "NMI watchdog: ") && number.is_some()
 }
 
 /// Whether a stack that begins in this function is that of a task that sleeps.
@@ -920,6 +930,7 @@ impl KernelLog {
         self.retried.state(typed::TASKS_RETRY_MEMORY, sink);
         self.stalled.state(typed::TASKS_STALLED_FOR_MEMORY, sink);
         self.cards_stopped.state(typed::NETWORK_STOPPED, sink);
+        self.stuck_cpus.state(typed::CPUS_STUCK, sink);
         self.out_of_memory.state(typed::TASKS_OUT_OF_MEMORY, sink);
         self.oopses.state(typed::KERNEL_OOPSES, sink);
         if let Some((function, place)) = self.oops_in.take() {
@@ -1099,6 +1110,9 @@ impl KernelLog {
         }
         if is_stopped_card(message) {
             self.cards_stopped.add(&place);
+        }
+        if is_stuck_cpu(message) {
+            self.stuck_cpus.add(&place);
         }
         if ends_a_process(message) {
             self.out_of_memory.add(&place);
