@@ -149,9 +149,9 @@ pub const OWN_WORD: [Signal; 9] = [
             "{n} command(s) failed with an internal failure (Hardware Error), in the kernel's log",
         ),
 ];
-/// A controller that dropped the drive, if nothing else shows why: 0.79 with the prior for the drive
-/// or its path. A manufacturer found nothing wrong with 43 % of returned drives (Schroeder and
-/// Gibson, FAST 2007).
+/// A controller that dropped the drive, if nothing else shows why: 0.79 with the prior for the
+/// drive or its path. A manufacturer found nothing wrong with 43 % of returned drives (Schroeder
+/// and Gibson, FAST 2007).
 pub const BY_CONTROLLER: [Signal; 1] = [state(key::MEMBER_STATE, &arrays::THROWN_OUT, 2.7)
     .only_if(|case| disk_names::is_behind_a_controller(case.name))
     .what("drives failed by their controller")

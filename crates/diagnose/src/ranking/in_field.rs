@@ -32,8 +32,8 @@ pub fn confidence(stated: f64, (all, right): (u32, u32)) -> f64 {
     (f64::from(right) + COUNTS_FOR * stated) / (f64::from(all) + COUNTS_FOR)
 }
 
-/// First answers of the family of a verdict, and of these the right ones; of none for a verdict that
-/// is younger than all of them.
+/// First answers of the family of a verdict, and of these the right ones; of none for a verdict
+/// that is younger than all of them.
 pub fn known(verdict: Verdict) -> (u32, u32) {
     if verdict == Verdict::LayerBelow {
         return (0, 0);
