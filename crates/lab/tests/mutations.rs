@@ -324,6 +324,12 @@ const DIFFER: &[(&str, &str)] = &[
     ("linux_iostat/made--a-row-that-is-cut-is-a-loss", "doubled"),
     ("linux_iostat/made--a-row-that-is-cut-is-a-loss", "split"),
     ("pylatencymap/made--a-restart-is-left-out-and-a-missing-bucket-keeps-its-count", "doubled"),
+    // What else the log says of that minute is in the other part.
+    ("cases/a-cpu-that-was-stuck", "split"),
+    // Its rate is in a line of the pool's report, which no longer belongs to it.
+    ("cases/a-scrub-that-crawls", "shuffled"),
+    // Twice, each row is another task.
+    ("waiting_tasks/procps-3.3--the-function-is-last", "doubled"),
     // Twice, each stack is another task.
     ("published/P19-14-reclaim-of-a-group-waits-for-writeback", "doubled"),
     // The statistics of a run's disks come after it, and the twin in the same part.

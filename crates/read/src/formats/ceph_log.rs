@@ -107,11 +107,11 @@ impl<'a> Entry<'a> {
             let osd = leading(rest.split_once(" osd.")?.1)?;
             return (!osds(before).is_empty()).then_some(Entry::NoReply { osd });
         }
-        if let Some((before, rest)) = line.split_once(" stalled read ") {
-            if let Some((_, limit)) = rest.split_once("s, timeout is ") {
-                let least_s = leading(limit).filter(|s| *s > 0 && (*s as f64) < LONGEST_S)?;
-                return Some(Entry::Stalled { osd: of_path(before), least_s });
-            }
+        if let Some((before, rest)) = line.split_once(" stalled read ")
+            && let Some((_, limit)) = rest.split_once("s, timeout is ")
+        {
+            let least_s = leading(limit).filter(|s| *s > 0 && (*s as f64) < LONGEST_S)?;
+            return Some(Entry::Stalled { osd: of_path(before), least_s });
         }
         if let Some(entry) = alert(line) {
             return Some(entry);
