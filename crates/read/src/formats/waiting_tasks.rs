@@ -32,7 +32,7 @@ use crate::program::*;
 pub const FORMAT: Format = Format::program::<WaitingTasks>(
     "ps: tasks in uninterruptible sleep, and with WCHAN where they wait",
     Level::E,
-    &["WCHAN", "PID", "TID", "LWP", " D"],
+    &["WCHAN", "PID", "TID", "LWP", " D ", " D+", " D<", " DL", " DN", " Dl", " Ds"],
     |lines| {
         let [first, rest @ ..] = lines else { return Detect::No };
         match (Columns::of(first), rest.first()) {
