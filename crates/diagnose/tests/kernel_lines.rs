@@ -162,7 +162,7 @@ fn what_old_kernels_report_of_a_surface_a_cable_and_dma() {
     let reported = sentence(&found, Verdict::DevicePath);
     assert!(reported.contains("2 DMA transfers"), "{reported}");
     assert!(sure(&judged("hda: lost interrupt\nhda: lost interrupt\n"), Verdict::DevicePath) > 0.6);
-    // Once was right of seven captures of seven (docs/decisions/0130).
+    // Signs seen once were right in six captures of six (docs/decisions/0130).
     assert!(sure(&judged(&dma(34)), Verdict::DevicePath) > 0.6);
 }
 

@@ -1,8 +1,9 @@
 //! What first answers to captures that nobody had seen teach of a confidence: the table by family
 //! of verdict, and how well it holds in collections that it was not made from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::iter;
 
 use iowhy_diagnose::in_field;
 use iowhy_model::{Family, STANDS, Verdict};
@@ -12,13 +13,18 @@ use serde_json::Value;
 /// with the ledger of its first answer: what weights could be learned from, since nothing was
 /// mended for these before.
 const FIRST_MEETINGS: &str = include_str!("../published/first_meetings.jsonl");
-/// Bins of a confidence.
-const BINS: [f64; 5] = [STANDS, 0.7, 0.8, 0.9, 1.01];
+/// Bounds of the bins of a confidence.
+pub(crate) const BINS: [f64; 5] = [STANDS, 0.7, 0.8, 0.9, 1.01];
+
+/// Answers from which on a bin of one level is shown.
+const SHOWN: usize = 20;
 
 /// A first answer that was a headline.
 struct Answer {
     collection: String,
     family: Family,
+    /// The level of its input, `A: averages`; empty for what needs no richer input.
+    level: String,
     stated: f64,
     right: bool,
 }
@@ -41,11 +47,18 @@ fn headlines() -> Result<Vec<Answer>, String> {
         Some(Answer {
             collection: answer["collection"].as_str()?.to_string(),
             family: Verdict::named(answer["verdict"].as_str()?)?.family(),
+            level: level_of(answer).unwrap_or_default(),
             stated,
             right: grade != "wrong",
         })
     };
     Ok(answers.iter().filter_map(headline).collect())
+}
+
+/// The level that its ledger names.
+fn level_of(answer: &Value) -> Option<String> {
+    let reasons = answer["ledger"].as_array()?.iter().filter_map(|entry| entry["why"].as_str());
+    reasons.filter_map(|why| why.strip_prefix("level ")).next().map(str::to_string)
 }
 
 fn counted<'a>(answers: impl Iterator<Item = &'a Answer>) -> Counts {
@@ -93,19 +106,46 @@ pub fn held() -> Result<String, String> {
     let stated: Vec<f64> = answers.iter().map(|one| one.stated).collect();
     let [others, earlier] = [false, true]
         .map(|only| answers.iter().map(|one| of_others(one, only)).collect::<Vec<f64>>());
-    for bin in BINS.windows(2) {
-        let _ = write!(out, "| {:.1} to {:.1} |", bin[0], bin[1].min(1.0));
-        for confidences in [&stated, &others, &earlier] {
-            let here = answers.iter().zip(confidences.iter());
-            let here: Vec<_> = here.filter(|(_, sure)| (bin[0]..bin[1]).contains(*sure)).collect();
-            let n = here.len().max(1) as f64;
-            let mean: f64 = here.iter().map(|(_, sure)| **sure).sum::<f64>() / n;
-            let right = here.iter().filter(|(one, _)| one.right).count() as f64 / n;
-            let _ = write!(out, " {mean:.2} ({}) | {right:.2} |", here.len());
+    let levels: BTreeSet<&str> = answers.iter().map(|one| one.level.as_str()).collect();
+    for level in iter::once(None).chain(levels.into_iter().map(Some)) {
+        let is_of = |one: &Answer| level.is_none_or(|level| one.level == level);
+        for bin in BINS.windows(2) {
+            let binned = |confidences: &[f64]| {
+                let here = answers.iter().zip(confidences.iter().copied());
+                let here = here.filter(|(one, sure)| is_of(one) && (bin[0]..bin[1]).contains(sure));
+                here.map(|(one, sure)| (sure, one.right)).collect::<Vec<_>>()
+            };
+            let columns = [&stated, &others, &earlier].map(|confidences| binned(confidences));
+            if level.is_some() && columns[1].len() < SHOWN {
+                continue;
+            }
+            let of = level.map_or(String::new(), |level| format!(", {level}"));
+            let _ = write!(out, "| {:.1} to {:.1}{of} |", bin[0], bin[1].min(1.0));
+            for here in columns {
+                let n = here.len().max(1) as f64;
+                let mean: f64 = here.iter().map(|(sure, _)| sure).sum::<f64>() / n;
+                let right = here.iter().filter(|(_, right)| *right).count() as f64 / n;
+                let _ = write!(out, " {mean:.2} ({}) | {right:.2} |", here.len());
+            }
+            out.push('\n');
         }
-        out.push('\n');
     }
-    Ok(out + "\n")
+    let loss = |confidences: &[f64]| {
+        let sum: f64 = answers
+            .iter()
+            .zip(confidences)
+            .map(|(one, sure)| -(if one.right { *sure } else { 1.0 - sure }).max(1e-9).ln())
+            .sum();
+        sum / answers.len().max(1) as f64
+    };
+    let _ = writeln!(
+        out,
+        "\nLog loss {:.3} as stated, {:.3} by the other collections, {:.3} by the earlier ones.\n",
+        loss(&stated),
+        loss(&others),
+        loss(&earlier)
+    );
+    Ok(out)
 }
 
 #[cfg(test)]

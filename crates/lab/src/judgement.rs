@@ -7,7 +7,7 @@ use std::fmt::Write;
 use iowhy_model::STANDS;
 use serde_json::Value;
 
-use crate::field;
+use crate::field::{self, BINS};
 use crate::score::{GIVEN, Grade, PublishedCase, published};
 use crate::weak::blame::{SHOWN, Shown, WORLDS, World, blame, cleared_wrongly, macro_f1};
 
@@ -15,8 +15,6 @@ use crate::weak::blame::{SHOWN, Shown, WORLDS, World, blame, cleared_wrongly, ma
 const LAST: usize = 6;
 /// Answers from which on a reason is shown.
 const OFTEN: usize = 4;
-/// Bounds of the bins of a confidence.
-const BINS: [f64; 5] = [STANDS, 0.7, 0.8, 0.9, 1.01];
 
 /// The tables; this many scenarios of each kind of world.
 ///

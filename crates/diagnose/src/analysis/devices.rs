@@ -27,6 +27,14 @@ pub struct Devices<'a> {
     /// The facts of the input.
     pub facts: Facts<'a>,
     baseline: Option<Cow<'a, Baseline>>,
+    /// Whether all kernels that are named are built for virtual machines of a provider.
+    in_a_cloud: bool,
+}
+
+fn is_in_a_cloud(recording: &Recording) -> bool {
+    let sources = recording.listings.iter().map(|listing| &listing.source);
+    let mut named = sources.filter(|source| source.kernel().is_some()).peekable();
+    named.peek().is_some() && named.all(Source::is_of_a_cloud)
 }
 
 impl<'a> Devices<'a> {
@@ -38,7 +46,8 @@ impl<'a> Devices<'a> {
             HealthyOrigin::Peers => Some(Cow::Owned(healthy_service::peers(recording))),
             HealthyOrigin::Stored(baseline) => Some(Cow::Borrowed(baseline)),
         };
-        Devices { recording, options, facts: Facts::of(recording), baseline }
+        let in_a_cloud = is_in_a_cloud(recording);
+        Devices { recording, options, facts: Facts::of(recording), baseline, in_a_cloud }
     }
 
     /// A listing.
@@ -97,7 +106,7 @@ impl<'a> Devices<'a> {
     /// What its name allows, without a platter if the kernel shows that none rotates.
     fn media_by_name(&self, device: DeviceId) -> Vec<(Medium, f64)> {
         let disk = self.disk(device);
-        let mut media = match self.is_in_a_cloud() {
+        let mut media = match self.in_a_cloud {
             true => disk_names::media_in_a_cloud(&disk),
             false => disk_names::media(&disk),
         };
@@ -107,17 +116,6 @@ impl<'a> Devices<'a> {
         let all: f64 = media.iter().map(|(_, odds)| odds).sum();
         media.iter_mut().for_each(|(_, odds)| *odds /= all);
         media
-    }
-
-    /// Whether all kernels that are named are built for virtual machines of a provider.
-    fn is_in_a_cloud(&self) -> bool {
-        let mut named = self.recording.listings.iter().map(|listing| &listing.source);
-        let mut any = false;
-        let all = named.all(|source| {
-            any |= source.is_of_a_cloud();
-            source.kernel().is_none() || source.is_of_a_cloud()
-        });
-        any && all
     }
 
     /// The probability that the device is a network volume.

@@ -21,7 +21,8 @@
 //! - requests that failed with ENODATA or EILSEQ, or twice at one offset with EIO before any
 //!   recovery limit ended them;
 //! - failed reads in its array without failed writes, media errors or a predicted failure counted
-//!   by its RAID controller, or a controller that failed it without giving a reason;
+//!   by its RAID controller, or a controller that took it out of its array without giving a reason
+//!   (the drive or its path);
 //! - a failed SMART health check, or fewer spare blocks than its own threshold;
 //! - the NVMe warning that its media is unreliable, unless its rated endurance is used up and
 //!   nothing else failed;

@@ -25,9 +25,9 @@
 //!
 //! Or five intervals of `dstat` or `vmstat` in which CPUs wait for I/O and nothing is moved, beside
 //! others that move 10 MB/s. Or a program lists six requests of five seconds and more that all took
-//! one of two times, as timeouts do. Suspected: a program counts ten such requests; tasks hang for
-//! minutes in a wait for I/O while no disk reports an error; or 16 tasks are blocked in each of
-//! three intervals of `vmstat` in which nothing is moved.
+//! one of two times, as timeouts do. Suspected: tasks hang for minutes in a wait for I/O while no
+//! disk reports an error; or 16 tasks are blocked in each of three intervals of `vmstat` in which
+//! nothing is moved.
 //!
 //! ## Wrong if
 //! The whole host was paused (all devices stall together, or `vmstat` shows steal time above 5 %:

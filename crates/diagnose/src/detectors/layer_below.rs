@@ -33,6 +33,7 @@ use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::class_of_runs;
+use crate::evidence::overdue::OVERDUE_S;
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -51,13 +52,10 @@ pub const DETECTOR: Detector = Detector {
 };
 
 /// A flush of this length, s, is none of a healthy device, whatever its class (a choice: ten times
-/// what a spinning disk takes for a full cache).
+/// the length from which on a flush is remarked on).
 const LONG_FLUSH_S: f64 = 1.0;
-/// Requests of such a length that are no accident (docs/METHOD.md, 10 Rules: ten events), and
-/// seconds from which on even a long queue is none of a healthy disk (a choice: 600 random requests
-/// in a row on a platter).
+/// Overdue requests that are no accident (docs/METHOD.md, 10 Rules: ten events).
 const SEVERAL: f64 = 10.0;
-const OVERDUE_S: f64 = 5.0;
 const IN_THE_LOG: &str =
     "the system's log of the same minutes: resets, timeouts, paths that failed over";
 /// What it is worth (a choice): a program that stands still measures the same.

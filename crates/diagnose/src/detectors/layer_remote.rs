@@ -114,21 +114,12 @@ const BY_SHAPE: f64 = SHAPE_ALONE;
 /// Odds of a volume by its name from which on the name counts (`nvme`: 0.4, `vd`: 0.7, `sd`: 0.1).
 const BY_NAME: f64 = 0.3;
 
-/// Why an answer that did not come may have come.
-const ITS_OWN_CPU: &str =
-    "a CPU of this machine was stuck in the same log: it may have missed the answer itself";
-
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let touched = analysis.requests.iter().filter_map(|requests| finding(analysis, requests));
     touched
         .chain(stuck(analysis))
         .chain(reported_by_a_target(analysis))
-        .chain(remote_log::findings(analysis, DETECTOR.verdict).into_iter().map(|mut finding| {
-            let host = analysis.host(finding.subject.listings[0]);
-            let stuck = analysis.own_number(host, key::CPUS_STUCK).is_some();
-            finding.doubt_if(stuck, ITS_OWN_CPU, SHAPE_ALONE);
-            finding
-        }))
+        .chain(remote_log::findings(analysis, DETECTOR.verdict))
         .chain(cluster_reports::inactive(analysis, DETECTOR.verdict))
         .chain(cluster_reports::blocked(analysis, DETECTOR.verdict))
         .chain(slow_alone(analysis))

@@ -188,10 +188,7 @@ pub fn of_a_class(analysis: &Analysis, host: Host) -> Option<OfAClass> {
     if profile.slow_writes().is_some() {
         return None;
     }
-    let request = Request { op: Op::Read, bytes: one.bytes, sequential: Some(false) };
-    let s0 = CLASSES.map(|medium| {
-        HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms().max(1e-9)
-    });
+    let s0 = CLASSES.map(|medium| healthy_ms(medium, one.bytes));
     // What turns is quicker over a short stretch.
     let [.., turning] = s0;
     let short = Some(turning).filter(|s0| profile.turns() && one.ms <= OF_IT.end() * s0);
@@ -200,15 +197,19 @@ pub fn of_a_class(analysis: &Analysis, host: Host) -> Option<OfAClass> {
     Some(OfAClass { device: one.device, ms: one.ms, most_ms: OF_IT.end() * most, stream })
 }
 
+/// What a random read takes on a healthy device of a class, ms.
+fn healthy_ms(medium: Medium, bytes: f64) -> f64 {
+    let request = Request { op: Op::Read, bytes, sequential: Some(false) };
+    HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms().max(1e-9)
+}
+
 /// Reads that were alone and took longer than those of any healthy disk: the device, ms, and what
 /// the slowest class needs at most, ms.
 pub fn of_no_class(analysis: &Analysis, host: Host) -> Option<(DeviceId, f64, f64)> {
     let one = alone(analysis, host)?;
-    let request = Request { op: Op::Read, bytes: one.bytes, sequential: Some(false) };
-    let most = CLASSES.map(|medium| {
-        OF_IT.end() * HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms()
-    });
-    let most = most.into_iter().fold(0.0, f64::max);
+    let slowest =
+        CLASSES.map(|medium| healthy_ms(medium, one.bytes)).into_iter().fold(0.0, f64::max);
+    let most = OF_IT.end() * slowest;
     (one.ms > most).then_some((one.device, one.ms, most))
 }
 
@@ -224,10 +225,7 @@ pub fn reported(analysis: &Analysis, host: Host) -> Option<String> {
 
 fn of_reads(analysis: &Analysis, host: Host, turns: bool) -> Option<String> {
     let one = alone(analysis, host).filter(|one| analysis.medium(one.device).is_none())?;
-    let request = Request { op: Op::Read, bytes: one.bytes, sequential: Some(false) };
-    let times = |medium: Medium| {
-        one.ms / HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms().max(1e-9)
-    };
+    let times = |medium: Medium| one.ms / healthy_ms(medium, one.bytes);
     let classes = || CLASSES.into_iter().filter(|medium| !turns || *medium == Medium::Rotational);
     let healthy: Vec<Medium> = classes().filter(|medium| OF_IT.contains(&times(*medium))).collect();
     let slow = classes().rfind(|medium| times(*medium) > *OF_IT.end());

@@ -14,7 +14,7 @@ pub const PRIOR_OF_PATH: f64 = 0.08;
 /// Maximum confidence of a latency pattern alone, if log, SMART or a failed request have to confirm
 /// it: a suspicion, never an accusation.
 pub const SHAPE_ALONE: f64 = 0.55;
-/// Maximum confidence that disk or path failed where nothing shows which: 17 of 18 first answers
+/// Maximum confidence that disk or path failed where nothing shows which: 17 of 19 first answers
 /// with such a doubt named the right side (docs/decisions/0130). The second is of doubts that few
 /// captures had.
 pub const ONE_OF_TWO: f64 = 0.75;

@@ -11,7 +11,7 @@ use crate::phrase;
 
 /// Seconds from which on even a long queue is none of a healthy disk (a choice: 600 random requests
 /// in a row on a platter).
-const OVERDUE_S: f64 = 5.0;
+pub const OVERDUE_S: f64 = 5.0;
 
 /// The width of one value, and how far the second is from the first, as ratios; and requests that
 /// do not meet there by chance (choices: six of a queue between 5 and 60 s do so once in 10^4

@@ -101,7 +101,7 @@ pub const LOGGED: [Signal; 21] = [
     program(also_logged),
 ];
 /// Weight, nats, of what shows once that a disk does not answer over its path, and not which of the
-/// two failed: 0.64 with the prior. Seven of seven first answers on new captures were on the right
+/// two failed: 0.64 with the prior. Six of six first answers on new captures were on the right
 /// side (docs/decisions/0130).
 pub const SEEN_ONCE: f64 = 2.0;
 

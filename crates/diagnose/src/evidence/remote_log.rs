@@ -10,6 +10,7 @@ use crate::evidence::blocked_tasks;
 use crate::evidence::builder::{EvidenceBuilder, lines};
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
+use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::volumes;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
@@ -38,6 +39,10 @@ const PATHS: [&str; 3] = [
      immediately when all paths are lost",
 ];
 
+/// Why an answer that did not come may have come.
+const ITS_OWN_CPU: &str =
+    "a CPU of this machine was stuck in the same log: it may have missed the answer itself";
+
 /// All of them.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
@@ -50,6 +55,11 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         }));
     }
     found.extend(lost_paths(analysis, verdict));
+    for finding in &mut found {
+        let host = finding.subject.listings.first().map(|place| analysis.host(*place));
+        let stuck = host.is_some_and(|host| analysis.own_number(host, key::CPUS_STUCK).is_some());
+        finding.doubt_if(stuck, ITS_OWN_CPU, SHAPE_ALONE);
+    }
     found
 }
 
