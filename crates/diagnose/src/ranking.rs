@@ -328,7 +328,7 @@ fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
         let least = if first.stands() && in_field { STANDS } else { 0.0 };
         let known = not_lifted(first, known);
         first.calibrate("calibration: how often such findings were right as the first", known);
-        first.raise("the base rate of the laboratory does not suppress it", least);
+        first.raise("the base rate in the lab does not suppress it", least);
         first.bound(NO_SURER, SUREST);
         medium_readings::bound(analysis, first);
     }
@@ -346,7 +346,7 @@ fn calibrate_in_field(analysis: &Analysis, findings: &mut [Finding]) {
     let known = not_lifted(first, known);
     let why = format!("calibration: of {all} first answers of its family {right} were right");
     first.calibrate(why, known);
-    first.raise("what is a headline stays one", STANDS);
+    first.raise("a headline keeps the confidence it needs", STANDS);
 }
 
 /// No finding exceeds the limit of its input, whatever its value in the lab. The order stays,

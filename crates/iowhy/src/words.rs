@@ -490,7 +490,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "verdict",
         "the cause that fits best",
-        "//! Name of the cause; `iowhy explain verdicts` lists all. Its first part says who: `device`, `path`, `layer`, `cap`, `cfg` or `load`.",
+        "//! Name of the cause; `iowhy explain verdicts` lists all. Its first part is the party to \
+         blame: `device`, `path`, `layer`, `cap`, `cfg` or `load`.",
     ),
     (
         "volume",

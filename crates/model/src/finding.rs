@@ -37,7 +37,7 @@ impl How {
 /// One number that supports a verdict, with all that is needed to recompute it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Evidence {
-    /// The quantity, in the field's words: `r_await`, `extra revolutions, median`.
+    /// The quantity, in the field's words: `r_await`, `median extra revolutions`.
     pub quantity: String,
     /// Its value and unit.
     pub amount: Quantity,

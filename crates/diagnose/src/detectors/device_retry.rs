@@ -281,17 +281,17 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
     vec![
         computed.share(&on_steps, share_on_steps),
         estimated.of("spindle speed", ladder.rpm, Unit::Rpm),
-        computed.of("extra revolutions, median", ladder.median_revolutions, Unit::Revolutions),
+        computed.of("median extra revolutions", ladder.median_revolutions, Unit::Revolutions),
         estimated.ms("one revolution", ladder.revolution_ms),
         estimated.of("spindle speed, lower 95 % bound", ladder.rpm_low, Unit::Rpm),
         estimated.of("spindle speed, upper 95 % bound", ladder.rpm_high, Unit::Rpm),
         computed.of(
-            "extra revolutions, minimum",
+            "minimum extra revolutions",
             f64::from(ladder.min_revolutions),
             Unit::Revolutions,
         ),
         computed.of(
-            "extra revolutions, maximum",
+            "maximum extra revolutions",
             f64::from(ladder.max_revolutions),
             Unit::Revolutions,
         ),

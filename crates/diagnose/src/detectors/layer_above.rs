@@ -285,8 +285,9 @@ fn formatted_with_protection(candidate: &FaultCandidate, reading: &[&LogLine]) -
     let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
     finding.blame = Some(Blame::Configuration);
     finding.sentence = format!(
-        "{} is formatted with protection information (T10 DIF) that does not fit what the adapter \
-         and the kernel expect: it rejects requests immediately; its medium is not at fault",
+        "{} is formatted with protection information (T10 DIF) that does not match what the \
+         adapter and the kernel expect: it rejects requests immediately; its medium is not at \
+         fault",
         phrase::disk(&candidate.disk)
     );
     finding.assume(REFUSED_ORDER, "reported by the block layer in the kernel's log");
@@ -303,13 +304,13 @@ fn formatted_with_protection(candidate: &FaultCandidate, reading: &[&LogLine]) -
 /// them.
 fn unaligned(candidate: &FaultCandidate, reading: &[&LogLine]) -> Finding {
     let mut builder = EvidenceBuilder::about(candidate);
-    let what = "requests that are no multiple of the disk's blocks, in the kernel's log";
+    let what = "requests that are not a multiple of the disk's block size, in the kernel's log";
     builder.log_lines(what, reading, Some(Bound::Above(0.0)));
     let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
     let n = phrase::count(LogLine::messages(reading) as f64, "request(s)");
     finding.sentence = format!(
-        "the kernel rejected {n} to {} that {} no multiple of its blocks, and never sent them: the \
-         cache, volume or file system above it assumes smaller blocks; no disk failed",
+        "the kernel rejected {n} to {} that {} not a multiple of its block size, and never sent \
+         them: the cache, volume or file system above it assumes smaller blocks; no disk failed",
         phrase::disk(&candidate.disk),
         if LogLine::messages(reading) == 1 { "was" } else { "were" }
     );
@@ -318,8 +319,8 @@ fn unaligned(candidate: &FaultCandidate, reading: &[&LogLine]) -> Finding {
     finding.refuted_by = phrase::about(&wrong, &candidate.disk);
     let steps = [
         "`lsblk -o NAME,PHY-SEC,LOG-SEC {node}`: do the layers above it have the same block size?",
-        "make what lies above anew with the block size of the disk (`make-bcache --block 4k`, \
-         `mkfs.xfs -s size=4096`, `cryptsetup --sector-size`)",
+        "recreate the layer above with the disk's block size (`make-bcache --block 4k`, `mkfs.xfs \
+         -s size=4096`, `cryptsetup --sector-size`)",
     ];
     finding.next_step = phrase::about(&steps, &candidate.disk);
     finding

@@ -189,8 +189,8 @@ fn repeated_calls(analysis: &Analysis) -> Vec<Finding> {
         (again >= REPEATED * calls).then_some(())?;
         let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
         finding.sentence = format!(
-            "the client of the file server sent {} of its calls again ({} of {}): answers are lost \
-             or late, and each costs a timeout; the network or the server, not a disk of this \
+            "the client of the file server retransmitted {} of its calls ({} of {}): replies are \
+             lost or late, and each costs a timeout; the network or the server, not a disk of this \
              machine",
             phrase::percent(again / calls),
             phrase::thousands(again),
@@ -198,7 +198,7 @@ fn repeated_calls(analysis: &Analysis) -> Vec<Finding> {
         );
         let share = analysis
             .computed(reading.listing, 2)
-            .share("calls that were sent again", again / calls);
+            .share("calls that were retransmitted", again / calls);
         finding.evidence =
             vec![share.above(REPEATED), analysis.printed(reading.listing, 1).count("calls", calls)];
         finding.assume(SENT_AGAIN, "counted by the client itself");
@@ -235,8 +235,8 @@ fn slow_alone(analysis: &Analysis) -> Vec<Finding> {
         (mean_ms >= SLOW_MS && most <= FEW_IN_FLIGHT).then_some(())?;
         let mut finding = new_finding(DETECTOR.verdict, Some(first.device), vec![first.listing]);
         finding.sentence = format!(
-            "{} takes {} per request with at most {} in flight: another machine keeps its data, \
-             and it or the network to it is slow",
+            "{} takes {} per request with at most {} in flight: its data is on another machine, \
+             and that machine or the network to it is slow",
             phrase::disk(&first.disk),
             phrase::ms(mean_ms),
             phrase::digits(most)
@@ -253,8 +253,8 @@ fn slow_alone(analysis: &Analysis) -> Vec<Finding> {
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["the same requests are fast from another client"]);
         finding.next_step = lines(&[
-            "on the other machine: `iostat -x 1` of the disk that keeps it; for Ceph `ceph osd \
-             perf` and `ceph health detail`",
+            "on the other machine: `iostat -x 1` of the disk that holds the data; for Ceph `ceph \
+             osd perf` and `ceph health detail`",
             "check that the network is intact: `ping`, `ss -ti`, `nstat -az TcpRetransSegs`",
         ]);
         Some(finding)

@@ -324,7 +324,7 @@ fn finding(
     finding.explained_share =
         (missed.mean_revolutions * missed.revolution_ms - needed_ms) / mean_ms;
     finding.refuted_by = lines(&[
-        "the latency is the same on a device without a platter: then a timer causes the steps",
+        "the latency is the same on a device without platters: then a timer causes the steps",
         "random writes take less than a revolution on average",
         "with two writes in flight each still waits a revolution",
     ]);

@@ -62,12 +62,12 @@ pub const DETECTOR: Detector = Detector {
 };
 
 /// Why background work is not the first thing to show where members fail.
-const FAILING: &str =
-    "members of arrays count errors: background work finds such a fault, and retries make it slow";
+const FAILING: &str = "members of arrays count errors: background work runs into such a fault, and retries make it \
+     slow";
 
 const CRAWLS: &str = "at less than 1 MB/s it slows nothing down: it waits itself, for a member that is \
                       slow or fails, or for other I/O";
-const SHARED: &str = "several members fail together: background work meets that fault too";
+const SHARED: &str = "several members fail together: background work suffers from that fault too";
 const LOGGED: &str = "the log of the same input reports errors of a disk or its path, for which \
                       background work waits as well";
 /// What the kernel logs of a disk or its path that fails.
@@ -133,24 +133,24 @@ fn pace(analysis: &Analysis, about: About) -> Option<(Evidence, String, &'static
     let (asked, reading) =
         about.number(key::ARRAY_SPEED_ASKED).filter(|(asked, _)| *asked > 0.0)?;
     let (speed, _) = about.number(key::ARRAY_SPEED)?;
-    let evidence = analysis.stated(&reading).bytes_per_s("rate that DRBD asks for", asked);
+    let evidence = analysis.stated(&reading).bytes_per_s("rate requested by DRBD", asked);
     let told = match speed >= AS_TOLD * asked {
         true => format!(
-            ". It runs at {}, the rate that DRBD itself asks for ({}): its own limit sets the pace, \
-             not a disk and not the network",
+            ". It runs at {}, the rate that DRBD itself requests ({}): its own limit is the \
+             bottleneck, not a disk or the network",
             phrase::rate(speed),
             phrase::rate(asked)
         ),
         false => format!(
-            ". It runs at {} although DRBD asks for {}: the network, the disk of the peer or the \
-             local one gives no more",
+            ". It runs at {} although DRBD requests {}: the network, the peer's disk or the local \
+             disk is the bottleneck",
             phrase::rate(speed),
             phrase::rate(asked)
         ),
     };
     let step = match speed >= AS_TOLD * asked {
         true => {
-            "to end it sooner: raise `c-max-rate` (and `c-min-rate`, to which it falls while \
+            "to finish sooner: raise `c-max-rate` (and `c-min-rate`, to which it falls while \
              programs do I/O), or `resync-rate` with `c-plan-ahead 0` (`drbdadm disk-options`); to \
              disturb programs less: lower it"
         }
@@ -163,7 +163,8 @@ fn pace(analysis: &Analysis, about: About) -> Option<(Evidence, String, &'static
 }
 
 /// Why hung work is not a load.
-const HANGS: &str = "the kernel's log reports the thread of this work as hung: it waits itself";
+const HANGS: &str = "the kernel's log reports the thread of this work as hung: it is waiting \
+    itself";
 
 /// Whether the kernel reports that the thread of an array's work hangs: `INFO: task
 /// md0_reshape:2927 blocked for more than 120 seconds` (drivers/md/md.c, md_do_sync).
@@ -226,7 +227,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             finding.subject.devices = members.iter().map(|(device, _)| *device).collect();
             if let Some((share, evidence)) = of_members(analysis, about, &members) {
                 finding.evidence.push(evidence);
-                finding.raise("what its members move is this work", MEASURED);
+                finding.raise("the I/O of its members is this work", MEASURED);
                 finding.explained_share = share;
             }
             let speed = about.number(key::ARRAY_SPEED).map(|(speed, _)| speed);

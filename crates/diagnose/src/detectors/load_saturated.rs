@@ -317,8 +317,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     finding.doubt_if(rests, batch, SHAPE_ALONE);
     if let Some(ms) = runs::stood_still(analysis, row.listing, wait) {
         let why = format!(
-            "a request of the run took {}, {:.0} times the mean wait: the device, what is behind \
-             it, or write-back stood still, which no queue does",
+            "a request of the run took {}, {:.0} times the mean wait: the device, something behind \
+             it, or write-back stalled: a queue alone does not do that",
             phrase::ms(ms),
             ms / wait
         );

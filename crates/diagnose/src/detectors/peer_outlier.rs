@@ -156,7 +156,7 @@ fn slow_members(analysis: &Analysis) -> Vec<Finding> {
                 phrase::thousands(most)
             ),
         };
-        let whom = if counted.is_some() { whom } else { "the others of it work".to_string() };
+        let whom = if counted.is_some() { whom } else { "its other members work".to_string() };
         finding.sentence = format!(
             "{} of {pool} is slower than its peers: {words}, and {whom}",
             phrase::disk(disk)
@@ -240,7 +240,7 @@ fn finding(
         (all_slow, "its peers are also slow: suspect what they share first"),
         (may_be_well, "it is as fast as a healthy disk of its class"),
         (standing.is_explained_by_load(), "it has more I/Os than its peers, and more in flight"),
-        (served_late, "tasks serve its requests, and tasks wait for a CPU most of the time"),
+        (served_late, "its requests are served by tasks (loop, iSCSI), and tasks are CPU-starved"),
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);
     }

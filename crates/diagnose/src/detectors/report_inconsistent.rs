@@ -103,7 +103,7 @@ const MANY_IMPOSSIBLE: f64 = 0.1;
 /// Requests in flight beyond the completed ones may be flushes, which old kernels do not list.
 const PHANTOM: (f64, &str) = (0.85, "a queue that completions do not empty");
 /// A program that wrote nothing for an hour: the machine was suspended or the program was stopped.
-const AWAY: (f64, &str) = (0.85, "a round that writes nothing waits for no disk");
+const AWAY: (f64, &str) = (0.85, "a round that writes nothing does not wait for a disk");
 /// Two listings of one document may have watched different times.
 const TWO_WINDOWS: (f64, &str) = (0.85, "two listings that may not cover the same time");
 /// How far a histogram's mean and the averages of the same device may differ (docs/METHOD.md, 9
@@ -248,7 +248,7 @@ const NO_LINE: Law = Law {
 /// Times that a program took for a wait though it had nothing to write: longer than any disk is
 /// waited for, so its machine was suspended.
 const SUSPENDED: Law = Law {
-    broken: "a round that flushed nothing took {0}: it waited for no disk; the machine was \
+    broken: "a round that flushed nothing took {0}: it did not wait for a disk; the machine was \
              probably suspended (over an hour)",
     sure: AWAY,
     wrong_if: &["neither the kernel's log nor the hypervisor's shows a suspend at that time"],

@@ -135,7 +135,7 @@ pub fn absurd(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["the reported rate times that time equals the remaining \
              work"]);
-        finding.next_step = lines(&["the same report again in some minutes: has it ended?"]);
+        finding.next_step = lines(&["the same report again in a few minutes: has it finished?"]);
         Some(finding)
     };
     analysis.facts.each().filter_map(of).collect()
@@ -216,12 +216,12 @@ pub fn shared_faults<'a>(analysis: &Analysis<'a>) -> Vec<SharedFault<'a>> {
             let names: Vec<String> = members.iter().filter(is_given_up).cloned().collect();
             if rose && names.len() > 1 {
                 let sentence = format!(
-                    "{name} gave up {} of its {} members between two reports ({})",
+                    "{name} dropped {} of its {} members between two reports ({})",
                     names.len(),
                     members.len(),
                     phrase::list(&names)
                 );
-                let (what, members) = ("members given up between two reports", members.len());
+                let (what, members) = ("members dropped between two reports", members.len());
                 let reading = *reading;
                 found.push(SharedFault { host, names, members, what, sentence, reading });
             }
@@ -241,8 +241,8 @@ pub fn shared_faults<'a>(analysis: &Analysis<'a>) -> Vec<SharedFault<'a>> {
             && names.len() as f64 >= SHARE * all.len() as f64
         {
             let sentence = format!(
-                "{} of {} members of {} pools returned changed data, and no request to them \
-                 failed: it changes on the way (enclosure, USB bridge, cable, power, or the \
+                "{} of {} members of {} pools returned corrupted data, and no request to them \
+                 failed: it is corrupted on the way (enclosure, USB bridge, cable, power, or the \
                  machine's memory)",
                 names.len(),
                 all.len(),

@@ -160,7 +160,7 @@ impl Profile {
         let each: Vec<String> = each.into_iter().flatten().collect();
         (far || both).then(|| {
             format!(
-                "writes are slower than reads, {}: something that no read waits for (parity, \
+                "writes are slower than reads, {}: something that reads do not wait for (parity, \
                  copies on other disks or servers, a write cache that is off), not a slow disk",
                 phrase::list(&each)
             )
@@ -232,12 +232,12 @@ fn of_reads(analysis: &Analysis, host: Host, turns: bool) -> Option<String> {
     let is = match (healthy.as_slice(), slow) {
         ([], None) if !turns => return None,
         ([], _) if turns && times(Medium::Rotational) < *OF_IT.start() => {
-            "is what a spinning disk takes over a short stretch, or with a part of it cached"
+            "is typical of a spinning disk over a small area, or with part of the data cached"
                 .to_string()
         }
         ([], _) if times(Medium::Rotational) < *OF_IT.start() => {
-            "is less than one spinning disk takes and more than flash does: several disks, a short \
-             stretch of one, or a cache before it"
+            "is less than a single spinning disk takes and more than flash does: several disks, a \
+             small area of one, or a cache in front of it"
                 .to_string()
         }
         ([], _) => "is longer than any healthy disk takes".to_string(),
@@ -245,7 +245,7 @@ fn of_reads(analysis: &Analysis, host: Host, turns: bool) -> Option<String> {
             let names: Vec<&str> = healthy.iter().map(|medium| phrase::medium(*medium)).collect();
             let other = slow.map(|slow| Readings { healthy: *first, slow, times: times(slow) });
             format!(
-                "is what {} takes if it is healthy{}",
+                "is normal for {}{}",
                 names.join(" or "),
                 other.map_or(String::new(), Readings::words)
             )

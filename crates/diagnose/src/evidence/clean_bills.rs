@@ -125,7 +125,11 @@ fn of_a_class(analysis: &Analysis, host: Host) -> Option<Finding> {
             let what = "throughput of reads in sequence";
             let stream = printed.bytes_per_s(what, per_s);
             finding.evidence.push(stream.above(class_of_runs::STREAMS_PER_S));
-            finding.assume(BY_TWO, "quick in sequence, and seeks of a healthy spinning disk");
+            finding.assume(
+                BY_TWO,
+                "fast sequential I/O, and the seek times of a healthy spinning \
+                disk",
+            );
         }
         None => finding.assume(OF_A_CLASS, "as long as a healthy disk of one class needs"),
     }

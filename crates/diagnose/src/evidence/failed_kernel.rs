@@ -65,9 +65,9 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding>
          device",
     ]);
     finding.next_step = lines(&[
-        "`dmesg | grep -B 2 -A 40 'Oops'`: the first one decides; its module or file system is to \
-         be reported, or replaced by another version",
-        "restart the machine: nothing else frees what is locked",
+        "`dmesg | grep -B 2 -A 40 'Oops'`: the first one decides; report its module or file \
+         system, or try another version",
+        "restart the machine: nothing else releases the locks",
     ]);
     Some(finding)
 }

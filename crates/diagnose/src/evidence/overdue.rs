@@ -47,8 +47,8 @@ pub fn at_timeouts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.blame = Some(Blame::DiskOrPath);
         let or = if rest.is_empty() { String::new() } else { format!(" or {}", span(&rest)) };
         finding.sentence = format!(
-            "all {} of {} that took long took {}{or}, as timeouts do: each was lost at the disk or on \
-             the way to it, and sent again; a queue would spread",
+            "all {} to {} that were slow took {}{or}, like timeouts: each was lost at the disk or \
+             on the path to it, and sent again; the latencies of a queue would vary",
             phrase::count(all.len() as f64, "request(s)"),
             phrase::disk(&analysis.recording.device_of(device).name),
             span(&first)
@@ -58,19 +58,17 @@ pub fn at_timeouts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.evidence = vec![
             computed.count("requests of 5 s and more", n as f64).above(NO_CHANCE as f64 - 1.0),
             computed.seconds("shortest of them", least).above(OVERDUE_S),
-            computed.count("values at which they stand", if rest.is_empty() { 1.0 } else { 2.0 }),
+            computed.count("number of distinct latencies", if rest.is_empty() { 1.0 } else { 2.0 }),
         ];
         finding.assume(TIMED_OUT, "durations of timeouts");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
-        finding.refuted_by = lines(&[
-            "the program itself waits in steps of that length before it looks again",
-        ]);
+        finding.refuted_by = lines(&["the program itself polls at that interval"]);
         finding.next_step = lines(&[
             "`dmesg` of the same seconds: aborts, resets, failing paths; `cat \
              /sys/block/*/device/timeout`: is it one of these?",
-            "the counters of the way (`/sys/class/fc_host/*/statistics`, switch ports, `smartctl \
+            "the counters of the path (`/sys/class/fc_host/*/statistics`, switch ports, `smartctl \
              -l sataphy`): discarded frames, CRC errors, timeouts",
-            "another path, cable or adapter: do they end?",
+            "try another path, cable or adapter: do the timeouts stop?",
         ]);
         Some(finding)
     });

@@ -122,8 +122,9 @@ pub fn one_durable_way(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let name = &analysis.recording.device_of(durable).name;
         let mut finding = new_finding(verdict, Some(durable), vec![place]);
         finding.sentence = format!(
-            "only {name} makes a write durable, in {}: {} per second at best; the other ways return \
-             after {} at most, when the drive has it in its cache, and a power loss takes it",
+            "only {name} makes a write durable, in {}: {} per second at best; the other methods \
+             return within {}, when the data is only in the drive's cache, and a power loss \
+             destroys it",
             phrase::ms(ms),
             phrase::digits(1000.0 / ms),
             phrase::ms(next)
@@ -131,14 +132,14 @@ pub fn one_durable_way(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let printed = analysis.printed(place, 1);
         finding.evidence = vec![
             printed.ms("wait for a durable write", ms).above(FELT_MS),
-            printed.ms("longest wait of the other ways", next).below(ms / TIMES_OTHERS),
+            printed.ms("longest wait of the other methods", next).below(ms / TIMES_OTHERS),
         ];
-        finding.assume(ALONE, "one way to flush that waits for the medium, beside others that do not");
+        finding.assume(ALONE, "one flush method waits for the medium, the others do not");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&["the drive's cache is protected against power loss"]);
         finding.next_step = lines(&[
-            "measure with what the program uses (PostgreSQL: `SHOW wal_sync_method`): the fast ways \
-             are not slow, and not safe either",
+            "measure with what the program uses (PostgreSQL: `SHOW wal_sync_method`): the fast \
+             methods do not survive a power loss",
             "use group commit, or a drive whose cache has power-loss protection",
         ]);
         Some(finding)

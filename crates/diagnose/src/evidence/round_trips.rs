@@ -112,16 +112,16 @@ pub fn stable_writes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = late(analysis, [Op::Write, Op::Read], SLOW_WRITE_MS).into_iter().map(|late| {
         let sentence = format!(
             "the file server of {} answers reads in {} and writes in {}: network and client are \
-             quick, and the server takes that long to make a write durable (its disk, a synchronous \
+             fast, and the server takes that long to make a write durable (its disk, a synchronous \
              export, no write cache)",
             late.mount.name(),
             phrase::ms(late.others_ms),
             phrase::ms(late.ms)
         );
         let mut finding = late.finding(verdict, ["a write", "a read"], sentence);
-        finding.assume(STABLE, "reads of the same mount are answered at once");
+        finding.assume(STABLE, "reads of the same mount are answered immediately");
         if late.mount.since_mount {
-            let since = "means since the mount: `nfsiostat 5 3` shows quick writes now";
+            let since = "these are means since the mount: `nfsiostat 5 3` shows fast writes now";
             finding.refuted_by.push(since.to_string());
         }
         finding
@@ -145,9 +145,9 @@ pub fn slow_reads(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let computed = late.mount.analysis.computed(late.mount.place, late.n);
         let what = "mean time of a read in the client's queue";
         finding.evidence.push(computed.ms(what, late.queue_ms));
-        finding.assume(STABLE, "calls without data of the same mount are answered at once");
+        finding.assume(STABLE, "calls without data of the same mount are answered immediately");
         if late.mount.since_mount {
-            let since = "means since the mount: `nfsiostat 5 3` shows quick reads now";
+            let since = "these are means since the mount: `nfsiostat 5 3` shows fast reads now";
             finding.refuted_by.push(since.to_string());
         }
         finding
@@ -336,7 +336,7 @@ impl Mount<'_, '_> {
         finding.assume(QUEUED, "the queue of a file server's client is measured by it");
         let long_ago = "a mean since the mount: one outage long ago would have the same effect";
         finding.doubt_if(self.since_mount, long_ago, SHAPE_ALONE);
-        let burst = "a burst of writes waits for its turn in any client";
+        let burst = "in any client a burst of writes queues like this";
         finding.doubt_if(queue <= SLOW_MS, burst, SHAPE_ALONE);
         finding.explained_share = queue / (queue + trip);
         finding.refuted_by =

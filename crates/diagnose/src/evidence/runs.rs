@@ -426,9 +426,9 @@ pub fn held_in_submission(analysis: &Analysis, verdict: Verdict) -> Vec<Finding>
             printed
                 .ms("mean time of a submission", held.submission_ns / 1e6)
                 .above(HANDING_NS / 1e6),
-            printed.over(1).requests("requests in flight asked of each thread", held.depth),
+            printed.over(1).requests("requests in flight requested per thread", held.depth),
         ];
-        finding.assume(IN_SUBMISSION, "a run that waits where it hands its requests over");
+        finding.assume(IN_SUBMISSION, "a run that waits in submission");
         let is_many = run.in_flight().is_none_or(|n| n > FITS);
         finding.doubt_if(is_many, MAY_BE_FULL, confidence::SHAPE_ALONE);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);

@@ -266,7 +266,8 @@ fn by_members(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let mut finding = accusation(verdict, Some(array.device), &mut builder);
         let (what, shared) = match array.only_changed {
             true => (
-                "returned changed data, and no request to them failed: it changes on the way",
+                "returned corrupted data, and no request to them failed: it is corrupted on the \
+                 way",
                 "the machine's memory, controller, cable, power",
             ),
             false => (
@@ -286,7 +287,8 @@ fn by_members(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         );
         if array.only_changed {
             let memory =
-                "test the machine's memory first (`memtest86+`, a night): all data pass it";
+                "test the machine's memory first (`memtest86+`, overnight): all data passes \
+                 through it";
             finding.next_step.insert(0, memory.to_string());
         }
         finding

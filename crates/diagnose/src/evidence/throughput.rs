@@ -209,8 +209,8 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         "repeat the test on another disk, or on this one with another cable or port",
     ]);
     if disk_names::is_ide(run.name()) {
-        let dma = "`hdparm -d {node}`: without DMA, as with a generic driver, an IDE disk gives 1 \
-                   to 8 MB/s; load the driver of its controller";
+        let dma = "`hdparm -d {node}`: without DMA, as with a generic driver, an IDE disk reaches \
+                   1 to 8 MB/s; load the driver of its controller";
         finding.next_step.splice(..0, phrase::about(&[dma], disk));
     }
     Some(finding)
@@ -269,7 +269,7 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let link = phrase::digits(speed / 1e6);
         finding.sentence = format!(
             "{disk} is as slow as its USB link: the link runs at {link} Mb/s (USB 2), and one \
-             stream of {} reached {}; the cable or the port is not one of USB 3",
+             stream of {} reached {}; the cable or the port is not USB 3",
             phrase::plural(run.op()),
             phrase::rate(best)
         );
@@ -282,7 +282,7 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             analysis.printed(run.place(), 1).bytes_per_s("throughput of one stream", best),
             analysis.stated(reading).bytes_per_s("link speed", speed / 8.0),
         ];
-        finding.assume(AT_THE_CEILING, "a disk that is as fast as its link");
+        finding.assume(AT_THE_CEILING, "a disk at the throughput of its link");
         finding.explained_share = 1.0;
         finding.share_is_assumed = true;
         finding.refuted_by = lines(&[
@@ -290,9 +290,9 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             "the disk is not the one on USB: `lsblk -o NAME,TRAN`",
         ]);
         finding.next_step = lines(&[
-            "another cable, short and made for USB 3, and another port: `lsusb -t` must show 5000M \
-             or more for the disk",
-            "a plug that does not go in all the way, an extension or a hub of USB 2 in between has \
+            "try a short USB 3 cable and another port: `lsusb -t` must show 5000M or more for the \
+             disk",
+            "a plug that is not fully inserted, or a USB 2 extension cable or hub in between, has \
              the same effect",
         ]);
         found.push(finding);
@@ -341,7 +341,7 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 BETWEEN,
                 "encryption, a volume manager, its layout",
                 "`lsblk -s`, `dmsetup table`: what lies between? For encryption: `cryptsetup \
-                 benchmark`, and `top` during the test: is one CPU full?",
+                 benchmark`, and `top` during the test: is one CPU saturated?",
             ),
         };
         (times >= between).then_some(())?;
@@ -497,7 +497,13 @@ pub fn behind_twins(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             analysis.printed(run.place(), 1).bytes_per_s(what, run.throughput()).below(WELL_PER_S),
             analysis.printed(twin.place(), 1).bytes_per_s(what, twin.throughput()),
         ];
-        suspect_if(run.seconds() < LONG_S, &mut finding, COSTS, "far slower than its twin's test");
+        suspect_if(
+            run.seconds() < LONG_S,
+            &mut finding,
+            COSTS,
+            "far slower than the same test on \
+            the other machine",
+        );
         finding.next_step = lines(&[
             "`iostat -x 1` and `lsblk` on both machines during the test: do other programs read, \
              and what lies below?",

@@ -153,7 +153,7 @@ impl Reader for PostgresExplain {
             if is_first {
                 self.place = Place::Below;
                 let Some(buffers) = self.buffers.take() else {
-                    return Step::skipped("no count of blocks stands above the times");
+                    return Step::skipped("I/O times without a preceding block count");
                 };
                 self.emit(&counts(&buffers, BUFFERS).unwrap_or_default(), &times, sink);
             }
