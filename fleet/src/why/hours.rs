@@ -266,7 +266,7 @@ pub fn read(places: &[Place]) -> anyhow::Result<Disks> {
         disks.push(Disk { host, device, hours, is_averaged, ..Disk::default() });
     }
     let mut disks = Disks { disks, first_s: first * 3600, hours };
-    state(&facts, &mut disks)?;
+    add_disk_facts(&facts, &mut disks)?;
     for disk in disks.disks.iter_mut().filter(|disk| are_mixed && disk.is_averaged) {
         // Times with and without the queue are not compared.
         disk.model = format!("{} (await)", disk.model).trim_start().to_string();
@@ -336,7 +336,7 @@ fn reported(batch: &RecordBatch, to: &mut Reported) -> anyhow::Result<()> {
 }
 
 /// Facts about hosts and disks.
-fn state(facts: &[TableFile], disks: &mut Disks) -> anyhow::Result<()> {
+fn add_disk_facts(facts: &[TableFile], disks: &mut Disks) -> anyhow::Result<()> {
     let (mut of_disk, mut of_host) = (
         BTreeMap::<(String, String), Vec<(String, String)>>::new(),
         BTreeMap::<String, Vec<(String, String)>>::new(),

@@ -14,7 +14,7 @@ use super::hours::{Disk, Disks, Hour, OPS};
 const ANY: &str = "*";
 const LEAST_SIGMA: f64 = 0.15;
 /// Accusations of disks that are reported without `--verbose`.
-const TOLD: usize = 10;
+const REPORTED: usize = 10;
 
 /// Writes them for people.
 ///
@@ -40,7 +40,7 @@ pub fn write(
         writeln!(out, "  wrong if    {}", refuted(one))?;
         writeln!(out, "  single I/Os {}", command(disks, one).unwrap_or_default())?;
     }
-    let reported = if verbose { of_disks.len() } else { of_disks.len().min(TOLD) };
+    let reported = if verbose { of_disks.len() } else { of_disks.len().min(REPORTED) };
     for one in &of_disks[..reported] {
         writeln!(out, "\n{}", sentence(disks, one))?;
         writeln!(out, "  because     {}", evidence(one))?;

@@ -96,10 +96,10 @@ pub const DETECTOR: Detector = Detector {
 const PRIOR: f64 = 0.08;
 const SIDE_BY_SIDE: f64 = 2.0;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules; 1 Replay: a mean below three S0 is healthy).
-const TIMES: f64 = 3.0;
+const MIN_RATIO: f64 = 3.0;
 const HEALTHY: f64 = 3.0;
 /// Calls or block I/Os that decide (docs/METHOD.md, 10 Rules: ten events).
-const FEWEST: f64 = 10.0;
+const MIN_REQUESTS: f64 = 10.0;
 /// Disks below this busy share have room for the requests waiting above: half, so that a request
 /// finds them idle more often than not.
 const IDLE: f64 = 0.5;
@@ -120,7 +120,7 @@ const TIMES_OF_AVERAGES: f64 = 10.0;
 const FELT_NS: f64 = 1e8;
 /// A disk with a smaller share of the time waited above cannot be what is waited for, even if a
 /// hundred requests are merged into one.
-const HOLDS: f64 = 0.01;
+const MIN_DISK_SHARE: f64 = 0.01;
 /// Minimum share of its bytes that the disks must have transferred: numbers are rounded.
 const MOVED: f64 = 0.9;
 
@@ -146,7 +146,7 @@ impl LayerTime {
 /// From this share on a pool is full: `lvs` rounds to a hundredth of a percent.
 const FULL: f64 = 0.9999;
 /// Weight of a pool reported as full: space may have been freed since.
-const STATED: f64 = 0.85;
+const REPORTED_FULL: f64 = 0.85;
 
 /// Weight of a drive refusing out-of-order writes to its zones, or addresses beyond its end:
 /// firmware that lost its zones or its size looks the same (choices).
@@ -214,7 +214,7 @@ fn full(analysis: &Analysis) -> Vec<Finding> {
              faulty",
             phrase::disk(&candidate.disk)
         );
-        finding.assume(STATED, "reported by the kernel's log or by LVM");
+        finding.assume(REPORTED_FULL, "reported by the kernel's log or by LVM");
         finding.refuted_by =
             lines(&["`lvs -a` shows free space for data and metadata, and writes still wait"]);
         finding.next_step = lines(&[
@@ -262,7 +262,7 @@ fn without_a_chunk(candidate: &FaultCandidate) -> Option<Finding> {
          for space, whatever `df` shows as free; no disk is faulty",
         candidate.disk
     );
-    finding.assume(STATED, "reported by btrfs");
+    finding.assume(REPORTED_FULL, "reported by btrfs");
     finding.refuted_by = lines(&[
         "`btrfs filesystem usage` shows more than 1 GiB unallocated, and writes still wait",
     ]);
@@ -461,7 +461,8 @@ fn charge_between(
     let each = (below.count / above.count).max(1.0);
     let needed_ns = each * below.mean_ns();
     let times = above.mean_ns() / needed_ns.max(1.0);
-    if above.count < FEWEST || below.count < FEWEST || times < TIMES || busy > IDLE {
+    if above.count < MIN_REQUESTS || below.count < MIN_REQUESTS || times < MIN_RATIO || busy > IDLE
+    {
         return None;
     }
     let n = above.count as u64;
@@ -479,7 +480,7 @@ fn charge_between(
         computed.ms("mean latency above", above.mean_ns() / 1e6),
         computed.over(below_n).ms("mean latency below", below.mean_ns() / 1e6),
         computed.count("I/Os below per I/O above", each),
-        computed.ratio("latency ratio above/below", times).above(TIMES).weighs(),
+        computed.ratio("latency ratio above/below", times).above(MIN_RATIO).weighs(),
         computed.over(below_n).share("maximum busy share of the devices below", busy).below(IDLE),
         analysis.stated(&made_of).count("underlying devices", lowers.len() as f64),
     ];
@@ -504,7 +505,7 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
         .filter_map(|place| Some((place, seen(analysis, place, |layer| layer == Layer::Block)?)))
         .collect();
     let (at, block) = below.iter().max_by(|a, b| a.1.count.total_cmp(&b.1.count))?;
-    if above.count < FEWEST || block.count < FEWEST || !all_well(analysis) {
+    if above.count < MIN_REQUESTS || block.count < MIN_REQUESTS || !all_well(analysis) {
         return None;
     }
     // A call may need several I/Os: count them if both watched the same time.
@@ -515,7 +516,7 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
     let per_call = if same_time { (block.count / above.count).max(1.0) } else { 1.0 };
     let needed_ns = per_call * block.mean_ns();
     let times = above.mean_ns() / needed_ns.max(1.0);
-    if times < TIMES {
+    if times < MIN_RATIO {
         return None;
     }
     let (source, under) = (analysis.source(place), analysis.source(*at));
@@ -534,7 +535,7 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
         computed.ms("mean latency above the block layer", above.mean_ns() / 1e6),
         below.ms("mean latency of the block layer", block.mean_ns() / 1e6),
         below.over(n).count("block I/Os per call", per_call),
-        computed.ratio("latency ratio above/block layer", times).above(TIMES).weighs(),
+        computed.ratio("latency ratio above/block layer", times).above(MIN_RATIO).weighs(),
     ];
     let about = analysis.about(*at, "");
     for (key, what) in [
@@ -680,7 +681,7 @@ fn averages_of_listing(
     let moved: f64 = disks.iter().map(|(_, disk)| disk.bytes).sum();
     let finding = |(device, upper): &(DeviceId, DeviceRows)| {
         let mean_ns = upper.time.mean_ns();
-        let may_hold = |disk: &DeviceRows| disk.time.time_ns >= HOLDS * upper.time.time_ns;
+        let may_hold = |disk: &DeviceRows| disk.time.time_ns >= MIN_DISK_SHARE * upper.time.time_ns;
         let none_may = !disks.iter().any(|(_, disk)| may_hold(disk));
         let below = || disks.iter().map(|(_, disk)| disk).filter(|of| none_may || may_hold(of));
         let slowest_ns = below().map(|disk| disk.slowest_ns).fold(0.0, f64::max);
@@ -688,7 +689,7 @@ fn averages_of_listing(
         let busiest = crowded.map(|disk| disk.in_flight).fold(0.0, f64::max);
         let times = mean_ns / slowest_ns.max(1.0);
         // Requests still waiting at the end of a row count, as do those that completed in it.
-        let few = upper.time.count.max(upper.in_flight) < FEWEST;
+        let few = upper.time.count.max(upper.in_flight) < MIN_REQUESTS;
         let seen = moved >= MOVED * upper.bytes;
         if !seen
             || upper.contradicts

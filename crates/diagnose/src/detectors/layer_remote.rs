@@ -106,7 +106,7 @@ const VOLUME: f64 = 0.5;
 /// What requests without any completion on a virtual disk are worth.
 const STUCK: f64 = 0.92;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
-const TIMES: f64 = 3.0;
+const MIN_RATIO: f64 = 3.0;
 const EACH: usize = 10;
 const CHANCE: f64 = 0.01;
 /// Weight of the pattern if nothing shows that the device is virtual: a suspicion.
@@ -145,9 +145,9 @@ fn peers(analysis: &Analysis) -> Vec<Finding> {
         let (open, reading) = about.number(key::DRBD_PEER).filter(|(n, _)| *n >= EACH as f64)?;
         let local = about.number(key::DRBD_LOCAL).map_or(0.0, |(n, _)| n);
         let state = about.last(key::DRBD_CONNECTION)?.text();
-        (open >= TIMES * local && state == "Connected").then_some(())?;
+        (open >= MIN_RATIO * local && state == "Connected").then_some(())?;
         let mut builder = EvidenceBuilder::about(candidate);
-        let above = Some(Bound::Above(TIMES * local));
+        let above = Some(Bound::Above(MIN_RATIO * local));
         let what = "requests and replies open between the volume and its peer";
         builder.fact(&reading, what, (open, Unit::Count), above);
         let sentence = format!(
@@ -376,8 +376,8 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let fair = found.matched.unwrap_or(found.ratio);
     let lost = found.excess_ns / requests.span_ns();
     let enough = found.exposed >= EACH && found.spared >= EACH;
-    let holds = found.ratio >= TIMES && fair >= TIMES && found.p < CHANCE;
-    if !enough || !holds || lost < confidence::COMPLAINED_OF {
+    let holds = found.ratio >= MIN_RATIO && fair >= MIN_RATIO && found.p < CHANCE;
+    if !enough || !holds || lost < confidence::NOTICEABLE {
         return None;
     }
     let (first, again) = (found.exposed as u64, found.spared as u64);
@@ -400,11 +400,11 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         computed
             .over(first + again)
             .ratio("time ratio first/later reads, same sizes", fair)
-            .above(TIMES)
+            .above(MIN_RATIO)
             .weighs(),
         computed
             .seconds("time lost in first reads, per second", lost)
-            .above(confidence::COMPLAINED_OF)
+            .above(confidence::NOTICEABLE)
             .weighs_at_most(1.0),
     ];
     let clauses = [Clause::fixed("known properties of the device", worth)];

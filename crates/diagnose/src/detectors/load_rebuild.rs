@@ -65,9 +65,10 @@ pub const DETECTOR: Detector = Detector {
 const FAILING: &str = "members of arrays count errors: background work runs into such a fault, and retries make it \
      slow";
 
-const CRAWLS: &str = "at less than 1 MB/s it slows nothing down: it waits itself, for a member that is \
+const TOO_SLOW_TO_MATTER: &str = "at less than 1 MB/s it slows nothing down: it waits itself, for a member that is \
                       slow or fails, or for other I/O";
-const SHARED: &str = "several members fail together: background work suffers from that fault too";
+const SHARED_FAULT: &str =
+    "several members fail together: background work suffers from that fault too";
 const LOGGED: &str = "the log of the same input reports errors of a disk or its path, for which \
                       background work waits as well";
 /// What the kernel logs of a disk or its path that fails.
@@ -125,7 +126,7 @@ fn of_members(
 
 /// Share of the rate that its driver asks of it from which on work is as fast as it is told to be
 /// (a choice: the reported rate is a mean of seconds).
-const AS_TOLD: f64 = 0.9;
+const AT_LIMIT: f64 = 0.9;
 
 /// The pace of work whose driver states the rate that it asks for (DRBD: `want`): its evidence, in
 /// words, and what to do about it.
@@ -134,7 +135,7 @@ fn pace(analysis: &Analysis, about: About) -> Option<(Evidence, String, &'static
         about.number(key::ARRAY_SPEED_ASKED).filter(|(asked, _)| *asked > 0.0)?;
     let (speed, _) = about.number(key::ARRAY_SPEED)?;
     let evidence = analysis.stated(&reading).bytes_per_s("rate requested by DRBD", asked);
-    let told = match speed >= AS_TOLD * asked {
+    let told = match speed >= AT_LIMIT * asked {
         true => format!(
             ". It runs at {}, the rate that DRBD itself requests ({}): its own limit is the \
              bottleneck, not a disk or the network",
@@ -148,7 +149,7 @@ fn pace(analysis: &Analysis, about: About) -> Option<(Evidence, String, &'static
             phrase::rate(asked)
         ),
     };
-    let step = match speed >= AS_TOLD * asked {
+    let step = match speed >= AT_LIMIT * asked {
         true => {
             "to finish sooner: raise `c-max-rate` (and `c-min-rate`, to which it falls while \
              programs do I/O), or `resync-rate` with `c-plan-ahead 0` (`drbdadm disk-options`); to \
@@ -232,12 +233,12 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             }
             let speed = about.number(key::ARRAY_SPEED).map(|(speed, _)| speed);
             let crawls = speed.is_some_and(|speed| speed < arrays::FLOOR_BYTES_PER_S);
-            finding.doubt_if(crawls, CRAWLS, SHAPE_ALONE);
+            finding.doubt_if(crawls, TOO_SLOW_TO_MATTER, SHAPE_ALONE);
             let failing = arrays::any_fails(analysis, host);
             finding.doubt_if(failing, FAILING, SHAPE_ALONE);
             finding.doubt_if(hangs(analysis, array), HANGS, SHAPE_ALONE);
             let shared = arrays::shared_faults(analysis).iter().any(|of| of.host == host);
-            finding.doubt_if(shared, SHARED, SHAPE_ALONE);
+            finding.doubt_if(shared, SHARED_FAULT, SHAPE_ALONE);
             // An empty port and an error that the hardware corrected fail no request.
             let harmless = [Some(PathEvent::NoDevice), Some(PathEvent::Corrected)];
             let fails =

@@ -88,7 +88,7 @@ const SLOW_IOS: f64 = 5.0;
 const SLOW_TIMES: f64 = 5.0;
 /// Maximum confidence of an accusation among two or three disks with exactly the same work (a
 /// choice).
-const OF_TWINS: f64 = 0.95;
+const MAX_OF_FEW_PEERS: f64 = 0.95;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     (0..analysis.recording.listings.len())
@@ -245,7 +245,7 @@ fn finding(
         finding.doubt_if(stands, why, SHAPE_ALONE);
     }
     if !peer_families::is_group(family) {
-        finding.bound("few peers, no group with a shared load", OF_TWINS);
+        finding.bound("few peers, no group with a shared load", MAX_OF_FEW_PEERS);
     }
     finding.explained_share = ((member.mean_ns - typical) / member.mean_ns).max(0.0);
     finding.forecast = like_its_peers(member, &others, typical);

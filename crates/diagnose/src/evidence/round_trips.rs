@@ -24,7 +24,7 @@ const SLOW_MS: f64 = 100.0;
 const LONG_MS: f64 = 1000.0;
 /// Minimum number of replies for a mean, if known; fewer do if all of this many rows
 /// are long.
-const FEWEST: f64 = 20.0;
+const MIN_REPLIES: f64 = 20.0;
 const ROWS: usize = 5;
 /// Wait in the client as a multiple of the round trip from which on the client is the cause (a
 /// choice).
@@ -232,7 +232,7 @@ impl Mount<'_, '_> {
     fn unanswered(&self, verdict: Verdict) -> Option<Finding> {
         let (mut longest, mut now, mut waiting) = (0.0f64, 0.0, 0);
         for row in &self.rows {
-            let sent = row.in_flight.filter(|sent| *sent > 0 && answers(row) <= 0.0);
+            let sent = row.in_flight.filter(|sent| *sent > 0 && replies_per_second(row) <= 0.0);
             now = if sent.is_some() { now + seconds(row) } else { 0.0 };
             if now > longest {
                 (longest, waiting) = (now, sent.unwrap_or(0));
@@ -261,7 +261,7 @@ impl Mount<'_, '_> {
     /// Means over all replies, or over those of rows of one operation: how many, ms from sending to
     /// the reply, and ms in the client before.
     fn timed(&self, of: Option<Op>) -> Option<(u64, f64, f64)> {
-        self.means(of, FEWEST)
+        self.means(of, MIN_REPLIES)
     }
 
     /// The same, from this number of replies on.
@@ -273,8 +273,8 @@ impl Mount<'_, '_> {
         for row in self.rows.iter().filter(is_of) {
             let Some(trip) = row.device_ns else { continue };
             let whole = row.rates.iter().filter_map(|(_, of)| Some(of.ios_per_s * of.await_ns?));
-            let whole = whole.sum::<f64>() / answers(row).max(f64::MIN_POSITIVE);
-            let n = answers(row) * seconds(row);
+            let whole = whole.sum::<f64>() / replies_per_second(row).max(f64::MIN_POSITIVE);
+            let n = replies_per_second(row) * seconds(row);
             known &= row.length.is_some();
             count += n;
             trips += n * trip;
@@ -289,7 +289,7 @@ impl Mount<'_, '_> {
     fn slow(&self, verdict: Verdict) -> Option<Finding> {
         let trips = self.rows.iter().filter_map(|row| row.device_ns);
         let is_steady = trips.clone().count() >= ROWS && trips.clone().all(|ns| ns > SLOW_MS * 1e6);
-        let fewest = if is_steady { ROWS as f64 } else { FEWEST };
+        let fewest = if is_steady { ROWS as f64 } else { MIN_REPLIES };
         let known = self.means(None, fewest);
         let (count, trip, queue) = known.filter(|(_, trip, _)| *trip > SLOW_MS)?;
         let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
@@ -369,7 +369,7 @@ impl Mount<'_, '_> {
 }
 
 /// Replies per second, those to flushes (COMMIT) among them.
-fn answers(row: &Interval) -> f64 {
+fn replies_per_second(row: &Interval) -> f64 {
     row.rates.iter().map(|(_, rates)| rates.ios_per_s).sum()
 }
 

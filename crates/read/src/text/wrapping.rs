@@ -39,7 +39,7 @@ const RULES: [Rule; 14] = [
 ];
 
 /// Most rules around one line: a log line, quoted in a mail, indented.
-const DEEPEST: usize = 4;
+const MAX_LAYERS: usize = 4;
 /// Most wrappings tried on one line.
 const TRIED: usize = 8;
 
@@ -132,7 +132,7 @@ impl Wrapping {
                 // The speaker may be several words; all else occurs once.
                 let again = rule.behind.is_empty()
                     && wrapping.layers.iter().any(|(known, _)| *known == place);
-                if !fits || again || found.len() > TRIED || wrapping.layers.len() == DEEPEST {
+                if !fits || again || found.len() > TRIED || wrapping.layers.len() == MAX_LAYERS {
                     continue;
                 }
                 let bare = match &text {
