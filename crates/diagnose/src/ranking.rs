@@ -30,12 +30,12 @@ use crate::options::Calibration;
 /// than any headline must be right. Below one half, because the lab has twelve faulty worlds for
 /// each healthy one, unlike the field.
 const MIN_CLEARED: f64 = 0.4;
-/// No verdict is surer than this.
+/// No verdict has a higher confidence.
 const MAX_CONFIDENCE: f64 = 0.99;
 const MAX_CONFIDENCE_WHY: &str = "no verdict is more certain";
 /// What averages carry at best: on the published captures of that kind 17 of 18 verdicts of version
 /// 0.1.0 were right, (17 + 1) / (18 + 2) (docs/decisions/0016). Histograms: of first answers to
-/// captures that nobody had seen 10 of 15 (docs/decisions/0130), some of which are mended since.
+/// captures that nobody had seen 10 of 15 (docs/decisions/0130), some of which are fixed since.
 /// One row or few requests: a choice.
 const AVERAGES: f64 = 0.90;
 const HISTOGRAMS: f64 = 0.75;

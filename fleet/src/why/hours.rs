@@ -90,7 +90,7 @@ struct HourCount {
     ios: i64,
     ns: i64,
     bytes: i64,
-    /// The begin of its first cell and the end of its last, µs since 1970.
+    /// Start of its first cell and the end of its last, µs since 1970.
     seen: (i64, i64),
 }
 
@@ -164,7 +164,7 @@ fn add(batch: &RecordBatch, to: &mut OfFile) -> anyhow::Result<()> {
     let column = |name: &str| batch.column_by_name(name).context("a column is missing");
     let whole = |name: &str| {
         let of_it = column(name)?.as_primitive_opt::<Int64Type>();
-        of_it.with_context(|| format!("no whole numbers in a column `{name}`"))
+        of_it.with_context(|| format!("column `{name}` does not contain whole numbers"))
     };
     let (devices, ops, stages, origins) =
         (text("device")?, text("op")?, text("stage")?, text("origin")?);

@@ -27,7 +27,7 @@
 //! - transport errors counted by illumos;
 //! - reads, writes and flushes of one member that failed alike;
 //! - reads or writes refused as an unknown command, which every drive knows;
-//! - members that their array gave up together between two reports, or wrong checksums alone on
+//! - members that their array dropped together between two reports, or wrong checksums alone on
 //!   three and more members, half of all, of several pools.
 //!
 //! A link slower than its maximum supports it; below 3 % of it (USB at full speed) it is enough.

@@ -588,7 +588,7 @@ fn hangs_beside(analysis: &Analysis, row: &IntervalSample) -> bool {
 /// one is enough.
 fn virtual_twin<'a>(analysis: &'a Analysis, row: &IntervalSample) -> Option<&'a str> {
     let is_virtual = |disk: &str| VIRTUAL.contains(&disk_names::kind(disk));
-    let is_twin = |other: &&IntervalSample| {
+    let is_sibling = |other: &&IntervalSample| {
         let slow_ms = other.effective_ms().filter(|_| other.lost() >= confidence::NOTICEABLE);
         analysis.host(other.listing) == analysis.host(row.listing)
             && other.disk != row.disk
@@ -597,7 +597,7 @@ fn virtual_twin<'a>(analysis: &'a Analysis, row: &IntervalSample) -> Option<&'a 
             && slow_ms.is_some_and(|ms| other.s0.votes(|s0| ms > SLOWDOWN * s0).0 >= MOST)
     };
     is_virtual(&row.disk).then_some(())?;
-    analysis.intervals.iter().find(is_twin).map(|twin| twin.disk.as_str())
+    analysis.intervals.iter().find(is_sibling).map(|sibling| sibling.disk.as_str())
 }
 
 /// Kinds of disks that a host makes for its guests, by their names, and the baseline variants, of
@@ -669,11 +669,11 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         finding.doubt(why, SHAPE_ALONE);
     }
     let beside = equals.is_none().then(|| virtual_twin(analysis, row)).flatten();
-    if let Some(twin) = beside {
+    if let Some(sibling) = beside {
         let why = format!(
             "{} of the same virtual machine is as slow, and its host serves both: suspect the host, \
              or a limit, before this disk",
-            phrase::disk(twin)
+            phrase::disk(sibling)
         );
         finding.doubt(why, SHAPE_ALONE);
     }

@@ -34,13 +34,13 @@
 //! for I/O 60 % of its time (`iotop`). Or two reports show the background work of an array at the
 //! same block. Or a thread of InnoDB waited ten seconds for a lock inside the server, which had no
 //! read, write or flush pending. Or an array or volume is busy all the time and completes nothing,
-//! while no disk of the listing has anything to do. Or the threads of an asynchronous run (fio) are
-//! in submission 80 % of their time: what lies between makes each request wait there; suspected
-//! only with more than 32 in flight, where a full queue does the same. Or the kernel's log shows
-//! that the kernel itself failed (oops), and no disk that did, while tasks hang, half of the time
-//! all of them wait for I/O, or more than 16 are in uninterruptible sleep. Suspected: all tasks
-//! that hang do so within one kernel module, for nothing that is I/O; or the same test of one disk
-//! differs by two to six times.
+//! while no disk of the listing is busy. Or the threads of an asynchronous run (fio) are in
+//! submission 80 % of their time: what lies between makes each request wait there; suspected only
+//! with more than 32 in flight, where a full queue does the same. Or the kernel's log shows that
+//! the kernel itself failed (oops), and no disk that did, while tasks hang, half of the time all of
+//! them wait for I/O, or more than 16 are in uninterruptible sleep. Suspected: all tasks that hang
+//! do so within one kernel module, for nothing that is I/O; or the same test of one disk differs by
+//! two to six times.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.

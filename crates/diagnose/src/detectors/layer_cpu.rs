@@ -17,11 +17,11 @@
 //! Suspected: cached reads, which use no disk, run below 100 MB/s (`hdparm -T`). Or every thread of
 //! a test (fio) is on a CPU for 90 % of its time or more, and its engine does not poll. Or a thread
 //! of the kernel that serves the disks (write-back, parity, encryption, completions) takes 90 % of
-//! a CPU or more: it can use one, so the disks get no more than it gets done. Or `vmstat` shows at
-//! most 10 % of the CPUs' time idle or waiting for I/O and three tasks runnable, in four intervals
-//! or in three that move 10 MB/s; or the kernel takes half of the CPUs' time and less than 15 % is
-//! left (`top`, `mpstat`), or less than 10 % in a third of the intervals. Or the kernel's log says
-//! that a CPU ran one task for 20 s (soft lockup).
+//! a CPU or more: it can use one, so the disks get no more work than it can issue. Or `vmstat`
+//! shows at most 10 % of the CPUs' time idle or waiting for I/O and three tasks runnable, in four
+//! intervals or in three that move 10 MB/s; or the kernel takes half of the CPUs' time and less
+//! than 15 % is left (`top`, `mpstat`), or less than 10 % in a third of the intervals. Or the
+//! kernel's log reports that a CPU ran one task for 20 s (soft lockup).
 //!
 //! ## Wrong if
 //! The tasks that wait for a CPU are not the ones with the problem.

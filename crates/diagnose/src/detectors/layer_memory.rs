@@ -24,9 +24,9 @@
 //! much out, three quarters of all that is read and written. Or 100,000 pages a second are scanned,
 //! or 10,000 freed, and 100 page faults a second read from disk (`sar -B`). Or CPUs wait for I/O
 //! half of the time, less than 0.5 MB/s is read or written, and the stack of a task shows that it
-//! looks for free memory. Or a Java program collects garbage half of its time. If disks were
-//! measured they must have lost time, and none of them be slow by itself. With I/O pressure, it
-//! explains no more of the waits than the ratio of memory pressure to I/O pressure.
+//! searches for free memory. Or a Java program spends half of its time in garbage collection. If
+//! disks were measured they must have lost time, and none of them be slow by itself. With I/O
+//! pressure, it explains no more of the waits than the ratio of memory pressure to I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.

@@ -37,7 +37,7 @@
 //! virtual disk stays below 20 MB/s: the host's storage. Or the client of a file server repeats one
 //! request in a hundred (`nfsstat -c`), or waits 10 ms and ten times as long for writes as for
 //! reads: the server's stable storage. Or it waits 100 ms and ten times as long for reads as for
-//! calls without data (`mountstats`). Or a disk of another machine gives 0.87 to 0.95 of 1 or 10
+//! calls without data (`mountstats`). Or a disk of another machine delivers 0.87 to 0.95 of 1 or 10
 //! Gbit/s without a pause: the network.
 //!
 //! Or the server of a FUSE mount (sshfs, s3fs, ntfs-3g, virtiofs) does not answer: requests wait

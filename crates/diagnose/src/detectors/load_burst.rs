@@ -22,9 +22,9 @@
 //! could be spread, and is saturated. With averages: reads are not known to be most, at least five
 //! requests wait on average though the device is busy for less than half of the time, and it serves
 //! each in at most 2.5 healthy service times: writes that came one by one would not meet so many
-//! others. Readers wait for what they asked for: where reads queue before a device that rests, its
-//! busy time may be wrong. `vmstat` shows bursts of write-back where tasks wait while 10 MB/s and
-//! more are moved, in five intervals, and hardly anything is done in a tenth of all.
+//! others. Readers wait for their data: where reads queue in front of an idle device, its busy time
+//! may be wrong. `vmstat` shows bursts of write-back where tasks wait while 10 MB/s and more are
+//! moved, in five intervals, and hardly anything is done in a tenth of all.
 //!
 //! ## Wrong if
 //! The spacing itself is slow: then a slow disk is the cause.

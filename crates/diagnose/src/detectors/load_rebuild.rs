@@ -16,9 +16,9 @@
 //! measured they must have lost time. Linux software RAID maintains 1,000 KiB/s for a rebuild
 //! (`speed_limit_min`): a slower one is not a cause, but waits for a slow member itself; nor is one
 //! that is at the same block in two reports, or whose report is impossible. One whose own thread
-//! hangs in the kernel's log is suspected only. Work as fast as its own driver asks (DRBD's
-//! `want`, 90 %) is limited by that. If this work is most of
-//! what the members read and write, it is what keeps them busy.
+//! hangs in the kernel's log is suspected only. Work at the rate that its own driver requests
+//! (DRBD's `want`, 90 %) is limited by that. If this work is most of what the members read and
+//! write, it is what keeps them busy.
 //!
 //! ## Wrong if
 //! It was just as slow before that began. If a member counts errors, that member is the cause: the
@@ -124,7 +124,7 @@ fn of_members(
     is_its_own.then(|| (share, analysis.stated(&reading).share(what, share).above(ITS_OWN)))
 }
 
-/// Share of the rate that its driver asks of it from which on work is as fast as it is told to be
+/// Share of the rate requested by its driver from which on work runs at its limit
 /// (a choice: the reported rate is a mean of seconds).
 const AT_LIMIT: f64 = 0.9;
 
@@ -267,7 +267,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                 );
                 finding.next_step = lines(&[
                     "let it finish: until then, the array survives fewer failures, or none. Back \
-                     up data without a copy",
+                     up data that has no other copy",
                     "find the missing member and the reason: `mdadm --detail` or `zpool status`, \
                      the kernel's log, `smartctl -x` of each member",
                 ]);

@@ -102,7 +102,7 @@ fn is_alone(analysis: &Analysis, place: usize, row: &Interval) -> bool {
     analysis.at_once(place, row.device).is_some_and(|n| n <= MAX_IN_FLIGHT)
 }
 
-/// The figures of one volume in tests of several kinds, reads and writes.
+/// The rates of one volume in tests of several kinds, reads and writes.
 struct Profile {
     reads: Given,
     writes: Given,
@@ -134,7 +134,7 @@ impl Profile {
         profile
     }
 
-    /// Whether its reads are those of something that turns: quick in sequence, slow elsewhere.
+    /// Whether its reads are those of something that turns: fast in sequence, slow elsewhere.
     fn turns(&self) -> bool {
         self.reads.stream.is_some_and(|per_s| per_s >= STREAMS_PER_S)
             && self.reads.one_ms.is_some_and(|ms| ms >= SEEKS_MS)

@@ -579,7 +579,7 @@ fn busiest_processes(analysis: &Analysis, host: Host, disk: &str) -> Vec<Observa
     found.collect()
 }
 
-/// From this share of its time on a task is said to wait.
+/// From this share of its time on a task is reported as waiting.
 const WAITS: f64 = 0.1;
 
 /// The task that waited for I/O the greatest share of its time.

@@ -476,21 +476,21 @@ pub fn behind_twins(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             (other.device(), other.op()) == (run.device(), run.op())
                 && (bytes - 1.0).abs() < SIZE_TOLERANCE
         };
-        let twins = runs.iter().filter(is_same).filter(|other| {
+        let controls = runs.iter().filter(is_same).filter(|other| {
             let other = analysis.host(other.place());
             other.input == host.input && !other.may_be(host)
         });
-        let twin = twins.max_by(|a, b| a.throughput().total_cmp(&b.throughput()))?;
-        let times = twin.throughput() / run.throughput();
+        let control = controls.max_by(|a, b| a.throughput().total_cmp(&b.throughput()))?;
+        let times = control.throughput() / run.throughput();
         (times >= SLOW_RATIO).then_some(())?;
-        let of_twin = analysis.host(twin.place()).name.unwrap_or_default();
+        let of_control = analysis.host(control.place()).name.unwrap_or_default();
         let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
         finding.sentence = format!(
-            "one stream of {} reached {} from {}, and {} from that of {of_twin} in the same test",
+            "one stream of {} reached {} from {}, and {} from that of {of_control} in the same test",
             phrase::plural(run.op()),
             phrase::rate(run.throughput()),
             phrase::disk(run.name()),
-            phrase::rate(twin.throughput())
+            phrase::rate(control.throughput())
         );
         let what = "throughput of one stream";
         finding.evidence = vec![
@@ -499,7 +499,7 @@ pub fn behind_twins(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 .ratio("ratio to the other machine", times)
                 .above(SLOW_RATIO),
             analysis.printed(run.place(), 1).bytes_per_s(what, run.throughput()).below(WELL_PER_S),
-            analysis.printed(twin.place(), 1).bytes_per_s(what, twin.throughput()),
+            analysis.printed(control.place(), 1).bytes_per_s(what, control.throughput()),
         ];
         suspect_if(
             run.seconds() < LONG_S,

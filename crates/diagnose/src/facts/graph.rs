@@ -56,7 +56,7 @@ const RULES: [Rule; 6] = [
     ("the one member and the one drive that fail", "zpool status, beside smartctl", failing),
 ];
 
-/// What one host's listings tell of names.
+/// Names in the listings of one host.
 struct KnownNames<'g, 'a> {
     recording: &'a Recording,
     listings: Vec<&'a Listing>,
@@ -135,7 +135,7 @@ impl<'a> Graph<'a> {
         self.hosts.iter().copied().filter(|host| known.insert(*host)).collect()
     }
 
-    /// Whether no two hosts are told apart.
+    /// Whether no two hosts are distinguished.
     pub fn has_one_host(&self) -> bool {
         self.hosts.iter().all(|host| self.hosts[0].may_be(*host))
     }

@@ -159,13 +159,13 @@ fn sniff(lines: &[&str]) -> Detect {
     if stack_frames::begins(first, false) {
         return Detect::Yes;
     }
-    let complains = || {
+    let is_known = || {
         let printed = as_printed(first);
         let is_known = || kind(&printed).is_some() || is_stopped_card(&printed);
         let by_kernel = printed.len() < first.len() && is_known();
         by_kernel || is_bare_message(&printed)
     };
-    if is_for_people(first) && (split(first).is_some() || complains()) {
+    if is_for_people(first) && (split(first).is_some() || is_known()) {
         return Detect::Yes;
     }
     journal::sniff(lines)
@@ -185,8 +185,8 @@ fn ends_a_process(message: &str) -> bool {
 }
 
 fn is_bare_message(line: &str) -> bool {
-    let complains = |part: &&str| kind(split(part).map_or(part, |(_, message)| message)).is_some();
-    is_bare(line) && messages(line).iter().any(complains)
+    let is_known = |part: &&str| kind(split(part).map_or(part, |(_, message)| message)).is_some();
+    is_bare(line) && messages(line).iter().any(is_known)
 }
 
 /// Messages of every kind that is known, made up.
