@@ -95,7 +95,7 @@ fn limits<'a>(candidate: &FaultCandidate<'_, 'a>) -> Vec<Limit<'a>> {
     // Usually reads and writes have the same limit: then it is reported once, as that of reads.
     limits.dedup_by_key(|(limit, _, _)| (*limit * 10.0).round() as i64);
     for usual in USUAL_S {
-        if !limits.iter().any(|(known, _, _)| (known / usual - 1.0).abs() < pile::NEAR_LIMIT) {
+        if !limits.iter().any(|(known, _, _)| (known / usual - 1.0).abs() < pile::TOLERANCE) {
             limits.push((usual, 0.0, None));
         }
     }

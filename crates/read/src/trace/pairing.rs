@@ -297,7 +297,7 @@ impl Request {
 mod tests {
     use iowhy_model::{Level, Recording, Source};
 
-    use super::queues::TWINS;
+    use super::queues::MAX_PER_SECTOR;
     use super::*;
 
     #[test]
@@ -317,7 +317,7 @@ mod tests {
             error: None,
         };
         let mut pairing = Pairing::default();
-        let kept = TWINS as i64 + 1;
+        let kept = MAX_PER_SECTOR as i64 + 1;
         for ns in 0..300 {
             pairing.take(Action::Issue, &point(ns), &mut recording);
         }
