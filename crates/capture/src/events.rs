@@ -402,7 +402,7 @@ mod tests {
             let plain = NUMBER_FIELDS.iter().any(|(name, ..)| *name == field.name);
             assert!(
                 plain != packed.contains(&field.name),
-                "`{}` is new: add it to PLAIN with the next VERSION",
+                "`{}` is new: add it to NUMBER_FIELDS with the next VERSION",
                 field.name
             );
         }

@@ -454,7 +454,7 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "threshold",
         "limit that a number was compared with",
-        "//! Limit that a number was compared with; beyond it the number speaks for the verdict.",
+        "//! Limit that a number was compared with; beyond it the number supports the verdict.",
     ),
     (
         "time waited",
