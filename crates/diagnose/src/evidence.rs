@@ -20,6 +20,7 @@ pub mod committers;
 pub mod confidence;
 pub mod controllers;
 pub mod counted;
+pub mod database_waits;
 pub mod drive_counters;
 pub mod failed_kernel;
 pub mod fast_programs;

@@ -103,6 +103,24 @@ fn cap_volume_of_a_device_made_of_others() {
     assert!(of(&findings, "cap.volume").is_empty(), "{}", brief(&findings));
 }
 
+#[test]
+fn a_program_that_limits_itself_is_no_limit_of_a_volume() {
+    // Ten reads each 20 ms are 500 per second, exactly; between two rounds nothing is in flight.
+    let mut capture = traced(Level::D);
+    capture.medium("loop700", Medium::Stacked);
+    for round in 0..1000u32 {
+        let at = f64::from(round) * 20.0;
+        let slower = f64::from(1 + round / 50 % 3);
+        for _ in 0..10 {
+            let sector = (capture.chance() * 1e8) as u64 * 8;
+            let took = slower * (1.0 + 2.0 * capture.chance());
+            capture.io("loop700", Op::Read, sector, 4096, at, took);
+        }
+    }
+    let findings = capture.judge();
+    assert!(of(&findings, "cap.volume").is_empty(), "{}", brief(&findings));
+}
+
 const IO_MAX: &str = "/sys/fs/cgroup/system.slice/db.service/io.max";
 
 #[test]

@@ -23,14 +23,13 @@ const RATE: u64 = 200;
 struct Folder {
     path: PathBuf,
     mounted: bool,
-    frozen: bool,
 }
 
 impl Folder {
     fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("iowhy-faults-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder in /tmp");
-        Folder { path, mounted: false, frozen: false }
+        Folder { path, mounted: false }
     }
 
     fn mount(&mut self, words: &[&str]) {
@@ -39,19 +38,25 @@ impl Folder {
         self.mounted = true;
     }
 
-    fn freeze(&mut self, frozen: bool) {
-        let how = if frozen { "-f" } else { "-u" };
-        let done = Command::new("fsfreeze").arg(how).arg(&self.path).status().expect("fsfreeze");
+    fn freeze(&self) -> Frozen {
+        let done = Command::new("fsfreeze").arg("-f").arg(&self.path).status().expect("fsfreeze");
         assert!(done.success());
-        self.frozen = frozen;
+        Frozen(self.path.clone())
+    }
+}
+
+/// A file system that accepts no writes. It thaws before the recorder ends that writes to it, also
+/// when the test fails: nobody can wait for the end of a process that hangs there.
+struct Frozen(PathBuf);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = Command::new("fsfreeze").arg("-u").arg(&self.0).status();
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if self.frozen {
-            let _ = Command::new("fsfreeze").arg("-u").arg(&self.path).status();
-        }
         if self.mounted {
             let _ = Command::new("umount").arg("-l").arg(&self.path).status();
         }
@@ -332,10 +337,10 @@ fn a_disk_that_hangs_costs_nothing_until_it_goes_on_and_is_reported() {
     let port = recorder.port();
     let load = load(&disk);
     std::thread::sleep(Duration::from_secs(3));
-    folder.freeze(true);
+    let frozen = folder.freeze();
     recorder.says("its disk does not respond");
     assert_eq!(get(port, "/healthz").0, 503);
-    folder.freeze(false);
+    drop(frozen);
     recorder.says("the store was not writable for");
     until(20, "it is healthy", || (get(port, "/healthz").0 == 200).then_some(()));
     drop(load);

@@ -62,7 +62,7 @@ pub use doctor::{Check, examine, examine_at};
 pub use error::Error;
 pub use foreign_files::{is_foreign_to_sys, open_below};
 pub use kernel_filter::TraceFilter;
-pub use memory::give_back_memory;
+pub use memory::{give_back_memory, use_one_heap};
 pub use mount_points::MountPoint;
 pub use names::naming_facts;
 pub use request_counts::RequestCounts;

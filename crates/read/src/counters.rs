@@ -2,6 +2,7 @@
 //! mean.
 
 pub(crate) mod copies;
+pub(crate) mod database_waits;
 pub(crate) mod disk_columns;
 pub mod diskstats;
 pub(crate) mod limits;

@@ -121,6 +121,7 @@ mod nvme_volume;
 mod omreport;
 mod ontap_qos;
 mod oracle_10046;
+mod oracle_ash;
 mod oracle_awr;
 mod oracle_histogram;
 mod pcp_iostat;
@@ -133,6 +134,7 @@ mod pmrep;
 mod pmstat;
 mod postgres_explain;
 mod postgres_log;
+mod postgres_waits;
 mod powermt;
 mod pressure;
 mod profile_blockio;
@@ -156,7 +158,9 @@ mod smartctl;
 mod smartd;
 mod solaris_iostat;
 mod spdk_perf;
+mod sqlserver_files;
 mod sqlserver_log;
+mod sqlserver_waits;
 mod storcli_json;
 mod strace;
 mod sysbench;
@@ -304,6 +308,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     omreport::FORMAT,
     ontap_qos::FORMAT,
     oracle_10046::FORMAT,
+    oracle_ash::FORMAT,
     oracle_awr::FORMAT,
     oracle_histogram::FORMAT,
     pcp_iostat::FORMAT,
@@ -316,6 +321,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     pmstat::FORMAT,
     postgres_explain::FORMAT,
     postgres_log::FORMAT,
+    postgres_waits::FORMAT,
     powermt::FORMAT,
     pressure::FORMAT,
     profile_blockio::FORMAT,
@@ -339,7 +345,9 @@ pub const FORMATS: &[Format] = formats_of_files![
     smartd::FORMAT,
     solaris_iostat::FORMAT,
     spdk_perf::FORMAT,
+    sqlserver_files::FORMAT,
     sqlserver_log::FORMAT,
+    sqlserver_waits::FORMAT,
     storcli_json::FORMAT,
     strace::FORMAT,
     sysbench::FORMAT,

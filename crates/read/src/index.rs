@@ -107,7 +107,7 @@ impl Index {
     /// That of a list, tried in its order.
     pub(crate) fn of(formats: &'static [Format]) -> Index {
         let mut texts: BTreeMap<String, FormatSet> = BTreeMap::new();
-        let mut shapes = [const { FormatSet(Vec::new()) }; SHAPES.len()];
+        let mut shapes = [FormatSet::default(); SHAPES.len()];
         let mut always = FormatSet::default();
         for (place, format) in formats.iter().enumerate() {
             let needles = format.needles();
@@ -140,7 +140,7 @@ impl Index {
 
     /// The contents of a line.
     fn find(&self, line: &str) -> Found {
-        let mut owners = self.always.clone();
+        let mut owners = self.always;
         let matches = self.texts.iter().flat_map(|texts| texts.find_overlapping_iter(line));
         for one in matches {
             if let Some(of_text) = self.owners.get(one.pattern().as_usize()) {
@@ -152,7 +152,7 @@ impl Index {
 
     /// The owners of what was found, and of the shapes that the line or a part of it has.
     fn of_shape(&self, found: &Found, text: &str) -> FormatSet {
-        let mut asked = found.owners.clone();
+        let mut asked = found.owners;
         for ((shape, owners), missing) in SHAPES.iter().zip(&self.shapes).zip(found.missing) {
             if !missing && (shape.has)(text) {
                 asked.join(owners);
@@ -170,9 +170,13 @@ fn numbered(needle: &str) -> impl Iterator<Item = String> {
         .map(move |digit| stem.map_or_else(|| needle.to_string(), |stem| format!("{stem}{digit}")))
 }
 
-/// Some formats of a list, by their places in it.
-#[derive(Clone, Default)]
-struct FormatSet(Vec<u64>);
+/// Most formats in a list.
+pub(crate) const MOST_FORMATS: usize = 512;
+
+/// Some formats of a list, by their places in it: a line of a log makes several, so they are not on
+/// the heap.
+#[derive(Clone, Copy, Default)]
+struct FormatSet([u64; MOST_FORMATS / 64]);
 
 impl FormatSet {
     fn all(count: usize) -> FormatSet {
@@ -182,23 +186,25 @@ impl FormatSet {
     }
 
     fn add(&mut self, place: usize) {
-        self.0.resize(self.0.len().max(place / 64 + 1), 0);
         if let Some(word) = self.0.get_mut(place / 64) {
             *word |= 1 << (place % 64);
         }
     }
 
     fn join(&mut self, other: &FormatSet) {
-        self.0.resize(self.0.len().max(other.0.len()), 0);
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
     }
 
     fn into_places(self) -> impl Iterator<Item = usize> {
-        let bits = |word: u64| (0..64).filter(move |bit| word >> bit & 1 == 1);
-        self.0
-            .into_iter()
-            .enumerate()
-            .flat_map(move |(at, word)| bits(word).map(move |bit| at * 64 + bit))
+        let bits = |mut word: u64| {
+            std::iter::from_fn(move || {
+                let lowest = (word != 0).then(|| word.trailing_zeros() as usize)?;
+                word &= word - 1;
+                Some(lowest)
+            })
+        };
+        let words = self.0.into_iter().enumerate();
+        words.flat_map(move |(at, word)| bits(word).map(move |bit| at * 64 + bit))
     }
 }
 

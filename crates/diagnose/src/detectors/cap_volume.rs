@@ -20,25 +20,31 @@
 //! % of such a limit, with requests queued, raises a suspicion.
 //!
 //! ## Wrong if
-//! The application limits its own rate (then nothing is queued), or the number is a coincidence.
+//! The application limits its own rate, or the number is a coincidence. A limit is reached only
+//! while a request waits: if nothing is in flight for a tenth of the time at that rate, it is a
+//! suspicion only.
 //!
 //! ## Next step
 //! Check the volume's provisioned limits; use a larger tier or send fewer and larger I/Os; check
 //! the instance's own limit.
 
-use iowhy_model::{Clause, DeviceId, Evidence, Finding, Level, Listing, Medium, Verdict, key};
+use iowhy_model::{
+    Clause, DeviceId, EXPLAINS_ENOUGH, Evidence, Finding, Level, Listing, Medium, Verdict, key,
+};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{Numbers, lines, new_finding};
-use crate::evidence::confidence::{self, PRIOR_OF_CAP};
+use crate::evidence::confidence::{self, PRIOR_OF_CAP, SHAPE_ALONE};
 use crate::evidence::runs;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 use crate::measures::cap::{self, Limit, Plateau, Tier};
 use crate::measures::service::ServiceSpan;
+use crate::measures::spans::Spans;
+use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -94,6 +100,11 @@ const EXCEEDED_SHARE: f64 = 0.1;
 const COUNTED: f64 = 0.9;
 /// Minimum number of requests that wait for a limit.
 const WAITING: f64 = 1.5;
+/// Share of the seconds at the limit in which nothing is in flight, from which on the demand itself
+/// may be what ends there (a choice): a limit is reached only while a request waits.
+const NOTHING_WAITS: f64 = 0.1;
+const PACED: &str = "nothing is in flight for part of the time at that rate: a program may limit itself \
+                     to it";
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let rows = analysis.rows_by_listing().into_iter().flat_map(|rows| from_rows(analysis, &rows));
@@ -159,6 +170,8 @@ struct Pin {
     rate: f64,
     tier: Option<(Tier, f64)>,
     plateau: Option<Plateau>,
+    /// Share of the time at the limit with nothing in flight, if known.
+    idle: Option<f64>,
     n: u64,
 }
 
@@ -179,7 +192,10 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Finding> {
         if let Some(plateau) = plateau {
             let tier = cap::nearest_tier(limit, plateau.level);
             let n = plateau.samples as u64;
-            let pin = Pin { limit, rate: plateau.level, tier, plateau: Some(plateau), n };
+            let on = rows.iter().filter(|row| cap::is_on(plateau.level, rate(row)));
+            let busy: Option<Vec<f64>> = on.map(|row| row.interval.busy).collect();
+            let idle = busy.and_then(|busy| spread::mean(&busy)).map(|busy| 1.0 - busy);
+            let pin = Pin { limit, rate: plateau.level, tier, plateau: Some(plateau), idle, n };
             return finding(analysis, first, &pin).into_iter().collect();
         }
         // Some of many samples are at any number; and an exceeded number is not a limit.
@@ -192,8 +208,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Finding> {
         for row in rows.iter().filter(speaks) {
             let tier = cap::nearest_tier(limit, rate(row));
             if let Some((tier, off)) = tier.filter(|(_, off)| off.abs() <= SINGLE_ROW) {
-                let pin =
-                    Pin { limit, rate: rate(row), tier: Some((tier, off)), plateau: None, n: 1 };
+                let (tier, plateau, idle) = (Some((tier, off)), None, None);
+                let pin = Pin { limit, rate: rate(row), tier, plateau, idle, n: 1 };
                 return finding(analysis, row, &pin).into_iter().collect();
             }
         }
@@ -273,7 +289,8 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let wait = trace.mean_ns() / 1e6;
     finding.explained_share = ((wait - network_s0_ms()) / wait).max(0.0);
     finish(&mut finding, &trace.disk, &pin);
-    Some(finding)
+    // Without a wait that a healthy volume would not have, nothing is held back.
+    (finding.explained_share >= EXPLAINS_ENOUGH).then_some(finding)
 }
 
 /// A trace limited to a rate. Bytes are counted in requests of the mean size, so that their counts
@@ -288,7 +305,9 @@ fn pinned(analysis: &Analysis, trace: &DeviceTrace, limit: Limit, waits: &[f64])
         Limit::Iops => 1.0,
         Limit::BytesPerSecond => f64::from(span.bytes) / unit.max(1.0),
     };
-    let plateau = cap::plateau(&per_second(trace, waits.len(), worth), waits)?;
+    let rates = per_second(trace, waits.len(), worth);
+    let plateau = cap::plateau(&rates, waits)?;
+    let idle = idle_at(trace, &rates, plateau.level);
     // The lost I/Os were served, too.
     let source = analysis.source(trace.listing);
     let all = 1.0 + source.lost() as f64 / source.records.max(1) as f64;
@@ -301,7 +320,23 @@ fn pinned(analysis: &Analysis, trace: &DeviceTrace, limit: Limit, waits: &[f64])
         tier,
         n: plateau.samples as u64,
         plateau: Some(plateau),
+        idle,
     })
+}
+
+/// The share of the seconds at this level in which nothing is in flight.
+fn idle_at(trace: &DeviceTrace, rates: &[f64], level: f64) -> Option<f64> {
+    let start = trace.spans.first()?.completed_ns;
+    let spans = Spans::of(trace.spans.iter().map(|span| (span.started_ns(), span.completed_ns)));
+    let on =
+        (0..rates.len()).filter(|n| rates.get(*n).is_some_and(|rate| cap::is_on(level, *rate)));
+    let busy: Vec<f64> = on
+        .map(|second| {
+            let from = start.saturating_add(second as i64 * 1_000_000_000);
+            spans.covered_ns(from, from.saturating_add(1_000_000_000)) / 1e9
+        })
+        .collect();
+    Some(1.0 - spread::mean(&busy)?)
 }
 
 /// What completed in each second, weighed.
@@ -351,6 +386,10 @@ fn evidence(analysis: &Analysis, listing: usize, pin: &Pin, rate: &Numbers) -> V
                 .below(1.02),
         ]);
     }
+    if let Some(idle) = pin.idle {
+        let what = "time at that rate with nothing in flight";
+        evidence.push(computed.share(what, idle.max(0.0)).below(NOTHING_WAITS));
+    }
     evidence
 }
 
@@ -385,6 +424,7 @@ fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
         }
     }
     confidence::believe(finding, PRIOR_OF_CAP, clauses);
+    finding.doubt_if(pin.idle.is_some_and(|idle| idle > NOTHING_WAITS), PACED, SHAPE_ALONE);
     finding.refuted_by = lines(&[
         "throughput is higher in any second of the same load",
         "the provisioned limit is a different number",

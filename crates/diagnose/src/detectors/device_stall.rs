@@ -25,9 +25,8 @@
 //!
 //! Or five intervals of `dstat` or `vmstat` in which CPUs wait for I/O and nothing is moved, beside
 //! others that move 10 MB/s. Or a program lists six requests of five seconds and more that all took
-//! one of two times, as timeouts do. Suspected: tasks hang for minutes in a wait for I/O while no
-//! disk reports an error; or 16 tasks are blocked in each of three intervals of `vmstat` in which
-//! nothing is moved.
+//! one of two times, as timeouts do. Suspected: 16 tasks are blocked in each of three intervals of
+//! `vmstat` in which nothing is moved.
 //!
 //! ## Wrong if
 //! The whole host was paused (all devices stall together, or `vmstat` shows steal time above 5 %:
@@ -48,7 +47,6 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::adapters;
-use crate::evidence::blocked_tasks;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates;
@@ -104,8 +102,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let still = host_load::stood_still(analysis, DETECTOR.verdict);
     let still = still.into_iter().chain(host_load::all_blocked(analysis, DETECTOR.verdict));
     let overdue = overdue::at_timeouts(analysis, DETECTOR.verdict);
-    let hung = blocked_tasks::for_io(analysis, DETECTOR.verdict);
-    traced.chain(timed_out(analysis)).chain(still).chain(overdue).chain(hung).collect()
+    traced.chain(timed_out(analysis)).chain(still).chain(overdue).collect()
 }
 
 /// Disks and ports on which the kernel gave commands up, and shows nothing of medium or link: the

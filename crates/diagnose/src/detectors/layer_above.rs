@@ -33,14 +33,15 @@
 //! 1.8 times from an array. Or the thread that commits the transactions of btrfs, ZFS or XFS waits
 //! for I/O 60 % of its time (`iotop`). Or two reports show the background work of an array at the
 //! same block. Or a thread of InnoDB waited ten seconds for a lock inside the server, which had no
-//! read, write or flush pending. Or an array or volume is busy all the time and completes nothing,
-//! while no disk of the listing is busy. Or the threads of an asynchronous run (fio) are in
-//! submission 80 % of their time: what lies between makes each request wait there; suspected only
-//! with more than 32 in flight, where a full queue does the same. Or the kernel's log shows that
-//! the kernel itself failed (oops), and no disk that did, while tasks hang, half of the time all of
-//! them wait for I/O, or more than 16 are in uninterruptible sleep. Suspected: all tasks that hang
-//! do so within one kernel module, for nothing that is I/O; or the same test of one disk differs by
-//! two to six times.
+//! read, write or flush pending. Or 80 % of a database's waiting is for its locks and latches, and
+//! its I/O takes below 10 ms, or below 5 % of the waiting. Or an array or volume is busy all the
+//! time and completes nothing, while no disk of the listing is busy. Or the threads of an
+//! asynchronous run (fio) are in submission 80 % of their time: what lies between makes each
+//! request wait there; suspected only with more than 32 in flight, where a full queue does the
+//! same. Or the kernel's log shows that the kernel itself failed (oops), and no disk that did,
+//! while tasks hang, half of the time all of them wait for I/O, or more than 16 are in
+//! uninterruptible sleep. Suspected: all tasks that hang do so within one kernel module, for
+//! nothing that is I/O; or the same test of one disk differs by two to six times.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.
@@ -64,6 +65,7 @@ use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::committers;
 use crate::evidence::confidence;
+use crate::evidence::database_waits;
 use crate::evidence::failed_kernel;
 use crate::evidence::fullness;
 use crate::evidence::held_inside;
@@ -175,7 +177,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let latches = latches::waits(analysis, DETECTOR.verdict);
     let inside = held_inside::findings(analysis, DETECTOR.verdict);
     let held = runs::held_in_submission(analysis, DETECTOR.verdict);
+    let locks = database_waits::for_locks(analysis, DETECTOR.verdict);
     let more = commits.into_iter().chain(stuck).chain(unlike).chain(latches).chain(inside);
+    let more = more.chain(locks);
     let failed = failed_kernel::findings(analysis, DETECTOR.verdict);
     let hung = blocked_tasks::within_a_module(analysis, DETECTOR.verdict);
     let more = more.chain(held).chain(failed).chain(hung);

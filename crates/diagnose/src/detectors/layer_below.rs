@@ -10,7 +10,8 @@
 //! storage at all.
 //!
 //! ## Needs
-//! A program's own times of flushes or requests, or a test that reads one block at a time.
+//! A program's own times of flushes or requests, a test that reads one block at a time, or the
+//! kernel's log of tasks that hang.
 //!
 //! ## Rule
 //! Nothing else in the input is accused or cleared, and one of these (a round of many writes, as of
@@ -18,7 +19,10 @@
 //!
 //! - a flush took a second or more: a healthy device needs milliseconds;
 //! - ten requests or more took 5 s or more, as the program counts them;
-//! - a read that was alone took longer than a healthy disk of any class needs.
+//! - a read that was alone took longer than a healthy disk of any class needs;
+//! - twenty reads or flushes that a program timed took a tenth of a second each on average, those
+//!   that it kept in flight itself not counted;
+//! - tasks hang for minutes in a wait for I/O.
 //!
 //! ## Wrong if
 //! The program itself stood still: the machine was suspended, or its CPUs or memory were exhausted.
@@ -27,10 +31,11 @@
 //! Watch the device while it happens: a long queue is load, a short one a disk or path that is
 //! slow.
 
-use iowhy_model::{Finding, Level, Verdict, key};
+use iowhy_model::{Finding, Layer, Level, Op, Stage, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
+use crate::evidence::blocked_tasks;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::class_of_runs;
 use crate::evidence::overdue::OVERDUE_S;
@@ -56,6 +61,12 @@ pub const DETECTOR: Detector = Detector {
 const LONG_FLUSH_S: f64 = 1.0;
 /// Overdue requests that are no accident (docs/METHOD.md, 10 Rules: ten events).
 const SEVERAL: f64 = 10.0;
+/// Requests of a program, and their mean, ms, from which on storage is waited for, whatever its
+/// class (a choice: ten seeks of a healthy disk; what takes longer is felt as a pause).
+const TIMED: u64 = 20;
+const LONG_MEAN_MS: f64 = 100.0;
+/// What such a mean is worth (a choice): more than one long flush, as it is no accident.
+const MEASURED_OFTEN: f64 = 0.80;
 const IN_THE_LOG: &str =
     "the system's log of the same minutes: resets, timeouts, paths that failed over";
 /// What it is worth (a choice): a program that stands still measures the same.
@@ -69,6 +80,8 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
         overdue(analysis, host)
             .or_else(|| long_flush(analysis, host))
             .or_else(|| slow_reads(analysis, host))
+            .or_else(|| slow_on_average(analysis, host))
+            .or_else(|| blocked_tasks::for_io(analysis, host, DETECTOR.verdict))
     });
     found.collect()
 }
@@ -129,13 +142,45 @@ fn slow_reads(analysis: &Analysis, host: Host) -> Option<Finding> {
     Some(said(finding, &format!("reads, one at a time, take {took}: longer than any healthy disk")))
 }
 
+/// The kind of requests that a program waits for longest, on average.
+fn slow_on_average(analysis: &Analysis, host: Host) -> Option<Finding> {
+    let timed = analysis.histograms.iter().filter(|sample| {
+        let known = &sample.known;
+        analysis.host(sample.listing) == host
+            && (known.layer, known.stage) == (Layer::Application, Stage::Total)
+            && matches!(known.op, Some(Op::Read | Op::Flush))
+            && known.histogram.count() >= TIMED
+            && !analysis.lists_only_slow(sample.listing)
+    });
+    let each = timed.filter_map(|sample| {
+        let own = analysis.at_once(sample.listing, sample.known.device).unwrap_or(1.0).max(1.0);
+        Some((sample, sample.known.histogram.mean_ns()?.0 / 1e6 / own))
+    });
+    let (sample, ms) =
+        each.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, ms)| *ms >= LONG_MEAN_MS)?;
+    let (known, n) = (&sample.known, sample.known.histogram.count());
+    let name = &analysis.recording.device_of(known.device).name;
+    let op = known.op.map_or("request", Op::name);
+    let mut finding = new_finding(DETECTOR.verdict, Some(known.device), vec![sample.listing]);
+    let computed = analysis.computed(sample.listing, n);
+    let what = format!("mean time of a {op}, timed in the program ({name})");
+    finding.evidence = vec![computed.ms(&what, ms).above(LONG_MEAN_MS)];
+    let what = format!("a {op} of a program ({name}) takes {} on average", phrase::ms(ms));
+    Some(worth(MEASURED_OFTEN, finding, &what))
+}
+
+/// What those have in common that were measured once, or are counted.
+fn said(finding: Finding, what: &str) -> Finding {
+    worth(MEASURED_ABOVE, finding, what)
+}
+
 /// What all of them have in common.
-fn said(mut finding: Finding, what: &str) -> Finding {
+fn worth(confidence: f64, mut finding: Finding, what: &str) -> Finding {
     finding.sentence = format!(
         "{what}: the storage below is too slow; whether the disk, its path or other I/O on them, \
          is not in this input"
     );
-    finding.assume(MEASURED_ABOVE, "measured by the program itself");
+    finding.assume(confidence, "measured by the program itself");
     (finding.explained_share, finding.share_is_assumed) = (1.0, true);
     finding.refuted_by = lines(&[
         "the system's own counters show fast requests at that time: then something between \

@@ -21,7 +21,9 @@
 //! shows at most 10 % of the CPUs' time idle or waiting for I/O and three tasks runnable, in four
 //! intervals or in three that move 10 MB/s; or the kernel takes half of the CPUs' time and less
 //! than 15 % is left (`top`, `mpstat`), or less than 10 % in a third of the intervals. Or the
-//! kernel's log reports that a CPU ran one task for 20 s (soft lockup).
+//! kernel's log reports that a CPU ran one task for 20 s (soft lockup). Or 80 % of a database's
+//! waiting is for a CPU, or spent on one, and its I/O takes below 10 ms, or below 5 % of the
+//! waiting.
 //!
 //! ## Wrong if
 //! The tasks that wait for a CPU are not the ones with the problem.
@@ -37,6 +39,7 @@ use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::busy_runs;
 use crate::evidence::busy_threads;
 use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::database_waits;
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::evidence::shortage;
 use crate::evidence::throughput;
@@ -83,6 +86,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings.extend(throughput::slow_hosts(analysis, DETECTOR.verdict));
     findings.extend(busy_runs::findings(analysis, DETECTOR.verdict));
     findings.extend(busy_threads::findings(analysis, DETECTOR.verdict));
+    findings.extend(database_waits::for_cpus(analysis, DETECTOR.verdict));
     findings
 }
 

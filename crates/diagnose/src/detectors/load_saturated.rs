@@ -45,6 +45,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::askers;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::ceilings;
+use crate::evidence::cluster_tests;
 use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::counted::{self, CountedDisk, Slow};
 use crate::evidence::forecast::{unqueued, vote_evidence};
@@ -108,7 +109,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let staged = staged.chain(stages::for_a_busy_device(analysis, DETECTOR.verdict));
     let asked = askers::findings(analysis, DETECTOR.verdict);
     let host = host_load::findings(analysis, DETECTOR.verdict, false);
-    let traced = traced.chain(host);
+    let traced = traced.chain(host).chain(cluster_tests::queued(analysis, DETECTOR.verdict));
     traced.chain(averaged).chain(counted).chain(deep).chain(staged).chain(asked).collect()
 }
 

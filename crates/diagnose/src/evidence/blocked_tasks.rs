@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Blame, Bound, Finding, KeyFamily, MessageKind, Unit, Verdict, key, waits};
+use iowhy_model::{Bound, Finding, KeyFamily, MessageKind, Unit, Verdict, key, waits};
 
 use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{EvidenceBuilder, lines};
@@ -120,59 +120,56 @@ pub fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 
 /// Tasks that hang in one place by no accident (a choice).
 const SEVERAL: f64 = 2.0;
-/// What a wait for I/O over minutes is worth.
+/// What a wait for I/O over minutes is worth (a choice): a kernel that lost a wake-up looks the
+/// same.
 const FOR_MINUTES: f64 = 0.62;
 
-/// Tasks that hang in a wait for I/O, while no disk reports anything: `device.stall`.
-pub fn for_io(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
-    let found = analysis.hosts().into_iter().filter_map(|host| {
-        let (tasks, reading) = analysis.own_number(host, key::TASKS_HUNG_FOR_IO)?;
-        let log = nothing_but_hung(analysis, host)?;
-        let written = log.iter().filter_map(|line| disk_names::written_by(&line.message.text));
-        let mut disks: Vec<String> = written.map(str::to_string).collect();
-        disks.extend(hung_on(analysis, host));
-        // Of another machine (`layer.remote`), or of what fails there.
-        let is_elsewhere = disks.iter().any(|disk| disk_names::is_elsewhere(disk));
-        (!is_elsewhere).then_some(())?;
-        disks.sort();
-        disks.dedup();
-        let device = match &disks[..] {
-            [disk] => analysis.recording.find_device(disk),
-            _ => None,
-        };
-        let mut builder = EvidenceBuilder::of(analysis);
-        builder.log_lines("tasks that hung for minutes, in the kernel's log", &log, None);
-        let above = Some(Bound::Above(0.0));
-        builder.fact(&reading, "of these, in a wait for I/O", (tasks, Unit::Count), above);
-        let mut finding = builder.finding(verdict, device);
-        finding.blame = Some(Blame::DiskOrPath);
-        let functions = functions(analysis, host);
-        let of = match &disks[..] {
-            [] => String::new(),
-            disks => format!("; journals or work of {}", phrase::list(disks)),
-        };
-        finding.sentence = format!(
-            "{} hung for minutes in a wait for I/O ({}{of}), and no error is logged: what is below \
-             does not complete it (a disk, its path or, for a guest, its host), or the kernel lost a \
-             wake-up",
-            phrase::count(tasks, "task(s)"),
-            phrase::list(&functions)
-        );
-        finding.assume(FOR_MINUTES, "stacks of tasks that hung");
-        let alike = "a very long queue to a slow disk, or a fault of the kernel, looks the same";
-        finding.doubt(alike, SHAPE_ALONE);
-        (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
-        finding.refuted_by = lines(&[
-            "`iostat -x 1` shows no request in flight (aqu-sz 0) while they hang: then the kernel",
-        ]);
-        finding.next_step = lines(&[
-            "`iostat -x 1`: which device has requests in flight and completes none, or few?",
-            "all stacks at once: `echo w > /proc/sysrq-trigger`, then `dmesg`",
-            "a guest: the log and the latencies of its host for the same minute",
-        ]);
-        Some(finding)
-    });
-    found.collect()
+/// Tasks of a host that hang in a wait for I/O: `layer.below`.
+pub fn for_io(analysis: &Analysis, host: Host, verdict: Verdict) -> Option<Finding> {
+    let (tasks, reading) = analysis.own_number(host, key::TASKS_HUNG_FOR_IO)?;
+    let log: Vec<&LogLine> = analysis.facts.log_of(move |of| of == host).collect();
+    let log: Vec<&LogLine> =
+        log.into_iter().filter(|line| line.kind == MessageKind::HungTask).collect();
+    let written = log.iter().filter_map(|line| disk_names::written_by(&line.message.text));
+    let mut disks: Vec<String> = written.map(str::to_string).collect();
+    disks.extend(hung_on(analysis, host));
+    // Of another machine (`layer.remote`), or of what fails there.
+    let is_elsewhere = disks.iter().any(|disk| disk_names::is_elsewhere(disk));
+    (!is_elsewhere && !log.is_empty()).then_some(())?;
+    disks.sort();
+    disks.dedup();
+    let device = match &disks[..] {
+        [disk] => analysis.recording.find_device(disk),
+        _ => None,
+    };
+    let mut builder = EvidenceBuilder::of(analysis);
+    builder.log_lines("tasks that hung for minutes, in the kernel's log", &log, None);
+    let above = Some(Bound::Above(0.0));
+    builder.fact(&reading, "of these, in a wait for I/O", (tasks, Unit::Count), above);
+    let mut finding = builder.finding(verdict, device);
+    let functions = functions(analysis, host);
+    let of = match &disks[..] {
+        [] => String::new(),
+        disks => format!("; journals or work of {}", phrase::list(disks)),
+    };
+    finding.sentence = format!(
+        "{} hung for minutes in a wait for I/O ({}{of}): what is below does not complete it (a disk, \
+         its path, for a guest its host, or a very long queue to one of them)",
+        phrase::count(tasks, "task(s)"),
+        phrase::list(&functions)
+    );
+    finding.assume(FOR_MINUTES, "stacks of tasks that hung");
+    (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+    finding.refuted_by = lines(&[
+        "`iostat -x 1` shows no request in flight (aqu-sz 0) while they hang: then the kernel lost a \
+         wake-up",
+    ]);
+    finding.next_step = lines(&[
+        "`iostat -x 1`: which device has requests in flight and completes none, or few?",
+        "all stacks at once: `echo w > /proc/sysrq-trigger`, then `dmesg`",
+        "a guest: the log and the latencies of its host for the same minute",
+    ]);
+    Some(finding)
 }
 
 /// The devices that workers of the kernel serve which hang.

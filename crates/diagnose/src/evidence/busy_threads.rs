@@ -1,8 +1,9 @@
-//! Kernel threads that saturate a CPU with their part of the I/O.
+//! Kernel threads, and programs that serve a file system, that saturate a CPU with their part of
+//! the I/O.
 //!
-//! Write-back of a device, parity of an array, encryption and checksums each run in threads that
-//! can use one CPU and no more. If such a thread is always on its CPU, it limits the disks below,
-//! which wait for it.
+//! Write-back of a device, parity of an array, encryption, checksums and a FUSE file system each
+//! run in threads that can use one CPU and no more. If such a thread is always on its CPU, it
+//! limits the disks below, which wait for it.
 
 use iowhy_model::{Finding, Interval, Layer, Verdict, key};
 
@@ -66,17 +67,17 @@ fn of_listing(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Fin
          issue",
         phrase::percent(share)
     );
-    let what = "CPU time of a kernel thread that serves the disks, share of one CPU";
+    let what = "CPU time of a thread that serves the disks, share of one CPU";
     finding.evidence = vec![analysis.stated(&reading).share(what, share).above(ALL_OF_IT)];
     let disks = disks(analysis, host);
     match disks {
         Disks::Quiet => {
             finding.assume(
                 BESIDE_IDLE,
-                "a kernel thread at the limit of one CPU, its disks mostly idle",
+                "a thread that serves disks at the limit of one CPU, and they are mostly idle",
             );
         }
-        _ => finding.assume(ALONE, "a kernel thread at the limit of one CPU"),
+        _ => finding.assume(ALONE, "a thread that serves disks at the limit of one CPU"),
     }
     let busy = "a disk of the same input is busy, or slow by itself";
     finding.doubt_if(matches!(disks, Disks::Busy), busy, SHAPE_ALONE);

@@ -1,4 +1,5 @@
-//! Tests of a cluster's objects (`rados bench`) that make almost no progress.
+//! Tests of a cluster's objects (`rados bench`): those that wait in their own queue, and those that
+//! make almost no progress.
 //!
 //! A test creates its own queue, so each object waits for those before it. If the cluster completes
 //! almost nothing, no queue explains it: requests to some of its services hang.
@@ -16,17 +17,62 @@ const RADOS_BENCH: &str = "rados-bench";
 /// disks completes one of 4 MB in 50 ms).
 const APART_S: f64 = 0.25;
 const OBJECT_S: f64 = 2.0;
+/// Seconds from one object to the next that a working cluster needs at most (above), objects in
+/// flight that are more than its disks serve at once, and what an own queue is worth (choices).
+const FLOWS_S: f64 = 0.05;
+const MANY: f64 = 32.0;
+const QUEUED: f64 = 0.90;
 /// Its weight: which service holds them up is not in it.
 const STUCK: f64 = 0.90;
 
-/// A finding of each test with almost no progress.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+/// The objects of each test, with its listing.
+fn tests<'a>(analysis: &Analysis<'a>) -> impl Iterator<Item = (usize, &'a Distribution)> {
     let listings = analysis.listings();
     let tests = listings.filter(|(_, listing)| listing.source.format == RADOS_BENCH);
-    let counted = tests
-        .flat_map(|(place, listing)| listing.histograms().map(move |objects| (place, objects)));
-    counted.filter_map(|(place, objects)| stuck(analysis, place, objects, verdict)).collect()
+    tests.flat_map(|(place, listing)| listing.histograms().map(move |objects| (place, objects)))
 }
+
+/// A finding of each test with almost no progress: `layer.remote`.
+pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    tests(analysis).filter_map(|(place, of)| stuck(analysis, place, of, verdict)).collect()
+}
+
+/// Tests whose objects wait for each other: `load.saturated`.
+pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = tests(analysis).filter_map(|(place, objects)| {
+        let n = objects.histogram.count();
+        let mean_s = objects.histogram.mean_ns()?.0 / 1e9;
+        let at_once = analysis.at_once(place, objects.device).filter(|n| *n >= MANY)?;
+        let apart_s = mean_s / at_once;
+        (mean_s >= OBJECT_S && apart_s <= FLOWS_S).then_some(())?;
+        let mut finding = new_finding(verdict, Some(objects.device), vec![place]);
+        finding.sentence = format!(
+            "the test keeps {} objects in flight and the cluster completes one every {}: each takes \
+             {} because it waits for the others",
+            phrase::digits(at_once),
+            phrase::ms(apart_s * 1e3),
+            phrase::ms(mean_s * 1e3)
+        );
+        let computed = analysis.computed(place, n);
+        finding.evidence = vec![
+            computed.requests("objects in flight", at_once).above(MANY),
+            computed.seconds(APART, apart_s).below(FLOWS_S),
+        ];
+        finding.assume(QUEUED, "the test reports its depth");
+        finding.explained_share = 1.0 - apart_s / mean_s;
+        finding.refuted_by = lines(&["the same test with `-t 1` is just as slow"]);
+        finding.next_step = lines(&[
+            "`rados bench ... -t 1`: the latency of one object alone; compare the throughput of this \
+             test, not its latency, with the disks and the network of the cluster",
+            "`ceph osd perf`, `iostat -x 1` on its hosts: which of disks, journals and network is \
+             full?",
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
+const APART: &str = "mean time of an object, divided by those in flight";
 
 fn stuck(
     analysis: &Analysis,
@@ -47,9 +93,8 @@ fn stuck(
         phrase::digits(at_once),
         phrase::ms(mean_s * 1e3)
     );
-    let apart = "mean time of an object, divided by those in flight";
     finding.evidence = vec![
-        analysis.computed(place, n).seconds(apart, apart_s).above(APART_S),
+        analysis.computed(place, n).seconds(APART, apart_s).above(APART_S),
         analysis.printed(place, n).seconds("mean time of an object", mean_s).above(OBJECT_S),
     ];
     finding.assume(STUCK, "a cluster that hardly completes anything");

@@ -1,4 +1,4 @@
-//! The I/O work of kernel threads, by their names.
+//! The I/O work of kernel threads and of programs that serve a file system, by their names.
 //!
 //! Each does its part of the I/O on one CPU. Names are those of `/proc/PID/comm`; a worker of the
 //! kernel's pools has its queue after its own name (Documentation/core-api/workqueue.rst).
@@ -29,8 +29,11 @@ const OF_BTRFS: &str = "it commits transactions, or computes checksums and compr
 const COMPLETES: &str = "it handles completions and network packets";
 const STACKED: &str = "every request to that device passes through it";
 
+const SERVES: &str = "it serves a file system from user space (FUSE), and every read and write \
+                      passes through it";
+
 /// The first that fits counts.
-const THREADS: [KernelThread; 21] = [
+const THREADS: [KernelThread; 36] = [
     thread("kworker", "flush-", WRITES_BACK),
     thread("flush-", "", WRITES_BACK),
     thread("pdflush", "", WRITES_BACK),
@@ -52,6 +55,21 @@ const THREADS: [KernelThread; 21] = [
     thread("mmcqd/", "", STACKED),
     thread("usb-storage", "", STACKED),
     thread("drbd", "", STACKED),
+    thread("ntfs-3g", "", SERVES),
+    thread("mount.ntfs", "", SERVES),
+    thread("mount.exfat", "", SERVES),
+    thread("sshfs", "", SERVES),
+    thread("s3fs", "", SERVES),
+    thread("gcsfuse", "", SERVES),
+    thread("blobfuse", "", SERVES),
+    thread("glusterfs", "", SERVES),
+    thread("ceph-fuse", "", SERVES),
+    thread("encfs", "", SERVES),
+    thread("gocryptfs", "", SERVES),
+    thread("mergerfs", "", SERVES),
+    thread("mhddfs", "", SERVES),
+    thread("bindfs", "", SERVES),
+    thread("fuse-overlayfs", "", SERVES),
 ];
 
 /// Threads that write a file system's changes to its journal or its next state, and whether
@@ -80,8 +98,8 @@ pub fn committer(who: &str) -> Option<Committer> {
     COMMITTERS.iter().find(|(begins, _)| name.starts_with(begins)).map(|(_, what)| *what)
 }
 
-/// What a thread of the kernel does for the disks, by its name with the process in brackets after
-/// it: `md127_raid6 (812)`. `None` for programs, and for threads that do something else.
+/// What a thread of the kernel, or a program that serves a file system, does for the disks, by its
+/// name with the process in brackets after it: `md127_raid6 (812)`. `None` for all others.
 pub fn does(who: &str) -> Option<&'static str> {
     let name = who.split_whitespace().next()?.trim_matches(['[', ']']);
     let known = THREADS.iter().find(|thread| {
@@ -93,7 +111,7 @@ pub fn does(who: &str) -> Option<&'static str> {
 /// Whether this is a program with a name, and no thread of the kernel.
 pub fn is_program(who: &str) -> bool {
     let name = who.trim_start();
-    does(who).is_none()
+    does(who).is_none_or(|does| does == SERVES)
         && committer(name).is_none()
         && !["[", "kworker", "("].iter().any(|begins| name.starts_with(begins))
 }
@@ -129,6 +147,8 @@ mod tests {
     fn threads_are_known_by_their_names() {
         assert_eq!(does("kworker/u16:2+flush-9:127 (1491995)"), Some(WRITES_BACK));
         assert_eq!(does("[md0_raid5] (812)"), Some(OF_ARRAY));
+        assert_eq!(does("ntfs-3g (5060)"), Some(SERVES));
+        assert!(is_program("ntfs-3g (5060)"));
         assert_eq!(does("kworker/u8:3-kcryptd/253:0 (77)"), Some(ENCRYPTS));
         for other in ["mysqld (500)", "kworker/0:1-events (3)", "mdadm (9)", ""] {
             assert_eq!(does(other), None, "{other}");

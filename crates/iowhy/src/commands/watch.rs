@@ -91,7 +91,7 @@ struct WatchCommand {
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     store_size: u64,
     /// How long individual I/Os are kept in memory
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "35s", value_parser = duration)]
     ring: Nanos,
     /// Memory for individual I/Os
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]

@@ -50,6 +50,7 @@ struct Recorder {
 impl Recorder {
     /// Everything that needs privileges is opened first; threads start after these are dropped.
     fn begin(settings: &Settings) -> anyhow::Result<Recorder> {
+        iowhy_live::use_one_heap();
         let stop = Stop::new()?;
         let store = keeping::open(&settings.store)?;
         let clock = ClockSource::open(settings.clock_shifted_by.as_deref())?;

@@ -26,10 +26,11 @@ use crate::messages;
 use crate::stop::Stop;
 use crate::watch::{Plan, Watch};
 
-/// The tracer's ring holds 20,000 events, and counts twice in resident memory, because it is mapped
-/// twice. It is emptied often enough for half a million a second, and less often at low rates; the
-/// I/Os of events that find it full are counted in the kernel.
-const RING_BYTES: u32 = 2 << 20;
+/// The tracer's ring holds 10,000 events, and counts twice in resident memory, because it is mapped
+/// twice. It is emptied often enough for a quarter of a million a second, above which a second
+/// lists a sample, and less often at low rates; the I/Os of events that find it full are counted in
+/// the kernel.
+const RING_BYTES: u32 = 1 << 20;
 const BUSY: Duration = Duration::from_millis(40);
 const CALM: Duration = Duration::from_millis(120);
 const CALM_EVENTS: u64 = 2000;

@@ -112,6 +112,9 @@ keys {
     CPUS_STUCK "cpus.stuck" Count "times a CPU ran one task for 20 s or longer (soft lockup)";
     DATABASE_LATCH_WAIT "database.latch_wait" ProcessTime "longest wait of a database's thread for a \
                                                           lock inside it";
+    DATABASE_WAIT_TIME "database.wait_time" Seconds "time that sessions of a database waited or \
+                                                     computed, idle waits left out";
+    DATABASE_WAITS "database.waits" Count "waits, or sampled sessions, that a database counted";
     DEVICE_ALIAS "device.alias" Words "other names of the device";
     DEVICE_ALIGNMENT_OFFSET "device.alignment_offset" Bytes "offset of the first byte from an \
                                                              aligned address";
@@ -353,6 +356,8 @@ families {
     CONTAINER "container.*" Text "name of a container";
     CPU_MAX "cpu.*.max" Percent "maximum share of CPU time";
     CPU_MEAN "cpu.*.mean" Percent "mean share of CPU time";
+    DATABASE_WAIT_SHARE "database.wait_share.*" ProcessShare "share of a database's waiting by what \
+                                                              it waits for, and its largest event";
     DISK_READ "disk.read.*" BytesPerSecond "read throughput of a disk whose requests are unknown, \
                                             mean or maximum";
     DISK_WRITTEN "disk.written.*" BytesPerSecond "write throughput of a disk whose requests are \

@@ -15,6 +15,7 @@ use iowhy_model::{
 use super::MadeOnce;
 use super::pattern::{Found, Pattern, is_pattern};
 use super::why::Why;
+use crate::counters::database_waits::DatabaseWaits;
 use crate::counters::processes::Processes;
 use crate::counters::processor::Processor;
 use crate::counters::stated::{Column, state_disks};
@@ -274,6 +275,8 @@ pub struct Report {
     columns: Vec<(&'static str, Column)>,
     pub(crate) processor: Processor,
     pub(crate) processes: Processes,
+    /// The waits of a database, emitted at the end, too.
+    pub(crate) waits: DatabaseWaits,
     /// I/O of each of several devices: reads, writes and total.
     works: BTreeMap<String, [Work; 3]>,
 }
@@ -467,6 +470,7 @@ impl Report {
         state_disks(&self.column(READ), &self.column(WRITTEN), sink);
         self.columns.retain(|(known, _)| ![READ, WRITTEN].contains(known));
         std::mem::take(&mut self.processes).state(sink);
+        std::mem::take(&mut self.waits).state(sink);
     }
 
     /// Adds to the work of a device, of one operation or of all.

@@ -11,6 +11,7 @@ use iowhy_model::{Fact, FactKey, FactValue, Nanos, Op, Sink, typed};
 use super::MadeOnce;
 use super::pattern::{Found, Pattern, Value, has_hole, is_pattern};
 use super::why::Why;
+use crate::counters::database_waits::DatabaseWaits;
 use crate::counters::slow_log::SlowLog;
 use crate::facts::AddFact;
 use crate::{Detect, Reader, Step, WallTime};
@@ -155,6 +156,8 @@ pub enum Effect {
     Last(Key<Share>),
     /// The largest share that `took` is of `over`.
     LargestOf(Key<Share>),
+    /// Waits of a database.
+    Waits(fn(&Found, &mut DatabaseWaits)),
     /// Any other effect.
     Call(fn(&Found, &mut dyn Sink) -> Option<()>),
 }
@@ -170,9 +173,11 @@ impl Effect {
             | Effect::AtLeast(key, _) => vec![key.clone().key()],
             Effect::Running(count, total) => vec![count.clone().key(), total.clone().key()],
             Effect::Last(key) | Effect::LargestOf(key) => vec![key.clone().key()],
-            Effect::Event(..) | Effect::EventOf(..) | Effect::Growing | Effect::Call(_) => {
-                Vec::new()
-            }
+            Effect::Event(..)
+            | Effect::EventOf(..)
+            | Effect::Growing
+            | Effect::Waits(_)
+            | Effect::Call(_) => Vec::new(),
         }
     }
 
@@ -192,6 +197,7 @@ impl Effect {
             | Effect::Count(_)
             | Effect::Zero(_)
             | Effect::AtLeast(..)
+            | Effect::Waits(_)
             | Effect::Call(_) => &[],
         }
     }
@@ -291,6 +297,7 @@ pub(crate) struct LogReader {
     places: HashMap<Option<String>, usize>,
     growing: Vec<Operation>,
     running: Nanos,
+    waits: DatabaseWaits,
     over: Option<Nanos>,
 }
 
@@ -303,6 +310,7 @@ impl LogReader {
             places: HashMap::new(),
             growing: Vec::new(),
             running: Nanos(0),
+            waits: DatabaseWaits::default(),
             over: ready.log.over,
         }
     }
@@ -436,6 +444,7 @@ impl LogReader {
                     *known = share.0.max(*known);
                 }
             }
+            Effect::Waits(add) => add(found, &mut self.waits),
             Effect::Call(call) => call(found, sink)?,
         }
         Some(())
@@ -496,6 +505,7 @@ impl Reader for LogReader {
                 sink.fact(Fact { device, key, value, at: None, read_from: place.clone() });
             }
         }
+        std::mem::take(&mut self.waits).state(sink);
         if let Some(over) = self.over {
             sink.add_fact(None, typed::TRACE_THRESHOLD, over);
         }

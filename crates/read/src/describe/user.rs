@@ -87,6 +87,7 @@ use toml::de::{DeTable, DeValue};
 use super::log::{Effect, Log, Ready, Sentence, Stamp};
 use super::pattern::{Kind, Pattern, operation};
 use super::table::{Column, ReadyTable, RowTime, SIZES, Slot, Subject, TIMES, Table, column};
+use crate::index::MOST_FORMATS;
 use crate::{Body, Format, Formats};
 
 /// How to describe a format of one's own: the header of this file.
@@ -134,6 +135,11 @@ pub fn formats_of(text: &str) -> Result<&'static [Format], FormatsError> {
             let known = |known: &Format| known.name == format.name;
             if crate::FORMATS.iter().chain(&formats).any(known) {
                 return Err(fields.wrong(format!("format `{}` already exists", format.name)));
+            }
+            if formats.len() == MOST_FORMATS {
+                return Err(
+                    fields.wrong(format!("a file describes {MOST_FORMATS} formats at most"))
+                );
             }
             formats.push(format);
         }

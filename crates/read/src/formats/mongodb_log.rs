@@ -4,7 +4,9 @@
 //! `Checkpoint has been running for 27 seconds and wrote`, `Checkpoint ran for`,
 //! `flushing mmaps took 18467ms`, and `Slow query` with the time it spent reading from the disk
 //! (`timeReadingMicros`), in the JSON lines of 4.4 and later and in the older text. They become
-//! facts: their number, and the longest. `serverStatus was very slow` becomes an operation of the
+//! facts: their number, and the longest. Of all slow queries the shares of their time that passed
+//! waiting for locks (`timeAcquiringMicros`) and reading become `database.wait_share.*`.
+//! `serverStatus was very slow` becomes an operation of the
 //! server, with the duration of its last step.
 //!
 //! ## How to capture
@@ -25,7 +27,9 @@
 
 use iowhy_model::{Level, Nanos, Op, typed};
 
+use crate::counters::database_waits::{Awaited, DatabaseWaits};
 use crate::describe::log::{Effect, Log, Stamp, says};
+use crate::describe::pattern::Found;
 use crate::{Format, integer};
 
 pub const FORMAT: Format =
@@ -34,7 +38,8 @@ pub const FORMAT: Format =
 const CHECKPOINT: &[Effect] = &[Effect::Running(typed::CHECKPOINT_COUNT, typed::CHECKPOINT_TOTAL)];
 const FLUSH: &[Effect] = &[Effect::Count(typed::FLUSH_SLOW), Effect::Longest(typed::FLUSH_ROUND)];
 const STATUS: &[Effect] = &[Effect::EventOf(Op::Other, "serverStatus", last_step)];
-const READ: &[Effect] = &[Effect::Longest(typed::QUERY_READ_WAIT)];
+const READ: &[Effect] = &[Effect::Longest(typed::QUERY_READ_WAIT), Effect::Waits(waits)];
+const WAIT: &[Effect] = &[Effect::Waits(waits)];
 
 static LOG: Log = Log {
     who: "mongodb",
@@ -59,6 +64,12 @@ static LOG: Log = Log {
         says(" storage:{{ data:{*}timeReadingMicros:{ }{took:us}", READ).like(&[
             "2020-05-01T10:00:00.000+0000 I COMMAND [conn1] command a.b storage:{ data: { bytesRead: 1, timeReadingMicros: 4077 } }",
         ]),
+        says(r#""Slow query"{*}timeAcquiringMicros":{ }{{"#, WAIT).like(&[
+            r#"{"t":{"$date":"2024-05-01T10:00:00.000+00:00"},"msg":"Slow query","attr":{"locks":{"Global":{"timeAcquiringMicros":{"w":113092}}},"durationMillis":114}}"#,
+        ]),
+        says(" locks:{{{*}timeAcquiringMicros: {{", WAIT).like(&[
+            "2020-05-01T10:00:00.000+0000 I COMMAND [conn1] command a.b locks:{ Database: { timeAcquiringMicros: { r: 4077 } } } protocol:op_msg 105ms",
+        ]),
     ],
     cut: &["flushing mmaps took"],
     ..Log::NEW
@@ -75,4 +86,37 @@ fn last_step(text: &str) -> Option<Nanos> {
         integer(value.trim()).filter(|_| named)
     });
     steps.max().map(|ms| Nanos::from_ms(ms as f64))
+}
+
+/// Adds the time of a slow query: in waits for locks, in reads, and the rest.
+fn waits(found: &Found, waits: &mut DatabaseWaits) {
+    let line = found.line().trim_end();
+    let after = |text: &'static str| line.split(text).skip(1);
+    let leading = |text: &str| {
+        let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit() && c != '}');
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        integer(&digits[..end])
+    };
+    let last = line.rsplit(' ').next().and_then(|word| word.strip_suffix("ms"));
+    let behind = after(" protocol:op_").find_map(|text| text.split_whitespace().nth(1));
+    let last = last.or(behind.and_then(|word| word.split("ms").next()));
+    let took_ms = after("\"durationMillis\":").find_map(leading).or(last.and_then(integer));
+    let Some(took_us) = took_ms.map(|ms| ms as f64 * 1e3) else { return };
+    // A number for each mode in which a lock was taken: `timeAcquiringMicros: { r: 12, w: 7 }`.
+    let modes = after("timeAcquiringMicros").filter_map(|text| {
+        let (_, modes) = text.split_at(text.find('{').filter(|at| *at < 5)?);
+        let each = modes.split('}').next()?.split(',').filter_map(leading);
+        Some(each.map(|us| us as f64).sum::<f64>())
+    });
+    let locks_us = modes.sum::<f64>().min(took_us);
+    let reads = after("timeReadingMicros").filter_map(leading).map(|us| us as f64);
+    let reads_us = reads.sum::<f64>().min(took_us - locks_us);
+    waits.time(Awaited::Lock, "timeAcquiringMicros", locks_us / 1e6, 1);
+    waits.time(Awaited::Read, "timeReadingMicros", reads_us / 1e6, 1);
+    waits.time(
+        Awaited::Other,
+        "rest of the slow queries",
+        (took_us - locks_us - reads_us) / 1e6,
+        0,
+    );
 }

@@ -5,7 +5,8 @@
 //! time and the mean, `log file sync 59,558 3,275 55 54.53 Commit`, even if columns run together.
 //! Each becomes that number of waits with that mean. The same applies to `SELECT event,
 //! total_waits, time_waited_micro, average_wait FROM v$system_event`, whose mean is in hundredths
-//! of a second.
+//! of a second. The rows of `Top Timed Events`, with those that are no I/O (`DB CPU`, `latch:`,
+//! `enq:`), also give the share of each class of waits (`database.wait_share.*`).
 //!
 //! ## How to capture
 //! `awrrpt.sql`, Statspack's `spreport.sql`, as text or pasted from the HTML page.
@@ -24,7 +25,7 @@
 //! Individual latencies (the histograms of the same report have more), the file or device, the
 //! duration of the snapshot if it is not included.
 
-use crate::histogram::buckets::mean_only;
+use crate::counters::database_waits::{Awaited, DatabaseWaits, io_waits, of_oracle};
 use crate::program::*;
 use crate::text::repair::has_odd;
 use crate::text::words::is_for_people;
@@ -35,10 +36,11 @@ pub const FORMAT: Format = Format::by_line::<OracleAwr>(
     &[
         "db file ", "log file ", "control file ", "direct path ", "cell ",
         "Disk file operations I/O", "read by other session", "Data file init write",
-        "free buffer waits", "flashback log file write", " Ela Time",
+        "free buffer waits", "flashback log file write", " Ela Time", "Timed", "Foreground",
     ],
     |line| {
-        is_for_people(line) && (has_no_mean(line) || row(line, false).is_some() || is_damaged(line))
+        let begins = has_no_mean(line) || is_top(line) || row(line, false).is_some();
+        is_for_people(line) && (begins || is_damaged(line))
     },
 )
 .resumed();
@@ -84,6 +86,42 @@ const FEWEST: u64 = 10;
 fn has_no_mean(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     words == ["Event", "Waits", "Time", "(s)", "Ela", "Time"]
+}
+
+/// Whether the events follow in which most time passed: `Top 5 Timed Foreground Events`.
+fn is_top(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().take(6).collect();
+    matches!(
+        words[..],
+        ["Top", _, "Timed", "Events", ..]
+            | ["Top", _, "Timed", "Foreground" | "Background", "Events", ..]
+            | ["Top", _, "Foreground", "Events", "by", ..]
+            | ["Top", "Timed", "Events", ..]
+    ) && !words.contains(&"Background")
+}
+
+/// A row of these: its event, its time in s and its waits.
+fn top_row(line: &str) -> Option<(Awaited, &str, f64, u64)> {
+    let (awaited, event) = of_oracle(line);
+    let rest = line.trim().strip_prefix(event).filter(|_| !event.is_empty())?;
+    let number = |word: &str| {
+        let (digits, times) = match word.strip_suffix('K') {
+            Some(digits) => (digits, 1e3),
+            None => (word.strip_suffix('M').unwrap_or(word), 1e6),
+        };
+        let times = if digits == word { 1.0 } else { times };
+        decimal(&digits.replace(',', "")).map(|number| number * times)
+    };
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let numbers: Vec<f64> = words.iter().map_while(|word| number(word)).collect();
+    // Time on a CPU is no number of waits.
+    let (waits, seconds) = match numbers[..] {
+        [seconds, _] => (0.0, seconds),
+        [waits, seconds, ..] => (waits, seconds),
+        _ => return None,
+    };
+    (seconds >= 0.0 && waits >= 0.0).then_some(())?;
+    Some((awaited.unwrap_or(Awaited::Other), event, seconds, waits as u64))
 }
 
 /// An event, its waits and its mean in ns. Of rows without a mean it is the time over the waits.
@@ -155,6 +193,27 @@ fn is_damaged(line: &str) -> bool {
 struct OracleAwr {
     /// Whether the rows have no mean.
     is_timed: bool,
+    /// Whether the events follow in which most time passed, and whether a row of them was read.
+    top: Option<bool>,
+    waits: DatabaseWaits,
+}
+
+impl OracleAwr {
+    /// Adds a line to the waits if it is among these events; whether it is.
+    fn top(&mut self, line: &str) -> bool {
+        if is_top(line) {
+            (self.top, self.waits) = (Some(false), DatabaseWaits::default());
+            return true;
+        }
+        let Some(is_begun) = self.top else { return false };
+        let row = top_row(line);
+        if let Some((awaited, event, seconds, waits)) = row {
+            self.waits.time(awaited, event, seconds, waits);
+        }
+        let ends = is_begun && row.is_none();
+        self.top = (!ends).then_some(is_begun || row.is_some());
+        row.is_some()
+    }
 }
 
 impl Reader for OracleAwr {
@@ -163,6 +222,7 @@ impl Reader for OracleAwr {
             self.is_timed = true;
             return Step::Consumed;
         }
+        let is_top = self.top(line);
         let Some((name, op, waits, mean_ns)) = row(line, self.is_timed) else {
             let named = EVENTS.iter().any(|(name, _)| line.trim().starts_with(name));
             let is_number = |word: &&str| decimal(&word.replace(',', "")).is_some();
@@ -171,16 +231,20 @@ impl Reader for OracleAwr {
             if !named && self.is_timed && numbers > 1 {
                 return Step::Consumed;
             }
+            if is_top && !named {
+                return Step::Consumed;
+            }
             return Step::skipped_if(
                 named && numbers > 2 || is_damaged(line),
                 "waits, time and mean of the row disagree",
             );
         };
-        let Some(histogram) = mean_only(waits, mean_ns) else { return Step::NotMine };
         let device = sink.device(name);
-        let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
-        one.op = Some(op);
-        sink.distribution(one);
+        io_waits(device, op, waits, mean_ns, sink);
         Step::Consumed
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        std::mem::take(&mut self.waits).state(sink);
     }
 }

@@ -5,7 +5,8 @@
 //! of each run becomes averages as measured by the program: operations and their mean latency.
 //! Seconds in which operations were in flight and none finished are counted. The lines at the end
 //! (`Average Latency(s):`, `Max latency(s):`, `Total writes made:`) become a distribution with its
-//! mean and maximum. `Maintaining 16 concurrent writes` shows how many are in flight.
+//! mean and maximum. `Maintaining 16 concurrent writes` shows how many are in flight, as does the
+//! command (`-t 16`, `--concurrent-ios=16`).
 //!
 //! ## How to capture
 //! `rados bench -p POOL 60 write`, `... seq`, `... rand`.
@@ -38,6 +39,9 @@ static LABELS: Labels = Labels {
             .like(&["sec Cur ops   started  finished  avg MB/s  cur MB/s  last lat   avg lat"]),
         announces("rados {*}bench {*}{ write| seq| rand}", |found, report, sink| {
             emit(report, sink);
+            if let Some(at_once) = asked(found.line()) {
+                report.keep("asked", at_once);
+            }
             report.enter(if found.line().contains(" write") { "write" } else { "read" })
         })
         .like(&["$ rados bench -p rbd 10 write --no-cleanup", "rados -p data bench 60 rand"]),
@@ -83,6 +87,13 @@ static LABELS: Labels = Labels {
     }),
     ..Labels::NEW
 };
+
+/// The number of operations that a command asks for at once.
+fn asked(command: &str) -> Option<f64> {
+    let mut words = command.split([' ', '=']);
+    words.find(|word| ["-t", "--concurrent-ios"].contains(word))?;
+    words.next().and_then(decimal).filter(|n| *n >= 1.0)
+}
 
 fn latency(value: &str) -> Option<f64> {
     decimal(value).filter(|seconds| *seconds >= 0.0)
@@ -140,6 +151,7 @@ fn emit(report: &mut Report, sink: &mut dyn Sink) {
     let [second, finished, so_far, _] =
         ["second", "finished", "mean so far", "flight"].map(|what| report.take(what));
     let samples = ["samples", "sum of rates", "sum of squares"].map(|what| report.take(what));
+    let asked = report.take("asked");
     report.enter("");
     rates_of_seconds(op, samples, report, sink);
     if let Some(((count, mean), max)) = count.zip(mean).zip(max) {
@@ -147,6 +159,9 @@ fn emit(report: &mut Report, sink: &mut dyn Sink) {
         let (min, max) = (min.unwrap_or(0.0), max.max(mean));
         let histogram = Histogram::from_summary(count as u64, mean * 1e9, ns(min), ns(max));
         let device = report.device(sink);
+        if let Some(at_once) = asked {
+            sink.add_fact(device, typed::RUN_AT_ONCE, at_once as u64);
+        }
         let mut all = Distribution::new(device, Layer::Application, Stage::Total, histogram);
         all.op = op;
         sink.distribution(all);

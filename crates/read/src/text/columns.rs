@@ -17,6 +17,19 @@ impl Heading {
         known.then(|| Heading::from_words(&words))
     }
 
+    /// The words of a line in small letters without signs, where a name may be two words that this
+    /// list joins, and bars separate like blanks: `Wait Count`, `WaitCount` and `wait_count` are
+    /// one.
+    pub(crate) fn plain(line: &str, joined: &[(&str, &str)]) -> Heading {
+        let barred = line.replace('|', " ");
+        let line = joined.iter().fold(barred, |line, (pair, name)| line.replace(pair, name));
+        let plain = |word: &str| {
+            let letters = word.chars().filter(char::is_ascii_alphanumeric);
+            letters.collect::<String>().to_ascii_lowercase()
+        };
+        line.split_whitespace().map(plain).collect()
+    }
+
     /// A heading of these names.
     pub(crate) fn from_words(words: &[&str]) -> Heading {
         Heading(words.iter().map(ToString::to_string).collect())

@@ -18,10 +18,12 @@ const OWNED: [&str; 4] = ["passthrough", "pass-through", "passed", "rdm"];
 /// The hypervisor of the guest that a sentence is about.
 pub(crate) fn hypervisor(text: &str) -> Option<&'static str> {
     let is_end = |c: char| !c.is_alphanumeric() && c != '-';
-    let words = || text.split(is_end).map(str::to_ascii_lowercase);
-    let says = |known: &[&str]| words().any(|word| known.contains(&word.as_str()));
-    let named = HYPERVISORS.iter().find(|(word, _)| says(&[word]));
-    named.filter(|_| says(&GUEST) && !says(&OWNED)).map(|(_, name)| *name)
+    let words = || text.split(is_end);
+    let is_word = |word: &str, known: &str| word.eq_ignore_ascii_case(known);
+    let says = |known: &[&str]| words().any(|word| known.iter().any(|one| is_word(word, one)));
+    let place = |word| HYPERVISORS.iter().position(|(known, _)| is_word(word, known));
+    let (_, name) = HYPERVISORS.get(words().filter_map(place).min()?)?;
+    (says(&GUEST) && !says(&OWNED)).then_some(*name)
 }
 
 #[cfg(test)]

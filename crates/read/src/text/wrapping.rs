@@ -43,39 +43,54 @@ const MAX_LAYERS: usize = 4;
 /// Most wrappings tried on one line.
 const TRIED: usize = 8;
 
-/// The wrapping rules of a listing's lines, outermost first; none around most.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+/// The wrapping rules of a listing's lines with their widths, outermost first; none around most. A
+/// line of a log makes several, so they are not on the heap.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Wrapping {
-    layers: Vec<(usize, usize)>,
+    all: [(usize, usize); DEEPEST],
+    deep: usize,
 }
 
 impl Wrapping {
     /// That of a page of HTML.
     pub(crate) fn page() -> Wrapping {
         let tags = RULES.iter().position(|rule| rule.name == "tags");
-        Wrapping { layers: tags.map(|place| (place, 0)).into_iter().collect() }
+        tags.map_or(Wrapping::default(), |place| Wrapping::default().around((place, 0)))
+    }
+
+    fn layers(&self) -> &[(usize, usize)] {
+        self.all.get(..self.deep).unwrap_or_default()
+    }
+
+    /// This one, and another rule within; as it is if it is as deep as can be.
+    fn around(mut self, layer: (usize, usize)) -> Wrapping {
+        if let Some(place) = self.all.get_mut(self.deep) {
+            *place = layer;
+            self.deep += 1;
+        }
+        self
     }
 
     /// Whether no tool begins its lines so.
     pub(crate) fn is_plain_to_see(&self) -> bool {
-        let last = self.layers.last().and_then(|(rule, _)| RULES.get(*rule));
+        let last = self.layers().last().and_then(|(rule, _)| RULES.get(*rule));
         last.is_some_and(|rule| matches!(rule.name, "quote" | "tags"))
     }
 
     /// Whether a process wrote the lines.
     pub(crate) fn is_of_a_process(&self) -> bool {
-        let mut layers = self.layers.iter().filter(|(_, width)| *width == 1);
+        let mut layers = self.layers().iter().filter(|(_, width)| *width == 1);
         layers.any(|(rule, _)| RULES.get(*rule).is_some_and(|rule| rule.name == "program"))
     }
 
     /// The lines are not wrapped.
     pub(crate) fn is_none(&self) -> bool {
-        self.layers.is_empty()
+        self.layers().is_empty()
     }
 
     /// The line without it; as it is where it does not have it.
     pub(crate) fn off<'a>(&self, line: Cow<'a, str>) -> Cow<'a, str> {
-        self.layers.iter().fold(line, |line, (rule, width)| match line {
+        self.layers().iter().fold(line, |line, (rule, width)| match line {
             Cow::Borrowed(text) => apply(*rule, text, *width).unwrap_or(line),
             Cow::Owned(text) => {
                 let bare = apply(*rule, &text, *width).map(Cow::into_owned);
@@ -88,7 +103,7 @@ impl Wrapping {
     /// different columns is common.
     pub(crate) fn stands(&self, line: &str) -> bool {
         let mut layers = self
-            .layers
+            .layers()
             .iter()
             .filter(|(rule, _)| RULES.get(*rule).is_some_and(|rule| rule.name != "indent"));
         let Some((rule, width)) = layers.next() else { return true };
@@ -98,13 +113,15 @@ impl Wrapping {
     /// Whether one line alone does not show it: `# fio ...` may be a comment, or follow root's
     /// prompt.
     pub(crate) fn may_be_a_prompt(&self) -> bool {
-        self.layers.iter().any(|(rule, _)| RULES.get(*rule).is_some_and(|rule| rule.name == "hash"))
+        self.layers()
+            .iter()
+            .any(|(rule, _)| RULES.get(*rule).is_some_and(|rule| rule.name == "hash"))
     }
 
     /// Whether a line has all of it.
     pub(crate) fn is_around(&self, line: &str) -> bool {
         let mut text = line.to_string();
-        self.layers.iter().all(|(rule, width)| {
+        self.layers().iter().all(|(rule, width)| {
             let bare = apply(*rule, &text, *width).map(Cow::into_owned);
             bare.map(|bare| text = bare).is_some()
         })
@@ -123,7 +140,7 @@ impl Wrapping {
         let mut next = 0;
         while let Some((wrapping, text)) = found.get(next).cloned() {
             next += 1;
-            let last = wrapping.layers.last().and_then(|(rule, _)| RULES.get(*rule));
+            let last = wrapping.layers().last().and_then(|(rule, _)| RULES.get(*rule));
             for (place, rule) in RULES.iter().enumerate() {
                 let fits = last.is_some_and(|last| rule.behind.contains(&last.name));
                 // A log collector's wrapping is around the whole line.
@@ -131,8 +148,8 @@ impl Wrapping {
                 let fits = (fits || rule.behind.is_empty()) && !outside;
                 // The speaker may be several words; all else occurs once.
                 let again = rule.behind.is_empty()
-                    && wrapping.layers.iter().any(|(known, _)| *known == place);
-                if !fits || again || found.len() > TRIED || wrapping.layers.len() == MAX_LAYERS {
+                    && wrapping.layers().iter().any(|(known, _)| *known == place);
+                if !fits || again || found.len() > TRIED || wrapping.deep == MAX_LAYERS {
                     continue;
                 }
                 let bare = match &text {
@@ -143,9 +160,7 @@ impl Wrapping {
                     }
                 };
                 if let Some((bare, width)) = bare.filter(|(bare, _)| !bare.trim().is_empty()) {
-                    let mut more = wrapping.clone();
-                    more.layers.push((place, width));
-                    found.push((more, bare));
+                    found.push((wrapping.around((place, width)), bare));
                 }
             }
         }

@@ -289,6 +289,9 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     // drivers/mmc/core/core.c: the queue of commands lost one, and begins anew.
     row(K::Controller, &[L::MmcHost], &["running CQE recovery"]),
     row(K::Link, &[L::MmcBlock], &["error -84 "]),
+    // drivers/mmc/core/core.c, mmc_ops.c: the card itself does not answer.
+    row(K::Timeout, &[L::MmcHost], &["error -110 whilst initialising "]),
+    row(K::Timeout, &[L::MmcHost], &["card never left busy state"]),
     // net/sunrpc/clnt.c, fs/nfs; drivers/scsi/libiscsi.c; drivers/block/drbd; fs/cifs/connect.c;
     // drivers/nvme/host/fabrics.c
     row(K::Remote, &[L::Other], &["nfs: server ", " not responding"]),
@@ -373,6 +376,7 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Controller, &[L::Nvme], &["controller is down"]),
     row(K::Controller, &[L::Nvme], &["resetting controller"]),
     row(K::Controller, &[L::Nvme], &["Device not ready"]),
+    row(K::Controller, &[L::Scsi], &["Result: hostbyte=DID_BUS_BUSY"]),
     row(K::Controller, &[L::Scsi], &["Result: hostbyte=DID_ERROR"]),
     row(K::Controller, &[L::Scsi], &["Result: hostbyte=DID_RESET"]),
     row(K::Controller, &[L::Scsi], &["Result: hostbyte=DID_SOFT_ERROR"]),
@@ -446,8 +450,8 @@ const BLOCK: [&str; 5] = [
 const WITHOUT_COLON: [&str; 5] = ["tag#", "res ", "cmd ", "/pci@", "WARNING: /pci@"];
 /// The SCSI layer's message on a line of its own where a kernel or a page broke the line after the
 /// disk's name.
-const OF_SCSI: [&str; 6] = [
-    OF_2_4, "Sense Key : ", "Add. Sense: ", "Additional sense: ", "Result: hostbyte=",
+const OF_SCSI: [&str; 7] = [
+    OF_2_4, OF_2_6, "Sense Key : ", "Add. Sense: ", "Additional sense: ", "Result: hostbyte=",
     "FAILED Result: hostbyte=",
 ];
 /// Functions of drivers/ide that report the registers of a drive, and what else it reports.
@@ -963,7 +967,7 @@ const HARMLESS: [&str; 22] = [
 /// it.
 fn says_a_mark(message: &str) -> bool {
     /// For a hung task, and for what numbers alone show ([`returned`], [`of_a_port`]).
-    const OTHERS: [&str; 4] = [" blocked ", "return code = ", "hostbyte=0x", " SErr 0x"];
+    const OTHERS: [&str; 5] = [" blocked ", "return code = ", "hostbyte=0x", " SErr 0x", OF_SDHOST];
     static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         let longest = |known: &KnownMessage| known.words.iter().copied().max_by_key(|w| w.len());
         AhoCorasick::new(KNOWN.iter().filter_map(longest).chain(OTHERS)).ok()
@@ -1041,27 +1045,48 @@ fn of_a_port(logger: Logger, body: &str) -> Option<MessageKind> {
 /// printed as `hostbyte` since (include/scsi/scsi_status.h), and `hostbyte=0x07` of kernels built
 /// without its names.
 fn returned(logger: Logger, body: &str) -> Option<MessageKind> {
+    if let Some(flags) = body.strip_prefix(OF_SDHOST).filter(|_| logger == L::MmcHost) {
+        return of_sdhost(u32::from_str_radix(flags.trim(), 16).ok()?);
+    }
     let number = |mark: &str| {
         let code = body.strip_prefix(mark).filter(|_| logger == L::Scsi)?;
         u32::from_str_radix(code.split_whitespace().next()?, 16).ok()
     };
     let whole = number("SCSI error: return code = 0x").or_else(|| {
         // Kernels 2.4: `SCSI disk error : host 0 channel 0 id 0 lun 2 return code = 10000`.
-        let (_, code) = body.strip_prefix(OF_2_4)?.split_once(" return code = ")?;
-        u32::from_str_radix(code.trim(), 16).ok()
+        let of_both = body.strip_prefix(OF_2_4).or_else(|| body.strip_prefix(OF_2_6));
+        let (_, code) = of_both?.split_once(" return code = ")?;
+        let code = code.trim();
+        u32::from_str_radix(code.strip_prefix("0x").unwrap_or(code), 16).ok()
     });
     let whole = whole.map(|code| (code >> 16) & 0xff);
     match whole.or_else(|| number("Result: hostbyte=0x"))? {
         0x01 => Some(MessageKind::Offline),
         0x06 | 0x0e | 0x0f => Some(MessageKind::Link),
         0x03 => Some(MessageKind::Timeout),
-        0x07 | 0x08 => Some(MessageKind::Controller),
+        0x02 | 0x07 | 0x08 => Some(MessageKind::Controller),
         _ => None,
     }
 }
 
-/// How kernels 2.4 report a command of a disk that failed (drivers/scsi/sd.c, rw_intr).
+/// How kernels 2.4 and early ones of 2.6 report a command of a disk that failed
+/// (drivers/scsi/sd.c, rw_intr; scsi_lib.c, scsi_io_completion).
 const OF_2_4: &str = "SCSI disk error : host ";
+const OF_2_6: &str = "SCSI error : <";
+/// The line with the state in a dump of registers of the Raspberry Pi's host of cards.
+const OF_SDHOST: &str = "SDHSTS 0x";
+
+/// What that state is (drivers/mmc/host/bcm2835.c): the card did not answer in time, or its answer
+/// had a wrong checksum.
+fn of_sdhost(flags: u32) -> Option<MessageKind> {
+    const TIMED_OUT: u32 = 0x40 | 0x80;
+    const CHECKSUM: u32 = 0x10 | 0x20;
+    match flags {
+        flags if flags & TIMED_OUT != 0 => Some(MessageKind::Timeout),
+        flags if flags & CHECKSUM != 0 => Some(MessageKind::Link),
+        _ => None,
+    }
+}
 
 /// A message of each known kind by each of its loggers, made up.
 pub(super) fn examples() -> impl Iterator<Item = String> {
@@ -1138,7 +1163,7 @@ mod tests {
     fn words_count_only_where_a_driver_speaks_of_trouble() {
         let kind = |message| kind_by_words(message).map(MessageKind::name);
         for (message, expected) in [
-            ("mmc1: card never left busy state, timed out", Some("controller")),
+            ("mmc1: card stuck in programming state, timed out", Some("controller")),
             ("block nbd3: Queue 0 recv failed, giving up", Some("remote")),
             ("ata5.00: read log page failed, unrecovered", Some("medium")),
             ("sd 1:0:0:0: [sdb] tag#4 frame rejected: CRC", Some("link")),
