@@ -93,7 +93,7 @@ pub fn plateau(rates: &[f64], in_flight: &[f64]) -> Option<Plateau> {
 
 /// Whether a sample is on the plateau of this level.
 pub fn is_on(level: f64, rate: f64) -> bool {
-    (rate / level - 1.0).abs() <= NEAR
+    (rate / level - 1.0).abs() <= PLATEAU_TOLERANCE
 }
 
 /// What a tier limits.

@@ -47,7 +47,7 @@ const TRIED: usize = 8;
 /// line of a log makes several, so they are not on the heap.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Wrapping {
-    all: [(usize, usize); DEEPEST],
+    all: [(usize, usize); MAX_LAYERS],
     deep: usize,
 }
 
