@@ -27,7 +27,7 @@ pub async fn check(fleet: &Fleet, directives: &Directives, result: &Answer) -> a
     // By its text: a fraction is not a count of rows.
     let rows: ArrayRef = Arc::new(as_texts(&result.columns[result.place(ROWS)?])?);
     let rows = as_whole(&rows)?;
-    ensure!(rows.null_count() == 0, "`{ROWS}` is not a number in each row of the result");
+    ensure!(rows.null_count() == 0, "`{ROWS}` is not a number in every row of the result");
     let sum: i64 = rows.iter().flatten().sum();
     ensure!(
         sum == expected,

@@ -116,7 +116,7 @@ pub fn each<T: Send + Default>(
             let mut result = T::default();
             let read = file.read(table, columns, |batch| of(file, batch, &mut result));
             read.inspect_err(|_| next.store(files.len(), Relaxed))?;
-            let mut done = done.lock().map_err(|_| anyhow::anyhow!("a thread broke"))?;
+            let mut done = done.lock().map_err(|_| anyhow::anyhow!("a thread panicked"))?;
             let (first, waiting, take) = &mut *done;
             waiting.insert(place, result);
             while let Some(result) = waiting.remove(first) {
@@ -129,7 +129,7 @@ pub fn each<T: Send + Default>(
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let ended = |thread: std::thread::ScopedJoinHandle<'_, anyhow::Result<()>>| {
-            thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a thread broke")))
+            thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a thread panicked")))
         };
         threads.into_iter().try_for_each(ended)
     })

@@ -17,7 +17,7 @@ type Who = (Option<u32>, Option<Name>, Option<Name>);
 type Number = fn(&Event) -> Option<u64>;
 
 /// The fields that are plain columns, in their order, each with the version it came with.
-const PLAIN: [(&str, u16, Number); 6] = [
+const NUMBER_FIELDS: [(&str, u16, Number); 6] = [
     ("depth", 1, |event| event.depth.map(|depth| depth.get().into())),
     ("error", 1, |event| event.error.map(u64::from)),
     ("file", 4, |event| event.file.map(|name| name.index() as u64)),
@@ -51,7 +51,7 @@ pub fn write(version: u16, events: &[Event], out: &mut Vec<u8>) {
     let (mut sizes, mut sectors, mut steps) =
         (Column::default(), Column::default(), Column::default());
     let mut times: [Column; 4] = Default::default();
-    let numbers = PLAIN.iter().filter(|(_, since, _)| *since <= version);
+    let numbers = NUMBER_FIELDS.iter().filter(|(_, since, _)| *since <= version);
     let mut others: Vec<_> = numbers.map(|(.., number)| (number, Column::default())).collect();
     // One piece after the other, which stays in the cache for all columns.
     for piece in events.chunks(PIECE) {
@@ -137,7 +137,7 @@ impl Column {
 
 /// The plain columns of a version.
 fn plain(version: u16) -> impl Iterator<Item = &'static Field<Event>> {
-    let there = PLAIN.iter().filter(move |(_, since, _)| *since <= version);
+    let there = NUMBER_FIELDS.iter().filter(move |(_, since, _)| *since <= version);
     there.filter_map(|(name, ..)| Field::named(&EVENT_FIELDS, name))
 }
 
@@ -399,14 +399,14 @@ mod tests {
             "cgroup",
         ];
         for field in &EVENT_FIELDS {
-            let plain = PLAIN.iter().any(|(name, ..)| *name == field.name);
+            let plain = NUMBER_FIELDS.iter().any(|(name, ..)| *name == field.name);
             assert!(
                 plain != packed.contains(&field.name),
-                "`{}` is new: add it to PLAIN with the next VERSION",
+                "`{}` is new: add it to NUMBER_FIELDS with the next VERSION",
                 field.name
             );
         }
-        assert!(plain(VERSION).count() == PLAIN.len() && plain(3).count() == 2);
+        assert!(plain(VERSION).count() == NUMBER_FIELDS.len() && plain(3).count() == 2);
     }
 
     #[test]

@@ -228,8 +228,8 @@ impl<W: Write> Writer<W> {
 /// Everything since the last block, with devices and names renumbered for this one.
 fn take(sections: &mut [Section], all_devices: &[Device], all_names: &[String]) -> Block {
     let mut block = Block::default();
-    let mut devices = Places::new(all_devices.len());
-    let mut names = Places::new(all_names.len());
+    let mut devices = Renumbering::new(all_devices.len());
+    let mut names = Renumbering::new(all_names.len());
     for section in sections {
         for event in &mut section.events {
             event.device = DeviceId::at(devices.place(event.device.index()));
@@ -282,19 +282,19 @@ impl Section {
 }
 
 /// New numbers for the used entries of a long list.
-struct Places {
-    places: Vec<u32>,
+struct Renumbering {
+    numbers: Vec<u32>,
     used: Vec<usize>,
 }
 
-impl Places {
-    fn new(all: usize) -> Places {
-        Places { places: vec![u32::MAX; all], used: Vec::new() }
+impl Renumbering {
+    fn new(all: usize) -> Renumbering {
+        Renumbering { numbers: vec![u32::MAX; all], used: Vec::new() }
     }
 
     fn place(&mut self, old: usize) -> u32 {
         // An unknown number is a bug in iowhy: it becomes one that the reader refuses.
-        let Some(place) = self.places.get_mut(old) else { return u32::MAX - 1 };
+        let Some(place) = self.numbers.get_mut(old) else { return u32::MAX - 1 };
         if *place == u32::MAX {
             *place = self.used.len() as u32;
             self.used.push(old);

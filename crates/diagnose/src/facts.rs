@@ -42,7 +42,7 @@ pub struct Facts<'a> {
     unknown: Log<'a>,
     /// Who is who, and what hangs on what.
     pub graph: Graph<'a>,
-    /// The hosts of each disk, if several are told apart.
+    /// The hosts of each disk, if several are distinguished.
     hosts: BTreeMap<String, BTreeMap<&'a str, Host<'a>>>,
     /// Disks whose hosts state different media for their name.
     unlike: BTreeSet<String>,

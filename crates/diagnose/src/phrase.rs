@@ -94,7 +94,7 @@ pub fn about(texts: &[&str], name: &str) -> Vec<String> {
 }
 
 /// Words of which `{n}` at the beginning is a number and `{share}` the same in percent.
-pub fn said(words: &str, n: f64) -> String {
+pub fn counted(words: &str, n: f64) -> String {
     match words.strip_prefix("{n} ") {
         Some(counted) => count(n, counted),
         None => words.replace("{share}", &percent(n)),

@@ -21,7 +21,7 @@ use iowhy_model::{
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, requests};
 use crate::detector::{Detector, RankedFindings, Rule};
-use crate::evidence::confidence::COMPLAINED_OF;
+use crate::evidence::confidence::NOTICEABLE;
 use crate::evidence::{medium_readings, requesters};
 use crate::facts::disk_names;
 use crate::options::Calibration;
@@ -29,13 +29,13 @@ use crate::options::Calibration;
 /// Clean verdicts that are right less often than this are withdrawn, and those that lead less often
 /// than any headline must be right. Below one half, because the lab has twelve faulty worlds for
 /// each healthy one, unlike the field.
-const CLEARS: f64 = 0.4;
-/// No verdict is surer than this.
-const SUREST: f64 = 0.99;
-const NO_SURER: &str = "no verdict is more certain";
+const MIN_CLEARED: f64 = 0.4;
+/// No verdict has a higher confidence.
+const MAX_CONFIDENCE: f64 = 0.99;
+const MAX_CONFIDENCE_WHY: &str = "no verdict is more certain";
 /// What averages carry at best: on the published captures of that kind 17 of 18 verdicts of version
 /// 0.1.0 were right, (17 + 1) / (18 + 2) (docs/decisions/0016). Histograms: of first answers to
-/// captures that nobody had seen 10 of 15 (docs/decisions/0130), some of which are mended since.
+/// captures that nobody had seen 10 of 15 (docs/decisions/0130), some of which are fixed since.
 /// One row or few requests: a choice.
 const AVERAGES: f64 = 0.90;
 const HISTOGRAMS: f64 = 0.75;
@@ -49,7 +49,7 @@ const FEW: u64 = 30;
 /// above it, or no program waits and a number is wrong.
 const ABOVE: [Family; 3] = [Family::Cfg, Family::Layer, Family::Report];
 /// Maximum confidence of an unnoticed finding: below the bar of a verdict.
-const REMARK: f64 = 0.25;
+const NOTE_LIMIT: f64 = 0.25;
 /// A specific verdict that explains this much silences its generic parent.
 const EXPLAINS_AWAY: f64 = 0.7;
 /// A listing half as sure as the surest one still agrees with it.
@@ -57,7 +57,7 @@ const AGREES: f64 = 0.5;
 /// What puts a fault before any shape: weights end at one.
 const OUTRANKS: f64 = 1.0;
 /// A device that lost less than a tenth of what another lost is not the reported problem.
-const MATTERS_LITTLE: f64 = 0.1;
+const MINOR_SHARE: f64 = 0.1;
 /// Share of the time with a request in flight below which a disk is not the cause of waits (a
 /// choice).
 const IDLE: f64 = 0.1;
@@ -105,7 +105,7 @@ pub fn rank(
     calibrate_first(analysis, &mut findings);
     calibrate_in_field(analysis, &mut findings);
     bound(analysis, &mut findings);
-    requesters::state(analysis, &mut findings);
+    requesters::add_requesters(analysis, &mut findings);
     findings.iter_mut().for_each(Finding::state_doubts);
     stacked::fit(analysis, &mut findings);
     foreign::fit(analysis, &mut findings);
@@ -120,7 +120,7 @@ fn merged(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
         .map(|finding| capped(analysis, finding))
         .filter(|finding| finding.confidence() >= MENTION && !finding.evidence.is_empty())
         .collect();
-    impact::state(analysis, &mut findings);
+    impact::add_impact(analysis, &mut findings);
     findings.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
     let mut merged: Vec<Finding> = Vec::new();
     for finding in findings {
@@ -167,7 +167,7 @@ fn keep_as_remarks(findings: &mut [Finding]) {
             ABOVE.contains(&finding.verdict.family()) || finding.verdict == Verdict::CapCgroup;
         let exempt = closes(finding) || above || is_fault(finding);
         if unfelt && !exempt {
-            finding.bound("its cost is too small to notice", REMARK);
+            finding.bound("its cost is too small to notice", NOTE_LIMIT);
         }
     }
 }
@@ -185,7 +185,7 @@ fn order(analysis: &Analysis, findings: &mut [Finding]) {
         let weight = finding.weight() + if fault { OUTRANKS } else { 0.0 };
         let weight = if clears_others(analysis, finding) { weight / BESIDE } else { weight };
         let lost = known.unwrap_or(most_lost);
-        if lost < MATTERS_LITTLE * most_lost { weight / 2.0 } else { weight }
+        if lost < MINOR_SHARE * most_lost { weight / 2.0 } else { weight }
     };
     let rank = |finding: &Finding| match finding.stands() {
         _ if clears_others(analysis, finding) => 2,
@@ -230,7 +230,7 @@ fn clears_others(analysis: &Analysis, finding: &Finding) -> bool {
         let mut own = rows.iter().filter(|row| row.disk == *disk).peekable();
         own.peek().is_some() && own.all(|row| row.interval.busy.is_some_and(|busy| busy < IDLE))
     };
-    let lost = analysis.lost.iter().filter(|(of, _, lost)| *of == host && *lost > COMPLAINED_OF);
+    let lost = analysis.lost.iter().filter(|(of, _, lost)| *of == host && *lost > NOTICEABLE);
     lost.map(|(_, disk, _)| disk).any(|disk| !cleared(disk) && !idle(disk))
         || rows.iter().any(|row| row.is_full() && !cleared(&row.disk))
 }
@@ -262,7 +262,7 @@ fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
         _ => calibration::of_first(closing.verdict, level, closing.confidence()),
     };
     // Of an open class both readings are reported, and neither is a headline.
-    closing.confidence() >= CLEARS
+    closing.confidence() >= MIN_CLEARED
         && (as_first >= STANDS || medium_readings::is_open(analysis, closing))
 }
 
@@ -285,7 +285,7 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
         let known = not_lifted(&finding, known);
         finding.calibrate("calibration: how often such findings were right", known);
     }
-    finding.bound(NO_SURER, SUREST);
+    finding.bound(MAX_CONFIDENCE_WHY, MAX_CONFIDENCE);
     medium_readings::bound(analysis, &mut finding);
     finding.explained_share = finding.explained_share.clamp(0.0, 1.0);
     finding
@@ -328,8 +328,8 @@ fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
         let least = if first.stands() && in_field { STANDS } else { 0.0 };
         let known = not_lifted(first, known);
         first.calibrate("calibration: how often such findings were right as the first", known);
-        first.raise("the base rate of the laboratory does not suppress it", least);
-        first.bound(NO_SURER, SUREST);
+        first.raise("the base rate in the lab does not suppress it", least);
+        first.bound(MAX_CONFIDENCE_WHY, MAX_CONFIDENCE);
         medium_readings::bound(analysis, first);
     }
 }
@@ -346,7 +346,7 @@ fn calibrate_in_field(analysis: &Analysis, findings: &mut [Finding]) {
     let known = not_lifted(first, known);
     let why = format!("calibration: of {all} first answers of its family {right} were right");
     first.calibrate(why, known);
-    first.raise("what is a headline stays one", STANDS);
+    first.raise("a headline keeps the confidence it needs", STANDS);
 }
 
 /// No finding exceeds the limit of its input, whatever its value in the lab. The order stays,
@@ -382,7 +382,7 @@ fn carries(analysis: &Analysis, finding: &Finding) -> (&'static str, f64) {
         // Clearing a disk requires known columns and a known time.
         (true, Verdict::Healthy) => ("the meaning of the columns is inferred", STANDS - 0.01),
         (true, _) => ("the meaning of the columns is inferred", INFERRED),
-        _ => (NO_SURER, SUREST),
+        _ => (MAX_CONFIDENCE_WHY, MAX_CONFIDENCE),
     };
     let carried = match level {
         _ if held_back => ("a control group limit may throttle requests unseen", ONE_ROW),
@@ -395,7 +395,7 @@ fn carries(analysis: &Analysis, finding: &Finding) -> (&'static str, f64) {
         _ if unseen => ("the time before the issue was not seen", AVERAGES),
         // A sampled interval is histograms, even next to fully recorded ones (0073).
         _ if listings.iter().any(|known| known.is_thinned()) => ("a sampled interval", AVERAGES),
-        _ => (NO_SURER, SUREST),
+        _ => (MAX_CONFIDENCE_WHY, MAX_CONFIDENCE),
     };
     if at_most.1 < carried.1 { at_most } else { carried }
 }

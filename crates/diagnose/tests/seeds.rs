@@ -92,9 +92,9 @@ fn dusty_disk_loses_whole_revolutions() {
     assert_eq!((first.verdict.name(), device(&recording, first).as_str()), ("device.retry", "sdb"));
     assert!(first.sentence.contains("7200 rpm"), "{}", first.sentence);
     near(evidence(first, "spindle speed"), 7203.0, 15.0);
-    assert_eq!(evidence(first, "extra revolutions, minimum").amount.value, 9.0);
-    assert_eq!(evidence(first, "extra revolutions, median").amount.value, 17.0);
-    assert_eq!(evidence(first, "extra revolutions, maximum").amount.value, 28.0);
+    assert_eq!(evidence(first, "minimum extra revolutions").amount.value, 9.0);
+    assert_eq!(evidence(first, "median extra revolutions").amount.value, 17.0);
+    assert_eq!(evidence(first, "maximum extra revolutions").amount.value, 28.0);
     let forecast = first.forecast.as_ref().unwrap();
     assert!(forecast.now_mean.ms() > 150.0 && forecast.mean.ms() < 4.0, "{forecast:?}");
     let slow = of(&findings, "device.slow");
@@ -252,7 +252,7 @@ fn each_verdict_names_a_unit_for_each_number() {
     let Some((recording, findings)) = seed(DUSTY_DISK) else { return };
     let retry = &findings[0];
     assert_eq!(evidence(retry, "spindle speed").amount.unit, Unit::Rpm);
-    assert_eq!(evidence(retry, "extra revolutions, median").amount.unit, Unit::Revolutions);
+    assert_eq!(evidence(retry, "median extra revolutions").amount.unit, Unit::Revolutions);
     let sdb = recording.find_device("sdb");
     let reads = recording
         .listings

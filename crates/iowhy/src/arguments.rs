@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn why_is_the_default_command() {
-        command::settle(crate::commands::COMMANDS);
+        command::register(crate::commands::COMMANDS);
         let line = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
         assert_eq!(with_default_command(line(&["iowhy"])), line(&["iowhy", "why"]));
         assert_eq!(

@@ -86,7 +86,7 @@ impl LiveCollectors {
         paced.extend(tracer);
         if plan.root.is_none() && !paced.is_empty() {
             state_host(sink);
-            NamingFacts::of(&known).state(&plan.devices, sink);
+            NamingFacts::of(&known).add_facts(&plan.devices, sink);
         }
         if let Some(pace) = plan.host_facts {
             for mut collector in iowhy_live::beside() {

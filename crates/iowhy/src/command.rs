@@ -28,7 +28,7 @@ pub const UTC: &str = "utc";
 static ALL: OnceLock<&'static [Command]> = OnceLock::new();
 
 /// Registers all commands.
-pub fn settle(all: &'static [Command]) {
+pub fn register(all: &'static [Command]) {
     // The same list, if it was registered before.
     let _ = ALL.set(all);
 }

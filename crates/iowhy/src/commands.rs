@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     fn line() -> clap::Command {
-        crate::command::settle(COMMANDS);
+        crate::command::register(COMMANDS);
         crate::command::line()
     }
 

@@ -46,7 +46,7 @@ impl Sum {
 impl CrossCheck {
     /// Adds a note to the listing of the trace for each device with different counters.
     /// `plug_clock`: this kernel reads the clock once for a batch of requests.
-    pub fn state(&mut self, recording: &mut Recording, plug_clock: bool) {
+    pub fn add_facts(&mut self, recording: &mut Recording, plug_clock: bool) {
         let mut notes = Vec::new();
         let devices: Vec<(DeviceId, String)> = {
             let used = recording.listings.iter().flat_map(|listing| &listing.intervals);
@@ -227,8 +227,8 @@ mod tests {
 
     fn reported(mut recording: Recording) -> Vec<String> {
         let mut crosscheck = CrossCheck::default();
-        crosscheck.state(&mut recording, true);
-        crosscheck.state(&mut recording, true);
+        crosscheck.add_facts(&mut recording, true);
+        crosscheck.add_facts(&mut recording, true);
         recording.listings[0].source.notes.iter().map(|note| note.reason.clone()).collect()
     }
 

@@ -51,7 +51,7 @@ impl NamingFacts {
 
     /// Emits names of pods, containers, these devices, and the layers below and above them; of all
     /// devices if none is given.
-    pub fn state(self, watched: &[String], sink: &mut dyn Sink) {
+    pub fn add_facts(self, watched: &[String], sink: &mut dyn Sink) {
         let near = (!watched.is_empty()).then(|| self.table().around(watched));
         for (name, fact) in self.0 {
             if name.is_empty() || near.as_ref().is_none_or(|near| near.contains(&name)) {

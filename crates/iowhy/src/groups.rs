@@ -193,8 +193,8 @@ impl Groups {
         *seen = ([seen.0, from].into_iter().flatten().min(), seen.1.max(to));
     }
 
-    /// Puts the groups into the first listing of an otherwise empty recording.
-    pub fn put(&self, recording: &mut Recording) {
+    /// Writes the groups into the first listing of an otherwise empty recording.
+    pub fn write_into(&self, recording: &mut Recording) {
         let all = recording.device("all devices");
         let start = self.stretches.values().filter_map(|(start, _)| *start).min();
         let end = self.stretches.values().filter_map(|(_, end)| *end).max();
@@ -408,7 +408,7 @@ mod tests {
         ] {
             let (mut part, mut all) = (part(&ios), Groups::new(keys));
             all.take(&mut part);
-            all.put(&mut part);
+            all.write_into(&mut part);
             let found = &part.listings[0].distributions;
             assert_eq!(found.len(), groups, "{keys:?}");
             assert_eq!(found.iter().map(|known| known.histogram.count()).sum::<u64>(), 3);

@@ -54,7 +54,7 @@ use std::process::ExitCode;
 use command::Status;
 
 fn main() -> ExitCode {
-    command::settle(commands::COMMANDS);
+    command::register(commands::COMMANDS);
     complete::answer_the_shell();
     if let Some(status) = version::asked_for() {
         return status.into();
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
         Ok(matches) => matches,
         Err(reported) => return messages::of_the_command_line(&reported).into(),
     };
-    when::settle(matches.get_flag(command::UTC));
+    when::set_zone(matches.get_flag(command::UTC));
     let Some((name, given)) = matches.subcommand() else { return Status::Failed.into() };
     let Some(command) = command::find(name) else { return Status::Failed.into() };
     match (command.run)(given) {

@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_page_says_what_explain_says() {
-        command::settle(crate::commands::COMMANDS);
+        command::register(crate::commands::COMMANDS);
         for entry in manual::entries() {
             let page = match entry.family {
                 "commands" => page(entry.name),
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn every_option_of_help_is_in_the_page() {
-        command::settle(crate::commands::COMMANDS);
+        command::register(crate::commands::COMMANDS);
         let mut line = command::line();
         line.build();
         for command in line.get_subcommands() {

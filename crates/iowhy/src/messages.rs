@@ -153,7 +153,7 @@ impl<R> ProgressReader<R> {
         ProgressReader { inner, name, read: 0, of: of.filter(|of| *of > 0), progress, drawn }
     }
 
-    fn tell(&mut self) {
+    fn show_progress(&mut self) {
         let begun = READING.get().copied().unwrap_or(self.drawn);
         if !self.progress.shown || begun.elapsed() < PATIENCE || self.drawn.elapsed() < REDRAWN {
             return;
@@ -175,7 +175,7 @@ impl<R: Read> Read for ProgressReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.read += read as u64;
-        self.tell();
+        self.show_progress();
         Ok(read)
     }
 }

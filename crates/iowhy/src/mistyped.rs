@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_command_is_guessed_by_its_letters() {
-        command::settle(crate::commands::COMMANDS);
+        command::register(crate::commands::COMMANDS);
         for (typed, name) in [
             ("snop", "snoop"),
             ("hsit", "hist"),

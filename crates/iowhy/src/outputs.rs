@@ -75,7 +75,7 @@ impl Output {
     pub fn open_named(path: &Path, force: Force) -> anyhow::Result<Output> {
         let mut output = Output::open(path, force, &[])?;
         if let Some(place) = &mut output.place {
-            place.settle().map_err(|cause| cannot(path, cause))?;
+            place.rename_into_place().map_err(|cause| cannot(path, cause))?;
         }
         Ok(output)
     }
@@ -129,7 +129,7 @@ impl Output {
     ///
     /// # Errors If another process took the name meanwhile.
     pub fn keep(mut self) -> anyhow::Result<()> {
-        match self.place.as_mut().map_or(Ok(()), Place::settle) {
+        match self.place.as_mut().map_or(Ok(()), Place::rename_into_place) {
             Ok(()) => Ok(()),
             Err(cause) => Err(self.cannot(cause)),
         }
@@ -142,7 +142,7 @@ impl Output {
     pub fn keep_on_disk(mut self) -> anyhow::Result<()> {
         let kept = self.place.as_mut().map_or(Ok(()), |place| {
             place.file.sync_all()?;
-            place.settle()?;
+            place.rename_into_place()?;
             // If a folder cannot be synced, its file system writes names at any time.
             if let Ok(folder) = openat(&place.folder, ".", FOLDER, Mode::empty()) {
                 let _ = fsync(folder);
@@ -262,7 +262,7 @@ impl Place {
     }
 
     /// Gives the file the requested name.
-    fn settle(&mut self) -> io::Result<()> {
+    fn rename_into_place(&mut self) -> io::Result<()> {
         let Some(temporary) = self.temporary.as_deref() else { return Ok(()) };
         let (folder, name) = (&self.folder, self.name.as_os_str());
         if self.replaces {

@@ -85,7 +85,7 @@ impl RecordedIncident {
     }
 
     /// Whether it goes on, in a store that is being written.
-    fn goes_on(&self, is_written: bool) -> bool {
+    fn is_ongoing(&self, is_written: bool) -> bool {
         let lately = self.span().to_ns > when::now_ns().saturating_sub(STALE_NS);
         self.json["over"] == false && is_written && lately
     }
@@ -93,7 +93,7 @@ impl RecordedIncident {
     /// The same, until now if it goes on: the recorder looks at it again from time to time only.
     pub fn span_until_now(&self, is_written: bool) -> Span {
         let span = self.span();
-        match self.goes_on(is_written) {
+        match self.is_ongoing(is_written) {
             true => Span { to_ns: when::now_ns().max(span.to_ns), ..span },
             false => span,
         }
@@ -114,7 +114,7 @@ impl RecordedIncident {
         IncidentRow {
             began_ns: span.from_ns,
             until_ns: span.to_ns,
-            ongoing: self.goes_on(is_written),
+            ongoing: self.is_ongoing(is_written),
             device: text("device").unwrap_or_default().to_string(),
             names: given_names(&json["names"]),
             mounts: mounts.map(str::to_string).collect(),

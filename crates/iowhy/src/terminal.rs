@@ -7,14 +7,14 @@ use iowhy_show::{Colour, Style};
 use crate::when;
 
 /// Default rows and columns.
-const PLAIN: (usize, usize) = (24, 80);
+const DEFAULT_SIZE: (usize, usize) = (24, 80);
 /// Narrower than this no view is legible; wider than this the eye loses the row.
 pub const WIDTHS: std::ops::RangeInclusive<usize> = 40..=400;
 
 /// The style for stdout: its size, and colours and block characters as far as the environment
 /// supports them.
 pub fn style() -> Style {
-    let (height, width) = size().unwrap_or(PLAIN);
+    let (height, width) = size().unwrap_or(DEFAULT_SIZE);
     let style = Style::plain();
     Style {
         width: width.clamp(*WIDTHS.start(), *WIDTHS.end()),
@@ -35,7 +35,7 @@ fn size() -> Option<(usize, usize)> {
         .filter(|size| size.ws_col > 0)
         .map(|size| (usize::from(size.ws_row), usize::from(size.ws_col)));
     let columns = number("COLUMNS").or(terminal.map(|(_, columns)| columns))?;
-    let rows = number("LINES").or(terminal.map(|(rows, _)| rows)).unwrap_or(PLAIN.0);
+    let rows = number("LINES").or(terminal.map(|(rows, _)| rows)).unwrap_or(DEFAULT_SIZE.0);
     Some((rows, columns))
 }
 

@@ -134,14 +134,14 @@ impl<S: Sink> Watch<S> {
         std::thread::sleep(nap);
         let end = if self.length < Duration::MAX { self.length } else { self.until };
         if end == Duration::MAX {
-            return self.tell(format!("{doing} so far; Ctrl-C ends"));
+            return self.show(format!("{doing} so far; Ctrl-C ends"));
         }
         let left = end.saturating_sub(self.elapsed()).as_secs() + 1;
-        self.tell(format!("{doing}, {left} s left; Ctrl-C ends early"));
+        self.show(format!("{doing}, {left} s left; Ctrl-C ends early"));
     }
 
     /// Shows progress on a terminal.
-    pub fn tell(&mut self, text: String) {
+    pub fn show(&mut self, text: String) {
         if text != self.reported {
             self.progress.update(&text);
             self.reported = text;
@@ -150,7 +150,7 @@ impl<S: Sink> Watch<S> {
 
     /// Clears the line of progress before drawing on the same terminal.
     pub fn quiet(&mut self) {
-        self.tell(String::new());
+        self.show(String::new());
     }
 
     /// Ends the collectors: they emit the rest and detach. Their results remain available.
@@ -282,7 +282,7 @@ impl Stretches {
         } else {
             self.watch.insert(watch).sink.take()
         };
-        self.crosscheck.state(&mut recording, plug_clock);
+        self.crosscheck.add_facts(&mut recording, plug_clock);
         Ok(Some(recording))
     }
 

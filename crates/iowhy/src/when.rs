@@ -74,7 +74,7 @@ pub fn asked(text: &str, now: &Zoned) -> anyhow::Result<i64> {
 static ZONE: OnceLock<TimeZone> = OnceLock::new();
 
 /// Sets the zone of printed times: UTC if requested, else the local one. Done before confinement.
-pub fn settle(utc: bool) {
+pub fn set_zone(utc: bool) {
     _ = ZONE.set(if utc { TimeZone::UTC } else { local() });
 }
 

@@ -454,7 +454,7 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "threshold",
         "limit that a number was compared with",
-        "//! Limit that a number was compared with; beyond it the number speaks for the verdict.",
+        "//! Limit that a number was compared with; beyond it the number supports the verdict.",
     ),
     (
         "time waited",
@@ -490,7 +490,8 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     (
         "verdict",
         "the cause that fits best",
-        "//! Name of the cause; `iowhy explain verdicts` lists all. Its first part says who: `device`, `path`, `layer`, `cap`, `cfg` or `load`.",
+        "//! Name of the cause; `iowhy explain verdicts` lists all. Its first part is the party to \
+         blame: `device`, `path`, `layer`, `cap`, `cfg` or `load`.",
     ),
     (
         "volume",

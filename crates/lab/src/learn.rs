@@ -60,13 +60,13 @@ pub fn learned(cases: usize, each: usize, seed: u64) -> Result<String, String> {
          | --- | --- | --- | --- | --- | --- |\n",
     );
     for verdict in verdicts {
-        tell(verdict, &rows, &mut out, &mut clauses);
+        report_verdict(verdict, &rows, &mut out, &mut clauses);
     }
     Ok(format!("{out}\n{}\n{clauses}", at_first_meetings(&rows)?))
 }
 
 /// The row of a verdict, and those of its clauses.
-fn tell(verdict: &str, rows: &[Row], out: &mut String, clauses: &mut String) {
+fn report_verdict(verdict: &str, rows: &[Row], out: &mut String, clauses: &mut String) {
     let of: Vec<&Row> = rows.iter().filter(|row| row.verdict == verdict).collect();
     let names = names(&of);
     let folds: BTreeSet<&str> = of.iter().map(|row| row.fold.as_str()).collect();

@@ -32,8 +32,8 @@ pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
 type Attachment = (&'static str, &'static str);
 
 /// The only program of the kernel clock, and its variant with turns of the exact tracer.
-const ALONE: Attachment = ("block_rq_complete", "complete_alone");
-const BY_TURNS: Attachment = ("block_rq_complete", "complete_by_turns");
+const SINGLE_PROBE: Attachment = ("block_rq_complete", "complete_alone");
+const ALTERNATING: Attachment = ("block_rq_complete", "complete_by_turns");
 /// Maximum in-flight counters per device: with more CPUs, some share one.
 const CELLS: u32 = 16;
 
@@ -106,7 +106,7 @@ impl Settings {
         if !self.kernel_times {
             return (exact.collect(), Vec::new());
         }
-        let alone = if self.by_turns { BY_TURNS } else { ALONE };
+        let alone = if self.by_turns { ALTERNATING } else { SINGLE_PROBE };
         let bios = shape.bio_tracepoints.iter().filter(|_| self.bios);
         let always: Vec<_> = bios.chain(&[alone]).copied().collect();
         let is_new = |one: &Attachment| one.0 != alone.0 && !always.contains(one);

@@ -19,7 +19,7 @@ pub fn wall_offset_ns() -> i64 {
 
 /// Adds the time of day and the start of the watch to a listing whose zero is the boot of the
 /// machine.
-pub fn state(sink: &mut dyn Sink, began: Time) {
+pub fn add_clock(sink: &mut dyn Sink, began: Time) {
     let offset = wall_offset_ns();
     let began = began.ns() + offset;
     for (key, ns) in [(typed::CLOCK_OFFSET, offset), (typed::CLOCK_BEGAN, began)] {

@@ -125,7 +125,7 @@ impl StillInFlight {
         for device in &watched.devices {
             let there: Vec<&OpenRequest> =
                 held.iter().filter(|held| held.number == device.number).collect();
-            self.state(&watched.name(device.number), &there, sink);
+            self.add_facts(&watched.name(device.number), &there, sink);
         }
         if self.runs_left_out > 0 {
             sink.note(Note {
@@ -141,7 +141,7 @@ impl StillInFlight {
         Ok(())
     }
 
-    fn state(&self, name: &str, old: &[&OpenRequest], sink: &mut dyn Sink) {
+    fn add_facts(&self, name: &str, old: &[&OpenRequest], sink: &mut dyn Sink) {
         let Some(oldest) = old.first() else { return };
         let age = Nanos(self.at.ns() - oldest.since);
         let device = Some(sink.device(name));

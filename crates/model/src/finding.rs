@@ -37,7 +37,7 @@ impl How {
 /// One number that supports a verdict, with all that is needed to recompute it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Evidence {
-    /// The quantity, in the field's words: `r_await`, `extra revolutions, median`.
+    /// The quantity, in the field's words: `r_await`, `median extra revolutions`.
     pub quantity: String,
     /// Its value and unit.
     pub amount: Quantity,
@@ -262,9 +262,9 @@ const FAST: Nanos = Nanos(1_000_000);
 const FELT_FAST: Nanos = Nanos(5_000_000);
 /// A request below a fifth of a millisecond is not noticed, unless a program does nothing but wait
 /// for requests.
-const QUICK: Nanos = Nanos(200_000);
-const QUICK_PER_S: f64 = 0.3;
-const QUICK_TAIL: Nanos = Nanos(10_000_000);
+const UNNOTICED: Nanos = Nanos(200_000);
+const UNNOTICED_PER_S: f64 = 0.3;
+const UNNOTICED_TAIL: Nanos = Nanos(10_000_000);
 const LONG_MEAN: Nanos = Nanos(20_000_000);
 const LONG: Nanos = Nanos(1_000_000_000);
 
@@ -282,8 +282,9 @@ impl Impact {
         let felt = self.felt();
         // A stall of a second is noticed, however long was watched.
         let waited = self.worst_per_s.or(self.waited_per_s);
-        let busy = waited.is_some_and(|waited| waited >= QUICK_PER_S);
-        let quick = self.mean.is_some_and(|mean| mean < QUICK) && longest < QUICK_TAIL && !busy;
+        let busy = waited.is_some_and(|waited| waited >= UNNOTICED_PER_S);
+        let quick =
+            self.mean.is_some_and(|mean| mean < UNNOTICED) && longest < UNNOTICED_TAIL && !busy;
         Some(match waited {
             _ if quick => Severity::None,
             Some(waited) if waited < FELT_PER_S && longest < felt => Severity::None,

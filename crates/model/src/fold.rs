@@ -34,12 +34,12 @@ pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<D
         let same = |place: &usize| {
             folded.get(*place).is_some_and(|o| o.histogram.edges() == known.histogram.edges())
         };
-        let twin = places.iter().copied().find(same);
-        match twin.and_then(|place| folded.get_mut(place)) {
-            Some(twin) => {
-                twin.histogram.merge(&known.histogram);
-                let lengths = twin.length.zip(known.length);
-                twin.length = lengths.map(|(a, b)| Nanos(a.ns().saturating_add(b.ns())));
+        let matching = places.iter().copied().find(same);
+        match matching.and_then(|place| folded.get_mut(place)) {
+            Some(matching) => {
+                matching.histogram.merge(&known.histogram);
+                let lengths = matching.length.zip(known.length);
+                matching.length = lengths.map(|(a, b)| Nanos(a.ns().saturating_add(b.ns())));
             }
             None => {
                 places.push(folded.len());
@@ -173,10 +173,13 @@ fn add_histogram(all: &mut Vec<Series>, known: &Distribution) {
     let series = entry(all, known.device, known.stage);
     // Columns stay in order of time; those of one start are found without a walk over all.
     let first = series.columns.partition_point(|(at, _, _)| *at < start);
-    let twin = series.columns.iter_mut().skip(first).take_while(|(at, _, _)| *at == start);
-    match twin.map(|(_, _, twin)| twin).find(|twin| twin.edges() == known.histogram.edges()) {
-        Some(twin) => {
-            twin.merge(&known.histogram);
+    let matching = series.columns.iter_mut().skip(first).take_while(|(at, _, _)| *at == start);
+    match matching
+        .map(|(_, _, matching)| matching)
+        .find(|matching| matching.edges() == known.histogram.edges())
+    {
+        Some(matching) => {
+            matching.merge(&known.histogram);
         }
         None => series.columns.insert(first, (start, length, known.histogram.clone())),
     }

@@ -230,7 +230,7 @@ const LOCKS: [&str; 24] = [
 /// commits and room of journals (fs/jbd2/, fs/xfs/, fs/btrfs/), write-back (fs/fs-writeback.c),
 /// limits of control groups (mm/memcontrol.c), and what has nothing to do with I/O (kernel/fork.c,
 /// kernel/rcu/, kernel/workqueue.c, kernel/time/).
-const SAYS_WHAT: [(&str, &str); 30] = [
+const OUTER_FUNCTIONS: [(&str, &str); 30] = [
     ("wbt_wait", "write-back throttling (wbt)"),
     ("ioc_rqos_throttle", "its share of the device (io.cost)"),
     ("blkcg_iolatency_throttle", "throttling for others (io.latency)"),
@@ -266,7 +266,7 @@ const SAYS_WHAT: [(&str, &str); 30] = [
 /// The same for functions that are meaningful only if they are the innermost: direct I/O
 /// (block/fops.c, fs/iomap/direct-io.c, fs/direct-io.c), pages (mm/filemap.c), blocks
 /// (fs/buffer.c), I/Os (block/blk-mq.c), md (drivers/md/), vfork (kernel/fork.c).
-const SAYS_WHAT_INNERMOST: [(&str, &str); 17] = [
+const INNERMOST_FUNCTIONS: [(&str, &str); 17] = [
     ("kernel_clone", "its vfork child"),
     ("_do_fork", "its vfork child"),
     ("__blkdev_direct_IO_simple", "its direct I/O"),
@@ -333,7 +333,7 @@ pub fn of_stack(frames: &[impl AsRef<str>]) -> Option<(&str, Option<Cow<'static,
             })
         })
         .or_else(|| find(&|function| waits_in(&line(function)).and_then(known)))
-        .or_else(|| find(&|function| within(&SAYS_WHAT, function)));
+        .or_else(|| find(&|function| within(&OUTER_FUNCTIONS, function)));
     if certain.is_some() {
         return certain;
     }
@@ -344,7 +344,7 @@ pub fn of_stack(frames: &[impl AsRef<str>]) -> Option<(&str, Option<Cow<'static,
         return Some((taker, Some(A_LOCK.into())));
     }
     let what =
-        within(&SAYS_WHAT_INNERMOST, innermost).or_else(|| wait_of(innermost).and_then(known));
+        within(&INNERMOST_FUNCTIONS, innermost).or_else(|| wait_of(innermost).and_then(known));
     // A buffer's bit (wait_on_buffer of linux/buffer_head.h, inlined into its caller).
     let is_buffer = || frames.iter().map(name).any(|function| function == "bit_wait_io");
     Some((innermost, what.or_else(|| is_buffer().then_some("a block of a file system".into()))))

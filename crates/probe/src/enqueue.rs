@@ -35,9 +35,9 @@ pub struct Phases {
 /// disk.
 const PAUSE_NS: u64 = 2_000_000;
 /// Completions on either side that make a pace.
-const TELLING: usize = 4;
+const PACE_COMPLETIONS: usize = 4;
 /// A rate is mentioned if it is this many times higher.
-const QUICKER: f64 = 2.0;
+const FASTER_RATIO: f64 = 2.0;
 /// Size of the picture, in characters: it fits beside its axis into 80 columns, and on a screen.
 const COLUMNS: usize = 68;
 const ROWS: usize = 24;
@@ -48,7 +48,7 @@ impl Phases {
     /// Whether the I/Os left in the queue completed at a higher rate than before.
     pub fn speeds_up(&self) -> bool {
         let pace_ms = self.rest_ms / self.after.saturating_sub(1).max(1) as f64;
-        pace_ms * QUICKER < 1e3 / self.during.1
+        pace_ms * FASTER_RATIO < 1e3 / self.during.1
     }
 }
 
@@ -94,7 +94,7 @@ impl WriteQueue {
         let mut words = Vec::new();
         let left = phases.after;
         let first = time(phases.first_ms);
-        if during >= TELLING && left >= TELLING {
+        if during >= PACE_COMPLETIONS && left >= PACE_COMPLETIONS {
             let speed = if phases.speeds_up() { "speed up" } else { "do not speed up" };
             // One look at the queue finds all that is done: the last may be seen with the first.
             let rest = if phases.rest_ms > 0.0 { time(phases.rest_ms) } else { "no time".into() };

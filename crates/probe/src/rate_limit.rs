@@ -28,7 +28,7 @@ pub struct LimitedRun {
 /// How near its limit a throttled rate is. The kernel grants a limit in slices of a tenth of a
 /// second on flash and half a second elsewhere (`block/blk-throttle.c`, DFL_THROTL_SLICE), and a
 /// run of seconds begins with a full one.
-const NEAR: f64 = 0.05;
+const TOLERANCE: f64 = 0.05;
 /// If the caller waits this many times longer than the device works, it waits before the device.
 const WAITS_BEFORE: f64 = 2.0;
 
@@ -48,13 +48,13 @@ pub fn limited(job: &Job, run: &Run, limits: &[Limit]) -> Option<LimitedRun> {
     };
     let waits = device_ms.is_none_or(|device_ms| caller_ms > WAITS_BEFORE * device_ms);
     // A run that requests less than the limit and gets it is not throttled.
-    let wants_more = asked_per_s.is_none_or(|asked| asked > per_s * (1.0 + NEAR));
+    let wants_more = asked_per_s.is_none_or(|asked| asked > per_s * (1.0 + TOLERANCE));
     let moved =
         |limit: &Limit| per_s * if limit.kind.is_of_bytes() { f64::from(job.bytes) } else { 1.0 };
     let limit = limits.iter().find(|limit| {
         let op = if job.op == Op::Write { Op::Write } else { Op::Read };
         let off = moved(limit) / limit.per_s - 1.0;
-        job.reads.is_none() && limit.kind.op() == Some(op) && off.abs() <= NEAR
+        job.reads.is_none() && limit.kind.op() == Some(op) && off.abs() <= TOLERANCE
     })?;
     (waits && wants_more).then(|| LimitedRun {
         limit: limit.clone(),

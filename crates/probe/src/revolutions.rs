@@ -21,7 +21,7 @@ pub struct Revolutions {
 const SPEEDS: [f64; 6] = [4200.0, 5400.0, 5900.0, 7200.0, 10_000.0, 15_000.0];
 /// How near a whole revolution a latency must be, in revolutions, and how many must be
 /// (docs/METHOD.md, 5 Missed revolution).
-const NEAR: f64 = 0.03;
+const TOLERANCE: f64 = 0.03;
 const SHARE: f64 = 0.85;
 /// A write of more revolutions than this was delayed otherwise.
 const MOST: usize = 16;
@@ -46,7 +46,7 @@ fn at(latencies_ns: &[u64], rpm: f64) -> Revolutions {
     for ns in latencies_ns {
         let revolutions = *ns as f64 / 1e6 / revolution_ms;
         let whole = revolutions.round();
-        let on = (revolutions - whole).abs() <= NEAR;
+        let on = (revolutions - whole).abs() <= TOLERANCE;
         if let Some(count) = cases.get_mut((whole as usize).wrapping_sub(1)).filter(|_| on) {
             *count += 1;
         }

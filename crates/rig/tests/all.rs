@@ -6,6 +6,7 @@
 mod claims;
 mod demo;
 mod faulty_disk;
+mod gallery;
 mod kernels;
 mod recorder;
 mod scenarios;

@@ -12,7 +12,7 @@ const COLUMNS: usize = 300;
 /// Most rows; the sources' own are kept below.
 const ROWS: usize = 512;
 
-/// I/Os that the cell of most I/Os of a drawn map should hold: fewer are told apart by chance.
+/// I/Os that the cell of most I/Os of a drawn map should hold: fewer differ by chance.
 const EACH: u64 = 5;
 /// How many stretches are joined where cells hold fewer, and rows to a power of two, finest first.
 const COARSER: [(usize, u64); 5] = [(1, 8), (2, 8), (2, 4), (3, 4), (5, 4)];

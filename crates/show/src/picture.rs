@@ -53,7 +53,7 @@ struct Column {
 }
 
 /// A clock that began this many widths of the map before it is far off.
-const FAR: f64 = 20.0;
+const FAR_OFF_WIDTHS: f64 = 20.0;
 
 /// A series laid out.
 pub struct Picture {
@@ -130,7 +130,7 @@ impl Picture {
     /// The zero of the time axis: the clock's own, or the left edge if the clock began so long
     /// before that its numbers would hide the map's.
     pub fn origin(&self) -> f64 {
-        if self.start.abs() > FAR * self.seconds { self.start } else { 0.0 }
+        if self.start.abs() > FAR_OFF_WIDTHS * self.seconds { self.start } else { 0.0 }
     }
 
     /// The times along it: those of the day if the listing knows them.

@@ -89,13 +89,13 @@ fn is_told(finding: &Finding) -> bool {
 }
 
 /// The worst interval is reported beside the mean if it is this many times as bad.
-const WORST_TOLD: f64 = 2.0;
+const WORST_RATIO: f64 = 2.0;
 
 /// The cost of the problem: time waited per second, share of slow requests, p99 or mean.
 pub fn impact(impact: &Impact) -> String {
     let mut parts = Vec::new();
     if let Some(waited) = impact.waited_per_s {
-        let worst = impact.worst_per_s.filter(|worst| *worst >= WORST_TOLD * waited);
+        let worst = impact.worst_per_s.filter(|worst| *worst >= WORST_RATIO * waited);
         let worst = worst.map_or(String::new(), |worst| {
             format!(" ({} in the worst interval)", duration(worst * 1e9))
         });

@@ -13,7 +13,7 @@ const ENOUGH: f32 = 3000.0;
 /// Counts of an hour are halved beyond this number, so that new I/Os weigh more.
 const MOST: f32 = 4e6;
 /// "Far above" is this many times the 99.9th percentile.
-const FAR: f64 = 4.0;
+const FAR_ABOVE: f64 = 4.0;
 /// Devices and operations kept; a machine that creates and removes volumes all day has an unbounded
 /// number.
 const KINDS: usize = 512;
@@ -76,7 +76,7 @@ impl LearnedHistograms {
             seen += count;
             seen >= rank
         })?;
-        Some((self.edges.high(bucket) as f64 * FAR) as u64)
+        Some((self.edges.high(bucket) as f64 * FAR_ABOVE) as u64)
     }
 
     /// The range that contains the device's median latency at this hour, ns; `None` while too

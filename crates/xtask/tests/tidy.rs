@@ -23,7 +23,7 @@ fn arrows_between_crates() {
 
 #[test]
 fn comments_fit_the_width_of_the_code() {
-    holds("comments fit the width of the code");
+    holds("comments and prose fit 100 columns");
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub fn write(make: &Make, fleet: &Fleet) -> anyhow::Result<u64> {
     let results = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let ended = |thread: std::thread::ScopedJoinHandle<'_, anyhow::Result<u64>>| {
-            thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a thread broke")))
+            thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a thread panicked")))
         };
         threads.into_iter().map(ended).collect::<anyhow::Result<Vec<u64>>>()
     });

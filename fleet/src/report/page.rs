@@ -18,7 +18,7 @@ use crate::why::words;
 const ROWS: usize = 60;
 const COLUMNS: usize = 168;
 /// Accusations of disks that are reported in full.
-const TOLD: usize = 100;
+const FULLY_REPORTED: usize = 100;
 /// Rows of a table.
 const LISTED: usize = 40;
 /// Below this factor a cell is as fast as its peers; from the other on it has the last colour.
@@ -155,7 +155,7 @@ fn accusations(disks: &Disks, verdicts: &Verdicts, out: &mut dyn Write) -> io::R
     }
     let is_disk = |one: &&Accusation| matches!(one.whom, Subject::Disk(_));
     let groups = verdicts.accused.iter().filter(|one| !is_disk(one));
-    let reported = groups.chain(verdicts.accused.iter().filter(is_disk).take(TOLD));
+    let reported = groups.chain(verdicts.accused.iter().filter(is_disk).take(FULLY_REPORTED));
     for one in reported {
         writeln!(out, "<h3>{}</h3>\n<dl>", text(&words::sentence(disks, one)))?;
         let mut line = |name: &str, html: String| writeln!(out, "<dt>{name}</dt><dd>{html}</dd>");
@@ -175,7 +175,7 @@ fn accusations(disks: &Disks, verdicts: &Verdicts, out: &mut dyn Write) -> io::R
         )?;
         writeln!(out, "</dl>")?;
     }
-    let more = verdicts.accused.iter().filter(is_disk).count().saturating_sub(TOLD);
+    let more = verdicts.accused.iter().filter(is_disk).count().saturating_sub(FULLY_REPORTED);
     if more > 0 {
         writeln!(
             out,

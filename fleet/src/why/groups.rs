@@ -13,7 +13,7 @@ const MEMBERS: usize = 4;
 /// Minimum factor for accusing a group.
 const FACTOR: f64 = 1.15;
 /// Of its members, this share is slower than half of the group's excess.
-const TOGETHER: f64 = 0.6;
+const MIN_SLOW_SHARE: f64 = 0.6;
 /// How likely chance is at most.
 const CHANCE: f64 = 1e-4;
 
@@ -25,7 +25,7 @@ pub fn models(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accusation>)
         let common = middle(&of, MEMBERS);
         if let Some((from, height)) = step(&common).filter(|_| members.len() >= 2 * MEMBERS) {
             let slow = members.iter().filter(|disk| rises(&excess[**disk], from, height)).count();
-            if slow as f64 >= TOGETHER * members.len() as f64 && !model.is_empty() {
+            if slow as f64 >= MIN_SLOW_SHARE * members.len() as f64 && !model.is_empty() {
                 let found =
                     Stretch { from, to: disks.hours, excess: height, score: f64::NAN, p: f64::NAN };
                 accused.push(Accusation::group(Subject::Model(model), found, members.len(), slow));
@@ -105,7 +105,7 @@ fn firmwares(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accusation>) 
             let slow = firmware.disks.iter().filter(|(_, own, near)| own - near > -over / 2.0);
             let slow = slow.count();
             let p = super::stretches::tail(score);
-            let together = slow as f64 >= TOGETHER * n as f64;
+            let together = slow as f64 >= MIN_SLOW_SHARE * n as f64;
             if over > FACTOR.ln() && p < CHANCE && together && firmware.name != quickest.name {
                 let (name, best) = (firmware.name.to_string(), quickest.name.to_string());
                 let whom = Subject::Firmware(model.clone(), name, best);
@@ -188,7 +188,7 @@ fn place(
             median(own).is_some_and(|own| own > found.excess / 2.0)
         };
         let slow = members.iter().filter(within).count();
-        let together = slow as f64 >= TOGETHER * members.len() as f64;
+        let together = slow as f64 >= MIN_SLOW_SHARE * members.len() as f64;
         if found.excess > FACTOR.ln() && found.p * n < CHANCE && together {
             accused.push(Accusation::group(whom(name), found, members.len(), slow));
             take_off(excess, &members, common);

@@ -90,7 +90,7 @@ struct HourCount {
     ios: i64,
     ns: i64,
     bytes: i64,
-    /// The begin of its first cell and the end of its last, µs since 1970.
+    /// Start of its first cell and the end of its last, µs since 1970.
     seen: (i64, i64),
 }
 
@@ -164,7 +164,7 @@ fn add(batch: &RecordBatch, to: &mut OfFile) -> anyhow::Result<()> {
     let column = |name: &str| batch.column_by_name(name).context("a column is missing");
     let whole = |name: &str| {
         let of_it = column(name)?.as_primitive_opt::<Int64Type>();
-        of_it.with_context(|| format!("no whole numbers in a column `{name}`"))
+        of_it.with_context(|| format!("column `{name}` does not contain whole numbers"))
     };
     let (devices, ops, stages, origins) =
         (text("device")?, text("op")?, text("stage")?, text("origin")?);
@@ -266,7 +266,7 @@ pub fn read(places: &[Place]) -> anyhow::Result<Disks> {
         disks.push(Disk { host, device, hours, is_averaged, ..Disk::default() });
     }
     let mut disks = Disks { disks, first_s: first * 3600, hours };
-    state(&facts, &mut disks)?;
+    add_disk_facts(&facts, &mut disks)?;
     for disk in disks.disks.iter_mut().filter(|disk| are_mixed && disk.is_averaged) {
         // Times with and without the queue are not compared.
         disk.model = format!("{} (await)", disk.model).trim_start().to_string();
@@ -336,7 +336,7 @@ fn reported(batch: &RecordBatch, to: &mut Reported) -> anyhow::Result<()> {
 }
 
 /// Facts about hosts and disks.
-fn state(facts: &[TableFile], disks: &mut Disks) -> anyhow::Result<()> {
+fn add_disk_facts(facts: &[TableFile], disks: &mut Disks) -> anyhow::Result<()> {
     let (mut of_disk, mut of_host) = (
         BTreeMap::<(String, String), Vec<(String, String)>>::new(),
         BTreeMap::<String, Vec<(String, String)>>::new(),

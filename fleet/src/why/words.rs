@@ -14,7 +14,7 @@ use super::hours::{Disk, Disks, Hour, OPS};
 const ANY: &str = "*";
 const LEAST_SIGMA: f64 = 0.15;
 /// Accusations of disks that are reported without `--verbose`.
-const TOLD: usize = 10;
+const REPORTED: usize = 10;
 
 /// Writes them for people.
 ///
@@ -40,7 +40,7 @@ pub fn write(
         writeln!(out, "  wrong if    {}", refuted(one))?;
         writeln!(out, "  single I/Os {}", command(disks, one).unwrap_or_default())?;
     }
-    let reported = if verbose { of_disks.len() } else { of_disks.len().min(TOLD) };
+    let reported = if verbose { of_disks.len() } else { of_disks.len().min(REPORTED) };
     for one in &of_disks[..reported] {
         writeln!(out, "\n{}", sentence(disks, one))?;
         writeln!(out, "  because     {}", evidence(one))?;
@@ -131,8 +131,8 @@ pub fn generation(disks: &Disks, one: &Generation) -> String {
         from => format!("slower since {}", when(disks, from)),
     };
     format!(
-        "model {}: a {place} group of {}, {:.2} times {than}, beside {}: a generation or platform \
-         without a name of its own, not a fault of a host",
+        "model {}: a {place} group of {}, {:.2} times {than}, beside {}: an unnamed generation or \
+         platform, not a fault of a host",
         one.model,
         many(one.hosts, "host"),
         one.excess.exp(),
@@ -309,9 +309,7 @@ pub fn evidence(one: &Accusation) -> String {
             one.rate
         ),
         Subject::Model(_) => {
-            format!(
-                "{slow} since one hour, and the step is above four spreads of the hours around it"
-            )
+            format!("{slow} from one hour on, by more than four spreads of the hours around it")
         }
         Subject::Firmware(..) => {
             format!("{slow}: {score:.1} spreads of their median, by chance {p:.1e}")

@@ -16,7 +16,7 @@ pub const LISTINGS: usize = 1536;
 /// Parts in four for those with most time waited, and for those with most log events; the rest are
 /// spread over all others, because a device is compared with its peers.
 const WORST: usize = 2;
-const COMPLAINTS: usize = 1;
+const LOG_EVENTS: usize = 1;
 
 /// How much was judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -85,7 +85,7 @@ fn chosen<T: Copy + Ord + std::hash::Hash>(mut all: Vec<(T, Weight)>, most: usiz
     taken.extend(all.iter().take(most * WORST / 4).map(|(one, _)| *one));
     all.sort_by(|a, b| b.1.log_events.total_cmp(&a.1.log_events).then(a.0.cmp(&b.0)));
     let loud = all.iter().filter(|(_, weight)| weight.log_events > 0.0);
-    taken.extend(loud.take(most * COMPLAINTS / 4).map(|(one, _)| *one));
+    taken.extend(loud.take(most * LOG_EVENTS / 4).map(|(one, _)| *one));
     all.sort_by_key(|(one, _)| *one);
     let step = all.len().div_ceil(most - taken.len()).max(1);
     taken.extend(all.iter().step_by(step).map(|(one, _)| *one));
@@ -96,7 +96,7 @@ fn chosen<T: Copy + Ord + std::hash::Hash>(mut all: Vec<(T, Weight)>, most: usiz
 }
 
 /// Whether a fact reports a problem of its device.
-fn complains(key: &FactKey) -> bool {
+fn is_log_event(key: &FactKey) -> bool {
     key.is_under("kernel.log") || key.is_under("smart") || *key == key::DEVICE_IO_ERRORS
 }
 
@@ -107,7 +107,8 @@ fn weights(recording: &Recording) -> Vec<(DeviceId, Weight)> {
         measured(listing, |device, waited| all.entry(device).or_default().waited += waited);
         for fact in &listing.facts {
             let Some(device) = fact.device else { continue };
-            all.entry(device).or_default().log_events += f64::from(u8::from(complains(&fact.key)));
+            all.entry(device).or_default().log_events +=
+                f64::from(u8::from(is_log_event(&fact.key)));
         }
     }
     all.into_iter().collect()
@@ -117,15 +118,15 @@ fn weights(recording: &Recording) -> Vec<(DeviceId, Weight)> {
 fn weight_of(listing: &Listing) -> Weight {
     let mut weight = Weight::default();
     measured(listing, |_, waited| weight.waited += waited);
-    let facts = listing.facts.iter().filter(|fact| complains(&fact.key)).count();
+    let facts = listing.facts.iter().filter(|fact| is_log_event(&fact.key)).count();
     weight.log_events = facts as f64 + f64::from(u8::from(listing.source.level == Level::E));
     weight
 }
 
 /// Passes on the time waited of each record of a listing; for a row that of a second.
-fn measured(listing: &Listing, mut tell: impl FnMut(DeviceId, f64)) {
+fn measured(listing: &Listing, mut add_lost: impl FnMut(DeviceId, f64)) {
     for event in &listing.events {
-        tell(event.device, event.longest().map_or(0.0, |(_, latency)| latency.ns() as f64));
+        add_lost(event.device, event.longest().map_or(0.0, |(_, latency)| latency.ns() as f64));
     }
     for row in &listing.intervals {
         let waiting = row.queue_len.or(row.await_ns.map(|ns| ns * row.ios_per_s() / 1e9));
@@ -133,11 +134,11 @@ fn measured(listing: &Listing, mut tell: impl FnMut(DeviceId, f64)) {
             let rates = row.rates.iter().map(|(_, rates)| rates);
             rates.map(|r| r.ios_per_s * r.await_ns.unwrap_or(0.0) / 1e9).sum()
         };
-        tell(row.device, waiting.unwrap_or_else(by_op) * 1e9);
+        add_lost(row.device, waiting.unwrap_or_else(by_op) * 1e9);
     }
     for known in listing.histograms() {
         let mean = known.histogram.mean_ns().map_or(0.0, |(mean, _)| mean);
-        tell(known.device, mean * known.histogram.count() as f64);
+        add_lost(known.device, mean * known.histogram.count() as f64);
     }
 }
 

@@ -62,7 +62,7 @@ const HALF: f64 = 0.5;
 
 /// Devices that stall at mostly the same times share the cause, if most of their lost time was lost
 /// there.
-const TOGETHER: f64 = 0.5;
+const SHARED_STALLS: f64 = 0.5;
 
 /// Minimum requests in flight for a queue caused by the load (a choice: beyond what SATA drives
 /// gain from reordering), and minimum share of the time at the usual pace for even throughput (a
@@ -352,8 +352,8 @@ fn pauses(all: &[TimedSpans]) -> Vec<Pauses> {
         let others = shorter.iter().enumerate().filter(|(other, _)| *other != place);
         let others = others.filter_map(|(_, theirs)| theirs.as_ref());
         mine.as_ref().map_or(Pauses::default(), |mine| {
-            let shared = stall::together(mine, others) > TOGETHER;
-            Pauses { shared, of_host: shared && mine.lost_share > TOGETHER }
+            let shared = stall::together(mine, others) > SHARED_STALLS;
+            Pauses { shared, of_host: shared && mine.lost_share > SHARED_STALLS }
         })
     };
     stalls.iter().enumerate().map(of).collect()

@@ -10,8 +10,8 @@ use crate::phrase;
 
 /// Above this share of continuing requests a kind of request counts as sequential, below the other
 /// as random; in between each request is classified individually.
-const MOSTLY: f64 = 0.7;
-const HARDLY: f64 = 0.3;
+const SEQUENTIAL_ABOVE: f64 = 0.7;
+const RANDOM_BELOW: f64 = 0.3;
 
 /// Requests kept per stream: with this many the share of contiguous ones is known to 1 %.
 const STREAM_KEPT: usize = 10_000;
@@ -156,8 +156,8 @@ fn groups(spans: &[ServiceSpan]) -> Vec<Group> {
     for ((op, bytes), kind) in kinds {
         let share = kind.going_on as f64 / kind.members.len() as f64;
         let pattern = |place: &usize| match continuing[*place] {
-            Some(_) if share >= MOSTLY => Some(true),
-            Some(_) if share <= HARDLY => Some(false),
+            Some(_) if share >= SEQUENTIAL_ABOVE => Some(true),
+            Some(_) if share <= RANDOM_BELOW => Some(false),
             known => known,
         };
         for sequential in [None, Some(false), Some(true)] {

@@ -60,7 +60,7 @@ pub struct OwnTimes {
 
 /// One baseline: a lognormal S0 with a weight.
 #[derive(Clone, Debug, PartialEq)]
-struct Guess {
+struct ClassPrior {
     medium: Option<Medium>,
     class: String,
     /// Whether each request needs a seek and a rotation.
@@ -73,7 +73,7 @@ struct Guess {
 /// What S0 may be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HealthyServiceTime {
-    guesses: Vec<Guess>,
+    priors: Vec<ClassPrior>,
     /// S0 in ms at nine quantiles, rising.
     pub votes_ms: [f64; VOTES],
     /// The assumption, a clause.
@@ -89,11 +89,11 @@ impl HealthyServiceTime {
         request: Request,
         seen: Option<OwnTimes>,
     ) -> HealthyServiceTime {
-        let mut guesses = Vec::new();
+        let mut priors = Vec::new();
         for (medium, odds) in media {
             for class in CLASSES.iter().filter(|class| class.suits(*medium, request)) {
                 let median_ms = class.fixed_ms + request.bytes / class.bytes_per_ms;
-                guesses.push(Guess {
+                priors.push(ClassPrior {
                     medium: Some(class.medium),
                     class: class.name.to_string(),
                     seeks: class.seeks(),
@@ -104,21 +104,21 @@ impl HealthyServiceTime {
             }
         }
         if let Some(seen) = seen.filter(|seen| seen.low_ms > 0.0 && seen.low_ms <= seen.high_ms) {
-            sharpen(&mut guesses, seen);
+            sharpen(&mut priors, seen);
         }
         // No platter reaches this throughput, even from its cache.
         let pace_ms = seen.map_or(f64::INFINITY, |seen| seen.pace_ms.max(f64::MIN_POSITIVE));
         if request.bytes / pace_ms > PLATTER_BYTES_PER_MS || pace_ms < PLATTER_PACE_MS {
-            let others = guesses.iter().any(|guess| guess.medium != Some(Medium::Rotational));
-            guesses.retain(|guess| !others || guess.medium != Some(Medium::Rotational));
+            let others = priors.iter().any(|prior| prior.medium != Some(Medium::Rotational));
+            priors.retain(|prior| !others || prior.medium != Some(Medium::Rotational));
         }
-        HealthyServiceTime::from_guesses(guesses)
+        HealthyServiceTime::from_priors(priors)
     }
 
     /// S0 as the user stated it.
     pub fn stated(ms: f64) -> HealthyServiceTime {
         let class = "the given service time".to_string();
-        HealthyServiceTime::from_guesses(vec![Guess {
+        HealthyServiceTime::from_priors(vec![ClassPrior {
             medium: None,
             class,
             seeks: false,
@@ -132,7 +132,7 @@ impl HealthyServiceTime {
     pub fn known(median_ms: f64, sigma: f64, from: &str) -> HealthyServiceTime {
         let class = format!("measured: {from}");
         let (medium, seeks, weight) = (None, false, 1.0);
-        HealthyServiceTime::from_guesses(vec![Guess {
+        HealthyServiceTime::from_priors(vec![ClassPrior {
             medium,
             class,
             seeks,
@@ -142,11 +142,11 @@ impl HealthyServiceTime {
         }])
     }
 
-    fn from_guesses(mut guesses: Vec<Guess>) -> HealthyServiceTime {
-        if guesses.is_empty() {
+    fn from_priors(mut priors: Vec<ClassPrior>) -> HealthyServiceTime {
+        if priors.is_empty() {
             // Discards and driver commands have no class: as wide as possible.
             let class = "no class for this operation".to_string();
-            guesses.push(Guess {
+            priors.push(ClassPrior {
                 medium: None,
                 class,
                 seeks: false,
@@ -155,9 +155,9 @@ impl HealthyServiceTime {
                 weight: 1.0,
             });
         }
-        let votes_ms = std::array::from_fn(|k| quantile(&guesses, (k as f64 + 1.0) / 10.0));
-        let assumption = describe(&guesses);
-        HealthyServiceTime { guesses, votes_ms, assumption }
+        let votes_ms = std::array::from_fn(|k| quantile(&priors, (k as f64 + 1.0) / 10.0));
+        let assumption = describe(&priors);
+        HealthyServiceTime { priors, votes_ms, assumption }
     }
 
     /// The median of the distribution, ms.
@@ -182,21 +182,22 @@ impl HealthyServiceTime {
 
     /// The slowest possible class, ms: nothing beyond its double is healthy.
     pub fn slowest_ms(&self) -> f64 {
-        let total: f64 = self.guesses.iter().map(|guess| guess.weight).sum();
-        self.guesses
+        let total: f64 = self.priors.iter().map(|prior| prior.weight).sum();
+        self.priors
             .iter()
-            .filter(|guess| guess.weight > IN_QUESTION * total)
-            .map(|guess| guess.median_ms)
+            .filter(|prior| prior.weight > IN_QUESTION * total)
+            .map(|prior| prior.median_ms)
             .fold(0.0, f64::max)
     }
 
     /// The longest time between completions of a possible class with this many requests in flight,
     /// ms: a device that serves several at once needs a fraction of a service time.
     pub fn slowest_pace_ms(&self, in_flight: f64) -> f64 {
-        let total: f64 = self.guesses.iter().map(|guess| guess.weight).sum();
-        let pace =
-            |guess: &Guess| guess.median_ms / in_flight.clamp(1.0, served_at_once(guess.medium));
-        let in_question = self.guesses.iter().filter(|guess| guess.weight > IN_QUESTION * total);
+        let total: f64 = self.priors.iter().map(|prior| prior.weight).sum();
+        let pace = |prior: &ClassPrior| {
+            prior.median_ms / in_flight.clamp(1.0, served_at_once(prior.medium))
+        };
+        let in_question = self.priors.iter().filter(|prior| prior.weight > IN_QUESTION * total);
         in_question.map(pace).fold(0.0, f64::max)
     }
 
@@ -208,9 +209,9 @@ impl HealthyServiceTime {
 
     /// Weight of one medium in the distribution, 0 to 1.
     pub fn odds_of(&self, medium: Medium) -> f64 {
-        let all: f64 = self.guesses.iter().map(|guess| guess.weight).sum();
+        let all: f64 = self.priors.iter().map(|prior| prior.weight).sum();
         let of: f64 =
-            self.guesses.iter().filter(|g| g.medium == Some(medium)).map(|g| g.weight).sum();
+            self.priors.iter().filter(|g| g.medium == Some(medium)).map(|g| g.weight).sum();
         if all > 0.0 { of / all } else { 0.0 }
     }
 
@@ -220,10 +221,10 @@ impl HealthyServiceTime {
         let votes_ms = std::array::from_fn(|k| {
             parts.iter().map(|(s0, weight)| s0.votes_ms[k] * weight).sum::<f64>() / total.max(1e-12)
         });
-        let guesses = parts.iter().flat_map(|(s0, _)| s0.guesses.clone()).collect();
+        let priors = parts.iter().flat_map(|(s0, _)| s0.priors.clone()).collect();
         let main = parts.iter().max_by(|a, b| a.1.total_cmp(&b.1));
         HealthyServiceTime {
-            guesses,
+            priors,
             votes_ms,
             assumption: main.map_or_else(String::new, |m| m.0.assumption.clone()),
         }
@@ -248,23 +249,23 @@ impl Class {
 /// Changes the odds by how well each class fits the observations. A class slower than all of them
 /// is contradicted; a faster one is only unlikely, because the device may be slow even at its best:
 /// hence the wider tail on that side.
-fn sharpen(guesses: &mut [Guess], seen: OwnTimes) {
-    for guess in guesses.iter_mut() {
-        let most = guess.medium.map_or(f64::INFINITY, at_once) * seen.pace_ms;
+fn sharpen(priors: &mut [ClassPrior], seen: OwnTimes) {
+    for prior in priors.iter_mut() {
+        let most = prior.medium.map_or(f64::INFINITY, at_once) * seen.pace_ms;
         let high = seen.high_ms.min(most.max(f64::MIN_POSITIVE));
-        let too_slow = (guess.median_ms / high).ln().max(0.0) / (guess.sigma + 0.4);
-        let too_quick = (seen.low_ms / guess.median_ms).ln().max(0.0) / (guess.sigma + 0.8);
-        let across = if guess.medium == Some(Medium::Network) {
-            (guess.median_ms / NETWORK_FLOOR / seen.floor_ms).ln().max(0.0) / guess.sigma
+        let too_slow = (prior.median_ms / high).ln().max(0.0) / (prior.sigma + 0.4);
+        let too_fast = (seen.low_ms / prior.median_ms).ln().max(0.0) / (prior.sigma + 0.8);
+        let across = if prior.medium == Some(Medium::Network) {
+            (prior.median_ms / NETWORK_FLOOR / seen.floor_ms).ln().max(0.0) / prior.sigma
         } else {
             0.0
         };
-        let off = too_slow.powi(2) + too_quick.powi(2) + across.powi(2);
+        let off = too_slow.powi(2) + too_fast.powi(2) + across.powi(2);
         // A cache may have answered instead of the medium: no class is ruled out.
-        guess.weight *= 0.02 + (-0.5 * off).exp();
+        prior.weight *= 0.02 + (-0.5 * off).exp();
         // But a random sector can be anywhere in a revolution.
-        if guess.seeks && seen.spread_ms < SEEKS_SPREAD {
-            guess.weight *= 0.02;
+        if prior.seeks && seen.spread_ms < SEEKS_SPREAD {
+            prior.weight *= 0.02;
         }
     }
 }
@@ -292,12 +293,12 @@ fn served_at_once(medium: Option<Medium>) -> f64 {
 }
 
 /// The quantile of a mixture of lognormals, by bisection on its distribution function.
-fn quantile(guesses: &[Guess], q: f64) -> f64 {
-    let total: f64 = guesses.iter().map(|guess| guess.weight).sum();
+fn quantile(priors: &[ClassPrior], q: f64) -> f64 {
+    let total: f64 = priors.iter().map(|prior| prior.weight).sum();
     let below = |ln_ms: f64| {
-        guesses
+        priors
             .iter()
-            .map(|guess| guess.weight * normal_below((ln_ms - guess.median_ms.ln()) / guess.sigma))
+            .map(|prior| prior.weight * normal_below((ln_ms - prior.median_ms.ln()) / prior.sigma))
             .sum::<f64>()
             / total
     };
@@ -315,17 +316,17 @@ fn normal_below(z: f64) -> f64 {
     1.0 / (1.0 + (-1.5976 * z - 0.07056 * z.powi(3)).exp())
 }
 
-fn describe(guesses: &[Guess]) -> String {
-    let total: f64 = guesses.iter().map(|guess| guess.weight).sum();
+fn describe(priors: &[ClassPrior]) -> String {
+    let total: f64 = priors.iter().map(|prior| prior.weight).sum();
     let mut media: Vec<(&str, f64)> = Vec::new();
-    for guess in guesses {
-        let name = match guess.medium {
+    for prior in priors {
+        let name = match prior.medium {
             Some(medium) => phrase::medium(medium),
-            None => guess.class.as_str(),
+            None => prior.class.as_str(),
         };
         match media.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, weight)) => *weight += guess.weight / total,
-            None => media.push((name, guess.weight / total)),
+            Some((_, weight)) => *weight += prior.weight / total,
+            None => media.push((name, prior.weight / total)),
         }
     }
     media.retain(|(_, weight)| *weight > IN_QUESTION);

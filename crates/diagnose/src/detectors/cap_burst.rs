@@ -67,7 +67,7 @@ pub const DETECTOR: Detector = Detector {
 
 /// Bounds of the plateau (docs/METHOD.md, 8 Cap).
 const VARIATION: f64 = 0.012;
-const STICKS_OUT: f64 = 1.02;
+const MAX_OVERSHOOT: f64 = 1.02;
 /// Dispersion of the counts: one for random completions, far less for a clock. A device whose
 /// services vary by a third has 0.1.
 const DISPERSION: f64 = 0.1;
@@ -158,7 +158,7 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
     let thinned = bucket::thinned(step.low);
     let variation = VARIATION.hypot(thinned);
     let flat = step.cv < variation
-        && step.max_over_median < STICKS_OUT + 3.0 * thinned
+        && step.max_over_median < MAX_OVERSHOOT + 3.0 * thinned
         && (step.dispersion < DISPERSION || course.limit == Limit::BytesPerSecond);
     let asked = queue > WAITING && queue >= STILL_ASKED * queue_before;
     if !analysis.may_be_limited(course.device) || !flat || !asked || step.high < STEP * step.low {

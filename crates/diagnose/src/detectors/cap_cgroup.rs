@@ -89,7 +89,7 @@ const LIMIT_SET: f64 = 3.0;
 /// only if the device's own rate happens to be that number (a choice).
 const PROBED: f64 = 0.95;
 /// How close to the limit such a rate is (crates/probe, held.rs: slices of the kernel).
-const NEAR: f64 = 0.05;
+const TOLERANCE: f64 = 0.05;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules; /proc/pressure some: tasks wait a fifth of the
 /// time).
 const WAITS: f64 = 0.5;
@@ -97,7 +97,7 @@ const IDLE: f64 = 0.5;
 const NOT_FULL: f64 = 0.9;
 const PRESSURE: f64 = 0.2;
 /// Requests or samples that decide (docs/METHOD.md, 10 Rules).
-const FEWEST: usize = 30;
+const MIN_REQUESTS: usize = 30;
 const SAMPLES: usize = 5;
 /// A second, the sample that traces are laid into: io.max refills its budget far more often
 /// (kernel, block/blk-throttle.c: slices of 20 to 100 ms).
@@ -188,7 +188,7 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     let computed = analysis.computed(probed.listing, by.n);
     let of_group = computed.over(1).of("limit of the control group", by.bound, unit);
     let stated = Origin { format: String::new(), ..Origin::of(by.file) };
-    let on_limit = Bound::Between(by.bound * (1.0 - NEAR), by.bound * (1.0 + NEAR));
+    let on_limit = Bound::Between(by.bound * (1.0 - TOLERANCE), by.bound * (1.0 + TOLERANCE));
     finding.evidence = vec![
         Evidence { how: How::Reported, origin: stated, ..of_group },
         computed.of("completed per second", by.done, unit).held(on_limit),
@@ -370,7 +370,7 @@ fn by_arrival(
     let most = outstanding.into_iter().max().unwrap_or(0);
     let full = tags.is_some_and(|(tags, _)| f64::from(most) >= NOT_FULL * tags);
     let known = !limits.is_empty() || payer.is_some();
-    if n < FEWEST || share < WAITS || full || !known || place.busy > NOT_FULL {
+    if n < MIN_REQUESTS || share < WAITS || full || !known || place.busy > NOT_FULL {
         return None;
     }
     let group = limits.first().and_then(|limit| limit.group);

@@ -76,7 +76,7 @@ const PINNED: f64 = 3.4;
 /// The maximum variation of a plateau (docs/METHOD.md, 8 Cap): less adds weight.
 const VARIATION: f64 = 0.012;
 /// Negative weight of constant demand: a steady program may be the clock.
-const UNMOVED: f64 = -2.0;
+const CONSTANT_DEMAND: f64 = -2.0;
 /// How close a single average must be: a tenth of a plateau's tolerance, which occurs by chance
 /// once in some two hundred rows.
 const SINGLE_ROW: f64 = 0.005;
@@ -93,7 +93,7 @@ const SECONDS_KEPT: usize = 86_400;
 const LARGE: f64 = 262_144.0;
 /// Odds of a network volume from which any number may be a purchased limit; for a possible drive,
 /// which saturates at its own speed, only a round number is.
-const BOUGHT: f64 = 0.5;
+const PURCHASED_LIMIT: f64 = 0.5;
 /// Minimum share of the time that a volume itself counts above its limit (a choice); and the weight
 /// of the provider's own count (a choice).
 const EXCEEDED_SHARE: f64 = 0.1;
@@ -257,7 +257,7 @@ fn holds(
     let tier = cap::nearest_tier(limit, plateau.level);
     let round = cap::is_round(limit, plateau.level) || tier.is_some();
     let sold = tier.is_some_and(|(_, off)| off.abs() <= SINGLE_ROW);
-    let bought = analysis.network_odds(device) >= BOUGHT;
+    let bought = analysis.network_odds(device) >= PURCHASED_LIMIT;
     let disk = analysis.disk(device);
     let drive = !bought && DRIVES.contains(&disk_names::kind(&disk));
     let transfers = !bought && large && limit == Limit::BytesPerSecond;
@@ -420,7 +420,7 @@ fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
         let even = confidence::below("variation of the throughput", cv, VARIATION);
         clauses.push(even.at_least(0.0));
         if !plateau.pinned {
-            clauses.push(Clause::fixed("demand did not grow", UNMOVED));
+            clauses.push(Clause::fixed("demand did not grow", CONSTANT_DEMAND));
         }
     }
     confidence::believe(finding, PRIOR_OF_CAP, clauses);

@@ -63,7 +63,7 @@ pub const DETECTOR: Detector = Detector {
 
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
 const SHARE: f64 = 0.1;
-const TIMES: f64 = 1.8;
+const MIN_RATIO: f64 = 1.8;
 const CHANCE: f64 = 0.01;
 const EACH: usize = 10;
 const READ_FIRST: f64 = 0.8;
@@ -71,8 +71,8 @@ const READ_FIRST: f64 = 0.8;
 const LIKELY_BLOCK: f64 = 4096.0;
 /// And the weight of that assumption: a suspicion; more if it is beyond doubt not chance that
 /// writes off it are slow, for then the device itself shows where its blocks begin.
-const GUESSED: f64 = 0.6;
-const BORNE_OUT: f64 = 0.8;
+const BLOCK_SIZE_INFERRED: f64 = 0.6;
+const BLOCK_SIZE_CONFIRMED: f64 = 0.8;
 const BEYOND_DOUBT: f64 = 1e-6;
 /// Writes of RAID that fill less than a chunk (md's default is 512 KiB, mdadm(8)).
 const SMALL: u32 = 262_144;
@@ -170,8 +170,8 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let fair = found.matched.unwrap_or(found.ratio);
     let lost = found.excess_ns / requests.span_ns();
     let enough = found.exposed >= EACH && found.spared >= EACH;
-    let holds = share > SHARE && found.ratio > TIMES && fair > TIMES && found.p < CHANCE;
-    if !enough || !holds || lost < confidence::COMPLAINED_OF {
+    let holds = share > SHARE && found.ratio > MIN_RATIO && fair > MIN_RATIO && found.p < CHANCE;
+    if !enough || !holds || lost < confidence::NOTICEABLE {
         return None;
     }
     let (off, on) = (found.exposed as u64, found.spared as u64);
@@ -191,15 +191,15 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         computed.share("writes not aligned to a physical block", share).above(SHARE).weighs(),
         computed.over(off).ms("time of an unaligned write, median", found.exposed_ns / 1e6),
         computed.over(on).ms("time of an aligned write, median", found.spared_ns / 1e6),
-        computed.ratio("time ratio unaligned/aligned, same sizes", fair).above(TIMES).weighs(),
-        computed.over(off).seconds("time lost, per second", lost).above(confidence::COMPLAINED_OF),
+        computed.ratio("time ratio unaligned/aligned, same sizes", fair).above(MIN_RATIO).weighs(),
+        computed.over(off).seconds("time lost, per second", lost).above(confidence::NOTICEABLE),
     ];
     finding.evidence.extend(
         stated.map(|(bytes, reading)| analysis.stated(&reading).bytes("physical block", bytes)),
     );
     confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     if stated.is_none() {
-        let sure = if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
+        let sure = if found.p < BEYOND_DOUBT { BLOCK_SIZE_CONFIRMED } else { BLOCK_SIZE_INFERRED };
         finding.scale("physical block size inferred, not reported", sure);
     }
     finding.explained_share =
@@ -254,7 +254,7 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         .map(requests::length_ns)
         .sum();
     let lost = reads / requests.span_ns();
-    if writes < 3 * EACH || share < READ_FIRST || lost < confidence::COMPLAINED_OF {
+    if writes < 3 * EACH || share < READ_FIRST || lost < confidence::NOTICEABLE {
         return None;
     }
     let n = writes as u64;
@@ -272,7 +272,7 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         computed.share("small writes after a read of the same blocks", share).above(READ_FIRST),
         computed
             .seconds("time lost to these reads, per second", lost)
-            .above(confidence::COMPLAINED_OF)
+            .above(confidence::NOTICEABLE)
             .weighs(),
     ];
     let read_first = 3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST);

@@ -69,10 +69,10 @@ const ROOM: f64 = 0.5;
 /// A service up to this many times S0 is normal (docs/METHOD.md, 1 Replay).
 const NORMAL: f64 = 2.5;
 /// Requests that decide (docs/METHOD.md, 10 Rules: at least thirty each).
-const FEWEST: usize = 30;
+const MIN_REQUESTS: usize = 30;
 /// Below this busy share a device is idle: its queue may have batches of writes for which no
 /// program waits.
-const LIGHT: f64 = 0.3;
+const IDLE_BUSY_SHARE: f64 = 0.3;
 const FEW_PER_S: f64 = 50.0;
 /// Minimum share of the queue wait that belongs to programs; otherwise it is write-back by the
 /// kernel (a choice).
@@ -134,7 +134,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let stated = about.number(key::DEVICE_QUEUE_DEPTH);
     let depth = stated.map_or(DEPTH, |(depth, _)| depth.max(1.0));
     let room = if rotates { 1 } else { ((depth * ROOM).ceil() as u32).max(1) };
-    let found = held_back::held_back(&stages, room).filter(|found| found.n >= FEWEST)?;
+    let found = held_back::held_back(&stages, room).filter(|found| found.n >= MIN_REQUESTS)?;
     let tags = about.number(key::QUEUE_NR_REQUESTS);
     let full = match &tags {
         Some((tags, _)) => f64::from(found.outstanding) >= FULL * tags,
@@ -143,7 +143,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         None => found.outstanding > 1 && found.last_free > MOST_AT_LAST,
     };
     let in_queue = found.queue_share > WAITS && found.room_share > ROOM;
-    let for_tags = found.before_share > WAITS && found.arrivals >= FEWEST && full;
+    let for_tags = found.before_share > WAITS && found.arrivals >= MIN_REQUESTS && full;
     let device: Vec<f64> =
         stages.iter().map(|one| (one.completed_ns - one.issued_ns) as f64).collect();
     let device_ns = spread::median(&device)?;
@@ -151,13 +151,13 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let wait_ns = found.queue_ns + if for_tags { found.before_ns } else { 0.0 };
     let lost = wait_ns * found.n as f64 / requests.span_ns();
     let per_s = stages.len() as f64 / (requests.span_ns() / 1e9);
-    let rests = per_s < FEW_PER_S && busy_share(&stages, requests) < LIGHT;
+    let rests = per_s < FEW_PER_S && busy_share(&stages, requests) < IDLE_BUSY_SHARE;
     let (lost_by_programs, share_of_programs) = awaited(analysis, requests);
-    let nobody_waits = lost_by_programs < confidence::COMPLAINED_OF;
+    let nobody_waits = lost_by_programs < confidence::NOTICEABLE;
     let unheard = rests && nobody_waits;
     if !(in_queue || for_tags)
         || device_ns > NORMAL * s0_ns
-        || lost < confidence::COMPLAINED_OF
+        || lost < confidence::NOTICEABLE
         || unheard
     {
         return None;
@@ -180,9 +180,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             .above(ROOM),
         computed.requests("most requests on the device at once", f64::from(found.deepest)),
         analysis.estimated(requests.listing, n).ms("longest healthy service time", s0_ns / 1e6),
-        computed
-            .seconds("time lost in that wait, per second", lost)
-            .above(confidence::COMPLAINED_OF),
+        computed.seconds("time lost in that wait, per second", lost).above(confidence::NOTICEABLE),
     ];
     if for_tags {
         let arrivals = found.arrivals as u64;

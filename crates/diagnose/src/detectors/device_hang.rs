@@ -67,9 +67,9 @@ const SHORTEST_NS: f64 = 250e6;
 /// More than this are a pattern.
 const MOST: usize = 3;
 /// A freeze exceeds all other waits by this factor; otherwise it is the end of a long tail.
-const STANDS_OUT: f64 = 3.0;
+const OUTLIER_RATIO: f64 = 3.0;
 /// That it happened is certain, its cause is not: the host, the path or the device.
-const SEEN: f64 = 0.7;
+const CAUSE_UNKNOWN: f64 = 0.7;
 /// A controller that did not come back from its reset: the drive, its power states or its slot,
 /// none of which is excluded (a choice: below an accusation, and below one of its path).
 const OF_A_GROUP: f64 = 0.5;
@@ -127,7 +127,7 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let longest = long.iter().max_by(|a, b| a.length_ns().total_cmp(&b.length_ns()))?;
     let others = longest_beside(trace, &long);
     if freezes::apart(&stalls).unwrap_or(long.len()) > MOST
-        || longest.length_ns() < STANDS_OUT * others
+        || longest.length_ns() < OUTLIER_RATIO * others
     {
         return None;
     }
@@ -144,7 +144,7 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         seconds(at_s),
         requests(longest.requests),
     );
-    finding.assume(SEEN, "observed directly");
+    finding.assume(CAUSE_UNKNOWN, "observed directly");
     finding.explained_share = stalls.lost_share;
     let computed = analysis.computed(trace.listing, n);
     finding.evidence = vec![
@@ -203,7 +203,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         seconds(after_s),
         requests(queue.round() as usize),
     );
-    finding.assume(SEEN, "observed directly");
+    finding.assume(CAUSE_UNKNOWN, "observed directly");
     finding.explained_share = 1.0;
     let n = rows.len() as u64;
     let printed = analysis.printed(row.listing, 1);

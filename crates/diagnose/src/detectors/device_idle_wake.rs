@@ -113,7 +113,7 @@ fn stays_stopped(analysis: &Analysis) -> Vec<Finding> {
         builder.believe(&mut finding, PRIOR);
         let disk = phrase::disk(case.name);
         finding.sentence = format!(
-            "{disk} has stopped to save power and is not started again: {}",
+            "{disk} has spun down to save power and is not started again: {}",
             phrase::list(&builder.words)
         );
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
@@ -124,7 +124,7 @@ fn stays_stopped(analysis: &Analysis) -> Vec<Finding> {
         let node = phrase::node(disk);
         finding.next_step = lines(&[
             &format!(
-                "`sg_start {node}` starts it; so that the kernel does it: `echo 1 > \
+                "`sg_start {node}` starts it; to let the kernel start it automatically: `echo 1 > \
                  /sys/block/{disk}/device/scsi_disk/*/allow_restart`"
             ),
             &format!(

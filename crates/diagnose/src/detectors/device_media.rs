@@ -137,7 +137,7 @@ const CHANCE: f64 = 0.01;
 /// Weight of such an area.
 const PLACE: f64 = 2.5;
 /// Why the errors of a volume are not proof against a disk.
-const OF_WHAT_LIES_BELOW: &str =
+const STACKED_VOLUME: &str =
     "it is a stacked volume: an underlying device, or its own driver, fails its requests";
 /// The clause of a drive that its controller gave up.
 const BY_CONTROLLER: &str = "failed by its controller";
@@ -221,7 +221,7 @@ fn finding(case: &Case) -> Option<Finding> {
     let beside = beside.unwrap_or_default();
     finding.doubt_if(!beside.is_empty(), GIVEN_UP_TOGETHER, SHAPE_ALONE);
     let made_of_others = by_its_array && disk_names::is_stacked(case.name);
-    finding.doubt_if(made_of_others, OF_WHAT_LIES_BELOW, SHAPE_ALONE);
+    finding.doubt_if(made_of_others, STACKED_VOLUME, SHAPE_ALONE);
     finding.explained_share = share(case, is_proven);
     let (disk, words) = (phrase::disk(case.name), phrase::list(&builder.words));
     finding.sentence = match errors && words != PREDICTED {

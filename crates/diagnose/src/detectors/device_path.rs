@@ -27,7 +27,7 @@
 //! - transport errors counted by illumos;
 //! - reads, writes and flushes of one member that failed alike;
 //! - reads or writes refused as an unknown command, which every drive knows;
-//! - members that their array gave up together between two reports, or wrong checksums alone on
+//! - members that their array dropped together between two reports, or wrong checksums alone on
 //!   three and more members, half of all, of several pools.
 //!
 //! A link slower than its maximum supports it; below 3 % of it (USB at full speed) it is enough.
@@ -67,6 +67,7 @@ use iowhy_model::{Blame, Bound, Finding, Level, MessageKind, STANDS, Unit, Verdi
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::adapters::{self, Together};
+use crate::evidence::attachments::Attachment;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::candidates;
 use crate::evidence::cases::Case;
@@ -75,11 +76,10 @@ use crate::evidence::controllers;
 use crate::evidence::lost_members;
 use crate::evidence::path_log::{self, RESETS, SEEN_ONCE};
 use crate::evidence::shared_path::{self, FAILED, TOGETHER_S};
-use crate::evidence::signals::{Signal, failed, number, program, rise, state};
+use crate::evidence::signals::{Signal, failed, number, program, rise, state_signal};
 use crate::evidence::throughput;
 use crate::evidence::transport;
 use crate::evidence::volumes::SharedLoss;
-use crate::evidence::ways::Way;
 use crate::facts::kernel_log::LogLine;
 use crate::facts::reading::FactReading;
 use crate::phrase;
@@ -116,7 +116,7 @@ const CLAUSES: [(&str, &[Signal]); 8] = [
             rise(key::SMART_RAW.of("199"), GREW)
                 .what("CRC errors since the previous record")
                 .say("{n} more CRC errors than in the previous record"),
-            program(beside_a_clean_twin),
+            program(beside_a_clean_control),
             program(every_hour),
         ],
     ),
@@ -143,7 +143,7 @@ const CLAUSES: [(&str, &[Signal]); 8] = [
     (
         // Where no path is left, the volume or what all paths share is gone (`layer.remote`).
         "paths of multipath",
-        &[state(key::PATH_STATE, &[], FAILED)
+        &[state_signal(key::PATH_STATE, &[], FAILED)
             .only_if(|case| !is_of_a_lost_volume(case))
             .what("path state: `{state}`")
             .say("its volume reports this path as `{state}`")],
@@ -153,7 +153,7 @@ const CLAUSES: [(&str, &[Signal]); 8] = [
         &[
             program(lost_members::lost_by_its_pool),
             // Of Windows; the drive or the path to it (`lost_members::MEMBER_GONE`).
-            state(key::MEMBER_STATE, &["lost communication"], 1.6)
+            state_signal(key::MEMBER_STATE, &["lost communication"], 1.6)
                 .what("disks that Windows lost")
                 .say("Windows reports `{state}`: check its path and its power before the disk itself"),
         ],
@@ -187,7 +187,7 @@ const LINK_COUNTERS: [Signal; 13] = [
 /// Weight of a counter that grew, nats.
 const GREW: f64 = 3.0;
 /// An error that a drive logged within this time of operation, s, is young (a day, a choice).
-const YOUNG_S: f64 = 86_400.0;
+const RECENT_S: f64 = 86_400.0;
 
 /// A link so far below its maximum is by itself what limits the disk (USB at full speed: 12 of 480
 /// Mb/s), and what that is worth, nats: with the prior 0.69 (choices); else it only supports.
@@ -197,13 +197,13 @@ const SUPPORTS: f64 = 0.5;
 /// CRC errors beyond one or two from unplugging, beside none on a drive of the same model; and
 /// their weight, nats: 0.65 with the prior (choices).
 const MANY_CRC: f64 = 5.0;
-const TWIN: f64 = 2.0;
+const CONTROL_RATIO: f64 = 2.0;
 /// CRC errors over a drive's life that a single loose plug may have caused (a choice).
 const OF_A_PLUG: f64 = 100.0;
 /// CRC errors per hour of operation from which on they are no single event, of a drive so young
 /// that all of them are recent (choices).
 const EACH_HOUR: f64 = 1.0;
-const YOUNG_H: f64 = 1000.0;
+const RECENT_H: f64 = 1000.0;
 /// Why a controller that the kernel gave up is not proof against its slot.
 const GIVEN_UP: &str = "the controller did not recover from its reset: the drive, its power states \
                         and its slot cannot be distinguished until one is excluded";
@@ -297,7 +297,7 @@ fn finding(case: &Case, is_joined: bool) -> Option<Finding> {
     let is_sata =
         about.last(key::DEVICE_PORT).is_some() || about.number(key::SMART_RAW.of("199")).is_some();
     let bus = bus.as_ref().map(|bus| bus.text()).or(is_sata.then_some("sata"));
-    let way = Way::of(name, &case.log, bus);
+    let way = Attachment::of(name, &case.log, bus);
     let (words, parts) = (phrase::list(&builder.words), way.parts());
     let to = if is_port { "behind" } else { "to" };
     finding.sentence = match (finding.blame.is_some(), finding.confidence() < STANDS) {
@@ -314,11 +314,11 @@ fn finding(case: &Case, is_joined: bool) -> Option<Finding> {
             format!("the path {to} {name} ({parts}) {has} errors{not}: {words}")
         }
     };
-    let disk = if is_port && way != Way::Pcie { "DISK" } else { name };
+    let disk = if is_port && way != Attachment::Pcie { "DISK" } else { name };
     finding.next_step = way.steps(disk, path_log::is_awake(case));
     if is_port {
         finding.next_step.insert(0, format!("which disk is it? `ls -l /sys/block | grep {name}`"));
-    } else if unknown && way != Way::Unknown {
+    } else if unknown && way != Attachment::Unknown {
         let ask = "check how it is attached: `lsblk -o NAME,TRAN,HCTL {node}`, `lsscsi -t`";
         finding.next_step.splice(..0, phrase::about(&[ask], disk));
     }
@@ -327,7 +327,7 @@ fn finding(case: &Case, is_joined: bool) -> Option<Finding> {
 
 /// CRC errors beside none on a drive of the same model, unless the disk was measured: then its
 /// latencies decide, because many healthy disks have an old count.
-fn beside_a_clean_twin(builder: &mut EvidenceBuilder, case: &Case, most: f64) -> f64 {
+fn beside_a_clean_control(builder: &mut EvidenceBuilder, case: &Case, most: f64) -> f64 {
     let about = case.about();
     let is_measured = case.candidate.is_some_and(|known| known.listing.is_some());
     let count = about.number(key::SMART_RAW.of("199"));
@@ -335,12 +335,12 @@ fn beside_a_clean_twin(builder: &mut EvidenceBuilder, case: &Case, most: f64) ->
     else {
         return 0.0;
     };
-    let Some((twin, reading)) = clean_twin(case) else { return 0.0 };
-    let what = format!("CRC errors of {twin}, of the same model");
+    let Some((control, reading)) = clean_control(case) else { return 0.0 };
+    let what = format!("CRC errors of {control}, of the same model");
     builder.fact(&reading, &what, (0.0, Unit::Count), Some(Bound::Below(1.0)));
     let n = phrase::count(value, "CRC error(s)");
-    builder.words.push(format!("{n}, and none on {twin}, of the same model"));
-    TWIN
+    builder.words.push(format!("{n}, and none on {control}, of the same model"));
+    CONTROL_RATIO
 }
 
 /// CRC errors of the link for each hour of operation of a young drive, if it was not measured: one
@@ -351,7 +351,7 @@ fn every_hour(builder: &mut EvidenceBuilder, case: &Case, most: f64) -> f64 {
     let (count, hours) = (about.number(key::SMART_RAW.of("199")), about.number(key::SMART_HOURS));
     let Some(((count, reading), (seconds, _))) = count.zip(hours) else { return 0.0 };
     let hours = (seconds / 3600.0).max(1.0);
-    let few = count < OF_A_PLUG || count / hours < EACH_HOUR || hours > YOUNG_H;
+    let few = count < OF_A_PLUG || count / hours < EACH_HOUR || hours > RECENT_H;
     if is_measured || most > 0.0 || few {
         return 0.0;
     }
@@ -363,11 +363,11 @@ fn every_hour(builder: &mut EvidenceBuilder, case: &Case, most: f64) -> f64 {
         phrase::count(count, "CRC error(s)"),
         phrase::count(hours.round(), "hour(s)")
     ));
-    TWIN
+    CONTROL_RATIO
 }
 
 /// Another drive of the same model whose count of CRC errors is known to be 0.
-fn clean_twin<'s>(case: &Case<'s>) -> Option<(&'s str, FactReading<'s>)> {
+fn clean_control<'s>(case: &Case<'s>) -> Option<(&'s str, FactReading<'s>)> {
     let (model, host) = (case.about().model()?, case.candidate?.host);
     case.analysis.facts.disks().filter(|disk| *disk != case.name).find_map(|disk| {
         let about = case.analysis.facts.about(host, disk);
@@ -381,7 +381,7 @@ fn clean_twin<'s>(case: &Case<'s>) -> Option<(&'s str, FactReading<'s>)> {
 fn is_young(case: &Case) -> bool {
     let about = case.about();
     let (hours, last) = (about.number(key::SMART_HOURS), about.number(key::SMART_ERROR_LOG_HOURS));
-    hours.zip(last).is_some_and(|((now, _), (last, _))| now - last <= YOUNG_S)
+    hours.zip(last).is_some_and(|((now, _), (last, _))| now - last <= RECENT_S)
 }
 
 fn is_of_a_lost_volume(case: &Case) -> bool {

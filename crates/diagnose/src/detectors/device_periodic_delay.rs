@@ -81,7 +81,7 @@ const LADDER: f64 = 0.15;
 /// firmware quantum of 250 us with its multiples (Fail-Slow at Scale, FAST 2018).
 const TIMERS_MS: [f64; 4] = [1.0, 10.0 / 3.0, 4.0, 10.0];
 const QUANTUM_MS: f64 = 0.25;
-const SAME: f64 = 0.01;
+const PERIOD_TOLERANCE: f64 = 0.01;
 /// Shorter steps than any platter's must be whole quanta of firmware: a bus that several large
 /// requests share deals them out in even steps too.
 const SAME_QUANTA: f64 = 0.02;
@@ -265,7 +265,7 @@ fn finding(
 
 /// A clock that is known to tick so.
 fn known_clock(period_ms: f64) -> Option<String> {
-    let same = |other: f64| (period_ms / other - 1.0).abs() < SAME;
+    let same = |other: f64| (period_ms / other - 1.0).abs() < PERIOD_TOLERANCE;
     if let Some(timer) = TIMERS_MS.into_iter().find(|timer| same(*timer)) {
         return Some(format!("a timer at {:.0} Hz has this period", 1000.0 / timer));
     }

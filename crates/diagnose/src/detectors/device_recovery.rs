@@ -67,8 +67,8 @@ const USUAL_S: [f64; 6] = [7.0, 10.0, 15.0, 20.0, 30.0, 60.0];
 const NOTICED_S: f64 = 1.024;
 /// Latencies needed in a pile: at a stated limit, and at an assumed one.
 const AT_STATED: usize = 2;
-const AT_GUESSED: usize = 4;
-const NEAR: &str = "requests within 5 % of the limit";
+const AT_ASSUMED_LIMIT: usize = 4;
+const NEAR_LIMIT: &str = "requests within 5 % of the limit";
 /// Weight of each, nats.
 const STATED: f64 = 1.0;
 const LOGGED: f64 = 3.0;
@@ -95,7 +95,7 @@ fn limits<'a>(candidate: &FaultCandidate<'_, 'a>) -> Vec<Limit<'a>> {
     // Usually reads and writes have the same limit: then it is reported once, as that of reads.
     limits.dedup_by_key(|(limit, _, _)| (*limit * 10.0).round() as i64);
     for usual in USUAL_S {
-        if !limits.iter().any(|(known, _, _)| (known / usual - 1.0).abs() < pile::NEAR) {
+        if !limits.iter().any(|(known, _, _)| (known / usual - 1.0).abs() < pile::TOLERANCE) {
             limits.push((usual, 0.0, None));
         }
     }
@@ -113,11 +113,11 @@ fn finding(candidate: &FaultCandidate) -> Option<Finding> {
         .filter(|(pile, _, _)| pile.members >= AT_STATED)
         .max_by_key(|(pile, _, stated)| (stated.is_some(), pile.members))?;
     let mut builder = EvidenceBuilder::about(candidate);
-    let needed = if stated.is_some() { AT_STATED } else { AT_GUESSED };
+    let needed = if stated.is_some() { AT_STATED } else { AT_ASSUMED_LIMIT };
     let n = found.members;
     let count = (n as f64, Unit::Count, n);
     let bound = Some(Bound::Above(needed as f64 - 1.0));
-    let near = if late { "requests from the limit to one second above" } else { NEAR };
+    let near = if late { "requests from the limit to one second above" } else { NEAR_LIMIT };
     builder.number(listing, near, count, bound);
     let beside = (found.beside as f64, Unit::Count, latencies_s.len());
     let bound = Some(Bound::Below(n as f64));
@@ -134,7 +134,7 @@ fn finding(candidate: &FaultCandidate) -> Option<Finding> {
     builder.clauses.push(Clause::fixed("lines of the kernel's log", logged));
     let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
     builder.believe(&mut finding, PRIOR);
-    let proven = logged > 0.0 || stated.is_some() || n >= AT_GUESSED;
+    let proven = logged > 0.0 || stated.is_some() || n >= AT_ASSUMED_LIMIT;
     let why = "neither the log nor the disk confirms a time limit: few requests of similar length";
     finding.doubt_if(!proven, why, SHAPE_ALONE);
     finding.explained_share = found.sum_s * 1e9 / trace.lost_ns().max(1.0);

@@ -91,12 +91,12 @@ const FIRSTS_ARE_FEW: usize = 5;
 /// Standard speeds are 3 % apart at the nearest (5700 and 5900): 2 % off is another one.
 const SAME_SPEED: f64 = 0.02;
 /// A ladder this unlikely is not reported.
-const MENTION: f64 = 0.15;
+const MIN_REPORTED: f64 = 0.15;
 
 /// A tenth of what a sequential read costs a healthy disk (0.2 ms, `baseline/classes.rs`; six times
 /// its spread below): a device that answers half of its requests sooner has no platter, and the
 /// steps of 4 ms are those of a scheduler's clock (CONFIG_HZ=250) on the machine that watched.
-const QUICKEST_MS: f64 = 0.02;
+const NO_PLATTER_BELOW_MS: f64 = 0.02;
 
 /// How near to a step the base of such a step pattern is, in revolutions (choice).
 const THROUGH_ZERO: f64 = 0.05;
@@ -170,7 +170,7 @@ fn through_zero(ladder: &Ladder) -> bool {
 }
 
 fn quicker_than_platters(services_ms: &[f64]) -> bool {
-    let quick = services_ms.iter().filter(|ms| **ms < QUICKEST_MS).count();
+    let quick = services_ms.iter().filter(|ms| **ms < NO_PLATTER_BELOW_MS).count();
     2 * quick > services_ms.len()
 }
 
@@ -234,7 +234,7 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     if only_every_other(ladder) || begins_batches(case, ladder) {
         finding.scale("every other step is empty, or the slow requests start batches", EVERY_OTHER);
     }
-    if finding.confidence() < MENTION {
+    if finding.confidence() < MIN_REPORTED {
         return None;
     }
     let disk = phrase::disk(&trace.disk);
@@ -281,17 +281,17 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
     vec![
         computed.share(&on_steps, share_on_steps),
         estimated.of("spindle speed", ladder.rpm, Unit::Rpm),
-        computed.of("extra revolutions, median", ladder.median_revolutions, Unit::Revolutions),
+        computed.of("median extra revolutions", ladder.median_revolutions, Unit::Revolutions),
         estimated.ms("one revolution", ladder.revolution_ms),
         estimated.of("spindle speed, lower 95 % bound", ladder.rpm_low, Unit::Rpm),
         estimated.of("spindle speed, upper 95 % bound", ladder.rpm_high, Unit::Rpm),
         computed.of(
-            "extra revolutions, minimum",
+            "minimum extra revolutions",
             f64::from(ladder.min_revolutions),
             Unit::Revolutions,
         ),
         computed.of(
-            "extra revolutions, maximum",
+            "maximum extra revolutions",
             f64::from(ladder.max_revolutions),
             Unit::Revolutions,
         ),
@@ -309,7 +309,7 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
 fn against_the_stated_speed(analysis: &Analysis, case: &Case) -> Option<Evidence> {
     let stated = analysis.stated_rpm()?;
     let free = ladder::fit(&case.services_ms, case.resolution_ms)?;
-    let differs = (free.rpm / stated - 1.0).abs() > SAME_SPEED && free.confidence >= MENTION;
+    let differs = (free.rpm / stated - 1.0).abs() > SAME_SPEED && free.confidence >= MIN_REPORTED;
     let what = format!("contradiction: the speed that fits best, not the reported {stated:.0} rpm");
     differs.then(|| {
         analysis.estimated(case.trace.listing, free.slow as u64).of(&what, free.rpm, Unit::Rpm)

@@ -113,7 +113,7 @@ const SLOW_FROM: f64 = 2.5;
 const SLICES_OF_A_QUEUE: f64 = 36.0;
 /// The share of fast requests from which a device behind such a queue may be healthy: half of the
 /// reads of that loop device took above 0.47 ms.
-const QUICK_BEFORE_A_QUEUE: f64 = 0.25;
+const FAST_SHARE_BEHIND_QUEUE: f64 = 0.25;
 /// The longest a healthy device takes for a durable write, ns: a seek and a revolution of 5400 rpm,
 /// and flash without a protected cache empties it in less.
 const DURABLE_NS: f64 = 25e6;
@@ -136,7 +136,7 @@ const SECTOR: u64 = 512;
 const OTHERS: usize = 3;
 /// Below this number of requests averages reflect one or two events (docs/METHOD.md, 10 Rules: ten
 /// events).
-const FEWEST: f64 = 10.0;
+const MIN_COMPLETIONS: f64 = 10.0;
 /// Share of the busy time that discards take (docs/METHOD.md, 10 Rules, `load.discard`).
 const OF_DISCARDS: f64 = 0.2;
 /// What that would refute.
@@ -144,7 +144,7 @@ const SHARED: &str =
     "the log lists only one program: requests of others may have been served in between";
 const LIMITED: &str = "the queue may be the provider's, with a limit on requests per second";
 const DURABLE: &str = "most of the time was lost in writes that may have been synchronous";
-const TOGETHER: &str = "other disks are slow at the same time";
+const OTHERS_SLOW: &str = "other disks are slow at the same time";
 const SEEN_LATE: &str = "the CPUs were busy: completions may have been recorded late";
 const RESETS: &str = "waits of a second or more are resets and timeouts of the drive or its path";
 const FILLED: &str = "the load alone saturates the device: the latency is queueing delay";
@@ -152,13 +152,13 @@ const DISCARDS: &str = "the requests waited behind discards";
 /// Minimum share of slow rows for full confidence.
 const MOST_ROWS: f64 = 0.5;
 /// Minimum share of the wait behind others that is reported: a tenth, one digit of the mean.
-const WORTH_SAYING: f64 = 0.1;
+const MIN_REPORTED_SHARE: f64 = 0.1;
 /// Longer waits are error handling: a SATA link needs at least a second to recover, a drive's own
 /// recovery seven (libata's and the SCSI layer's limits begin there).
 const RESETS_NS: f64 = 1e9;
 /// Minimum share of all time in the separate slow mode (a choice, as in `healthy` for the tail of a
 /// histogram).
-const HOLDS: f64 = 1.0 / 3.0;
+const SLOW_MODE_SHARE: f64 = 1.0 / 3.0;
 /// Maximum weight of a gap between the fast and the slow mode, in nats: that of any clause. Of the
 /// histograms of 480 scenarios without a fault of the device none shows it, of 320 with one 75 do
 /// (`lab weak --blame --each 400`, 27 November 2026), which would be 4.7.
@@ -172,7 +172,7 @@ const BATCHES: &str = "the latency distribution looks like draining batches: eac
 const UNKNOWN_QUEUE: &str =
     "the number of requests in flight is not known: a queue would look the same";
 /// What would make the forecast a number.
-const WIDE: &str = "the healthy service time is known only from its class: use `--baseline FILE`, \
+const KNOWN_BY_CLASS: &str = "the healthy service time is known only from its class: use `--baseline FILE`, \
                     learned on a healthy peer, for a narrower forecast";
 /// Another disk is slow like this one if so great a share of this one's share of requests is as
 /// slow (a choice).
@@ -251,7 +251,7 @@ fn from_counts(
     }
     let limited = analysis.network_odds(counted.device) >= HELD_BACK;
     finding.doubt_if(limited, LIMITED, SHAPE_ALONE);
-    finding.doubt_if(slow > 1 && 2 * (slow - 1) >= all - 1, TOGETHER, SHAPE_ALONE);
+    finding.doubt_if(slow > 1 && 2 * (slow - 1) >= all - 1, OTHERS_SLOW, SHAPE_ALONE);
     finding.evidence = counted_evidence(analysis, counted);
     advise(&mut finding, &counted.disk);
     Some(finding)
@@ -270,7 +270,7 @@ fn believe_mode(finding: &mut Finding, disk: &str, mode: SlowMode, count: u64) {
         phrase::ns(mode.to_ns)
     );
     let clauses = [
-        confidence::above("share of time in slow requests", mode.of_time, HOLDS),
+        confidence::above("share of time in slow requests", mode.of_time, SLOW_MODE_SHARE),
         Clause::fixed("few requests in between", mode.no_smear.min(NOTHING_BETWEEN)),
     ];
     confidence::believe(finding, confidence::PRIOR, clauses);
@@ -280,7 +280,7 @@ fn believe_mode(finding: &mut Finding, disk: &str, mode: SlowMode, count: u64) {
 fn mode_evidence(mode: SlowMode, computed: &Numbers) -> Vec<Evidence> {
     let time = computed.share("share of time in slow requests, at least", mode.of_time);
     let share = computed.share("requests in the slow mode", mode.of_requests);
-    vec![time.above(HOLDS), share]
+    vec![time.above(SLOW_MODE_SHARE), share]
 }
 
 /// Whether the slow ones may be durable writes: nothing shows that they are reads, and none takes
@@ -331,7 +331,7 @@ fn by_modes(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         (trace.part, "it is a partition: requests to the other partitions were not seen"),
         (may_be_durable(analysis, trace), DURABLE),
         (waits_for_discards(analysis, trace), DISCARDS),
-        (are_slow_together(analysis, trace), TOGETHER),
+        (are_slow_together(analysis, trace), OTHERS_SLOW),
         (trace.side() == Some(Side::Workload), FILLED),
         (mode.to_ns >= RESETS_NS, RESETS),
         (host_may_be_late(analysis, trace, trace.mean_ns() - trace.slow_end_ns()), SEEN_LATE),
@@ -353,8 +353,8 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let too_few = trace.spans.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
     let exempt = trace.paused || disk_names::is_stacked(&trace.disk);
     let gives = trace.spans.len() as f64 / trace.span_ns() * trace.s0.median_ms() * 1e6;
-    let no_gain = middle.device_share < confidence::COMPLAINED_OF;
-    let idle = vote.device == 0 || too_few || lost < confidence::COMPLAINED_OF || no_gain;
+    let no_gain = middle.device_share < confidence::NOTICEABLE;
+    let idle = vote.device == 0 || too_few || lost < confidence::NOTICEABLE || no_gain;
     if idle || exempt || gives > GIVES_MUCH {
         return None;
     }
@@ -387,7 +387,7 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         (is_a_sum(analysis, trace), SHARED),
         (waits_for_discards(analysis, trace), DISCARDS),
         (seeks_for_others(analysis, trace), "the disk seeks between streams of several programs"),
-        (are_slow_together(analysis, trace), TOGETHER),
+        (are_slow_together(analysis, trace), OTHERS_SLOW),
         (saturated, FILLED),
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);
@@ -397,7 +397,7 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     finding.forecast = forecast(trace, vote);
     advise(&mut finding, &trace.disk);
     if finding.forecast.as_ref().is_some_and(|forecast| !forecast.is_narrow()) {
-        finding.next_step.push(WIDE.to_string());
+        finding.next_step.push(KNOWN_BY_CLASS.to_string());
     }
     if trace.spans.iter().all(|span| span.queued_ns.is_none()) {
         finding.refuted_by.push(UNSEEN_QUEUE.to_string());
@@ -421,7 +421,7 @@ fn are_slow_together(analysis: &Analysis, trace: &DeviceTrace) -> bool {
 /// How much of the mean wait is queueing rather than service.
 fn behind_others(trace: &DeviceTrace, mean_ns: f64) -> String {
     let share = queued(trace, mean_ns);
-    if share < WORTH_SAYING {
+    if share < MIN_REPORTED_SHARE {
         return String::new();
     }
     format!(" ({} of it queued behind other requests)", phrase::ns(share * mean_ns))
@@ -440,7 +440,7 @@ fn host_may_be_late(analysis: &Analysis, trace: &DeviceTrace, excess_ns: f64) ->
     let host = analysis.host(trace.listing);
     let (excess_slices, slices, quick_share) =
         match shortage::is_stated(analysis, host, &shortage::of_processors()) {
-            true => (shortage::SLICES, SLICES_OF_A_QUEUE, QUICK_BEFORE_A_QUEUE),
+            true => (shortage::SLICES, SLICES_OF_A_QUEUE, FAST_SHARE_BEHIND_QUEUE),
             false => (1.0, shortage::SLICES, 0.5),
         };
     let services = trace.services_ns.get(trace.judged.clone()).unwrap_or(&trace.services_ns);
@@ -588,8 +588,8 @@ fn hangs_beside(analysis: &Analysis, row: &IntervalSample) -> bool {
 /// one is enough.
 fn virtual_twin<'a>(analysis: &'a Analysis, row: &IntervalSample) -> Option<&'a str> {
     let is_virtual = |disk: &str| VIRTUAL.contains(&disk_names::kind(disk));
-    let is_twin = |other: &&IntervalSample| {
-        let slow_ms = other.effective_ms().filter(|_| other.lost() >= confidence::COMPLAINED_OF);
+    let is_sibling = |other: &&IntervalSample| {
+        let slow_ms = other.effective_ms().filter(|_| other.lost() >= confidence::NOTICEABLE);
         analysis.host(other.listing) == analysis.host(row.listing)
             && other.disk != row.disk
             && is_virtual(&other.disk)
@@ -597,7 +597,7 @@ fn virtual_twin<'a>(analysis: &'a Analysis, row: &IntervalSample) -> Option<&'a 
             && slow_ms.is_some_and(|ms| other.s0.votes(|s0| ms > SLOWDOWN * s0).0 >= MOST)
     };
     is_virtual(&row.disk).then_some(())?;
-    analysis.intervals.iter().find(is_twin).map(|twin| twin.disk.as_str())
+    analysis.intervals.iter().find(is_sibling).map(|sibling| sibling.disk.as_str())
 }
 
 /// Kinds of disks that a host makes for its guests, by their names, and the baseline variants, of
@@ -619,7 +619,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let (votes, believed) = row.s0.votes(|s0| effective > SLOWDOWN * s0);
     if votes == 0
-        || row.lost() < confidence::COMPLAINED_OF
+        || row.lost() < confidence::NOTICEABLE
         || !analysis.traced_side(row).is_none_or(is_device)
     {
         return None;
@@ -645,7 +645,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let revolves = row.revolution_per_write().is_some();
     for (stands, why) in [
         (limited, LIMITED),
-        (completed(rows) < FEWEST, "few requests completed in the slow intervals"),
+        (completed(rows) < MIN_COMPLETIONS, "few requests completed in the slow intervals"),
         (
             is_mostly_fast(row, rows),
             "it was fast in most intervals with as many requests: an event, not a slow disk",
@@ -669,11 +669,11 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         finding.doubt(why, SHAPE_ALONE);
     }
     let beside = equals.is_none().then(|| virtual_twin(analysis, row)).flatten();
-    if let Some(twin) = beside {
+    if let Some(sibling) = beside {
         let why = format!(
             "{} of the same virtual machine is as slow, and its host serves both: suspect the host, \
              or a limit, before this disk",
-            phrase::disk(twin)
+            phrase::disk(sibling)
         );
         finding.doubt(why, SHAPE_ALONE);
     }
@@ -760,7 +760,7 @@ fn is_slow(row: &IntervalSample) -> bool {
 fn usable(row: &IntervalSample) -> bool {
     let busy = row.interval.busy.unwrap_or(0.0);
     row.per_s() > 0.0
-        && busy > confidence::COMPLAINED_OF
+        && busy > confidence::NOTICEABLE
         && row.agrees
         && !disk_names::is_stacked(&row.disk)
 }

@@ -395,7 +395,7 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let gone = !samples::after_silence(rows).is_empty();
     let judged = judged(wait, by_votes, row.s0.slowest_ms(), gone);
     let durable = !gone && row.may_be_durable();
-    let why = "its slow writes may have been synchronous, which takes as long";
+    let why = "its slow writes may have been synchronous, which explains their latency";
     let allowed = if durable { BY_CLASS } else { 0.0 };
     let worth = judged.max(Worth { sure: allowed, why });
     // One write per revolution may be a healthy disk that is made to wait.
@@ -545,8 +545,7 @@ fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, is_tailed: bool) -> Wort
     }
     let within = "baseline variants that rate the mean of the least certain disk healthy";
     let by_class = if mean_ms < WITHIN_SLOWEST * slowest_ms { BY_CLASS } else { 0.0 };
-    let class = "the mean of the least certain disk is healthy for the slowest class that is \
-                 possible";
+    let class = "the mean of the least certain disk is normal for the slowest possible class";
     Worth { sure: by_votes, why: within }.max(Worth { sure: by_class, why: class })
 }
 

@@ -34,14 +34,14 @@
 //! for I/O 60 % of its time (`iotop`). Or two reports show the background work of an array at the
 //! same block. Or a thread of InnoDB waited ten seconds for a lock inside the server, which had no
 //! read, write or flush pending. Or 80 % of a database's waiting is for its locks and latches, and
-//! its I/O takes below 10 ms, or below 5 % of the waiting. Or an array or volume is busy all the time and completes nothing,
-//! while no disk of the listing has anything to do. Or the threads of an asynchronous run (fio) are
-//! in submission 80 % of their time: what lies between makes each request wait there; suspected
-//! only with more than 32 in flight, where a full queue does the same. Or the kernel's log shows
-//! that the kernel itself failed (oops), and no disk that did, while tasks hang, half of the time
-//! all of them wait for I/O, or more than 16 are in uninterruptible sleep. Suspected: all tasks
-//! that hang do so within one kernel module, for nothing that is I/O; or the same test of one disk
-//! differs by two to six times.
+//! its I/O takes below 10 ms, or below 5 % of the waiting. Or an array or volume is busy all the
+//! time and completes nothing, while no disk of the listing is busy. Or the threads of an
+//! asynchronous run (fio) are in submission 80 % of their time: what lies between makes each
+//! request wait there; suspected only with more than 32 in flight, where a full queue does the
+//! same. Or the kernel's log shows that the kernel itself failed (oops), and no disk that did,
+//! while tasks hang, half of the time all of them wait for I/O, or more than 16 are in
+//! uninterruptible sleep. Suspected: all tasks that hang do so within one kernel module, for
+//! nothing that is I/O; or the same test of one disk differs by two to six times.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.
@@ -98,10 +98,10 @@ pub const DETECTOR: Detector = Detector {
 const PRIOR: f64 = 0.08;
 const SIDE_BY_SIDE: f64 = 2.0;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules; 1 Replay: a mean below three S0 is healthy).
-const TIMES: f64 = 3.0;
+const MIN_RATIO: f64 = 3.0;
 const HEALTHY: f64 = 3.0;
 /// Calls or block I/Os that decide (docs/METHOD.md, 10 Rules: ten events).
-const FEWEST: f64 = 10.0;
+const MIN_REQUESTS: f64 = 10.0;
 /// Disks below this busy share have room for the requests waiting above: half, so that a request
 /// finds them idle more often than not.
 const IDLE: f64 = 0.5;
@@ -122,7 +122,7 @@ const TIMES_OF_AVERAGES: f64 = 10.0;
 const FELT_NS: f64 = 1e8;
 /// A disk with a smaller share of the time waited above cannot be what is waited for, even if a
 /// hundred requests are merged into one.
-const HOLDS: f64 = 0.01;
+const MIN_DISK_SHARE: f64 = 0.01;
 /// Minimum share of its bytes that the disks must have transferred: numbers are rounded.
 const MOVED: f64 = 0.9;
 
@@ -148,7 +148,7 @@ impl LayerTime {
 /// From this share on a pool is full: `lvs` rounds to a hundredth of a percent.
 const FULL: f64 = 0.9999;
 /// Weight of a pool reported as full: space may have been freed since.
-const STATED: f64 = 0.85;
+const REPORTED_FULL: f64 = 0.85;
 
 /// Weight of a drive refusing out-of-order writes to its zones, or addresses beyond its end:
 /// firmware that lost its zones or its size looks the same (choices).
@@ -218,7 +218,7 @@ fn full(analysis: &Analysis) -> Vec<Finding> {
              faulty",
             phrase::disk(&candidate.disk)
         );
-        finding.assume(STATED, "reported by the kernel's log or by LVM");
+        finding.assume(REPORTED_FULL, "reported by the kernel's log or by LVM");
         finding.refuted_by =
             lines(&["`lvs -a` shows free space for data and metadata, and writes still wait"]);
         finding.next_step = lines(&[
@@ -266,7 +266,7 @@ fn without_a_chunk(candidate: &FaultCandidate) -> Option<Finding> {
          for space, whatever `df` shows as free; no disk is faulty",
         candidate.disk
     );
-    finding.assume(STATED, "reported by btrfs");
+    finding.assume(REPORTED_FULL, "reported by btrfs");
     finding.refuted_by = lines(&[
         "`btrfs filesystem usage` shows more than 1 GiB unallocated, and writes still wait",
     ]);
@@ -289,8 +289,9 @@ fn formatted_with_protection(candidate: &FaultCandidate, reading: &[&LogLine]) -
     let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
     finding.blame = Some(Blame::Configuration);
     finding.sentence = format!(
-        "{} is formatted with protection information (T10 DIF) that does not fit what the adapter \
-         and the kernel expect: it rejects requests immediately; its medium is not at fault",
+        "{} is formatted with protection information (T10 DIF) that does not match what the \
+         adapter and the kernel expect: it rejects requests immediately; its medium is not at \
+         fault",
         phrase::disk(&candidate.disk)
     );
     finding.assume(REFUSED_ORDER, "reported by the block layer in the kernel's log");
@@ -307,13 +308,13 @@ fn formatted_with_protection(candidate: &FaultCandidate, reading: &[&LogLine]) -
 /// them.
 fn unaligned(candidate: &FaultCandidate, reading: &[&LogLine]) -> Finding {
     let mut builder = EvidenceBuilder::about(candidate);
-    let what = "requests that are no multiple of the disk's blocks, in the kernel's log";
+    let what = "requests that are not a multiple of the disk's block size, in the kernel's log";
     builder.log_lines(what, reading, Some(Bound::Above(0.0)));
     let mut finding = builder.finding(DETECTOR.verdict, Some(candidate.device));
     let n = phrase::count(LogLine::messages(reading) as f64, "request(s)");
     finding.sentence = format!(
-        "the kernel rejected {n} to {} that {} no multiple of its blocks, and never sent them: the \
-         cache, volume or file system above it assumes smaller blocks; no disk failed",
+        "the kernel rejected {n} to {} that {} not a multiple of its block size, and never sent \
+         them: the cache, volume or file system above it assumes smaller blocks; no disk failed",
         phrase::disk(&candidate.disk),
         if LogLine::messages(reading) == 1 { "was" } else { "were" }
     );
@@ -322,8 +323,8 @@ fn unaligned(candidate: &FaultCandidate, reading: &[&LogLine]) -> Finding {
     finding.refuted_by = phrase::about(&wrong, &candidate.disk);
     let steps = [
         "`lsblk -o NAME,PHY-SEC,LOG-SEC {node}`: do the layers above it have the same block size?",
-        "make what lies above anew with the block size of the disk (`make-bcache --block 4k`, \
-         `mkfs.xfs -s size=4096`, `cryptsetup --sector-size`)",
+        "recreate the layer above with the disk's block size (`make-bcache --block 4k`, `mkfs.xfs \
+         -s size=4096`, `cryptsetup --sector-size`)",
     ];
     finding.next_step = phrase::about(&steps, &candidate.disk);
     finding
@@ -464,7 +465,8 @@ fn charge_between(
     let each = (below.count / above.count).max(1.0);
     let needed_ns = each * below.mean_ns();
     let times = above.mean_ns() / needed_ns.max(1.0);
-    if above.count < FEWEST || below.count < FEWEST || times < TIMES || busy > IDLE {
+    if above.count < MIN_REQUESTS || below.count < MIN_REQUESTS || times < MIN_RATIO || busy > IDLE
+    {
         return None;
     }
     let n = above.count as u64;
@@ -482,7 +484,7 @@ fn charge_between(
         computed.ms("mean latency above", above.mean_ns() / 1e6),
         computed.over(below_n).ms("mean latency below", below.mean_ns() / 1e6),
         computed.count("I/Os below per I/O above", each),
-        computed.ratio("latency ratio above/below", times).above(TIMES).weighs(),
+        computed.ratio("latency ratio above/below", times).above(MIN_RATIO).weighs(),
         computed.over(below_n).share("maximum busy share of the devices below", busy).below(IDLE),
         analysis.stated(&made_of).count("underlying devices", lowers.len() as f64),
     ];
@@ -507,7 +509,7 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
         .filter_map(|place| Some((place, seen(analysis, place, |layer| layer == Layer::Block)?)))
         .collect();
     let (at, block) = below.iter().max_by(|a, b| a.1.count.total_cmp(&b.1.count))?;
-    if above.count < FEWEST || block.count < FEWEST || !all_well(analysis) {
+    if above.count < MIN_REQUESTS || block.count < MIN_REQUESTS || !all_well(analysis) {
         return None;
     }
     // A call may need several I/Os: count them if both watched the same time.
@@ -518,7 +520,7 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
     let per_call = if same_time { (block.count / above.count).max(1.0) } else { 1.0 };
     let needed_ns = per_call * block.mean_ns();
     let times = above.mean_ns() / needed_ns.max(1.0);
-    if times < TIMES {
+    if times < MIN_RATIO {
         return None;
     }
     let (source, under) = (analysis.source(place), analysis.source(*at));
@@ -537,7 +539,7 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
         computed.ms("mean latency above the block layer", above.mean_ns() / 1e6),
         below.ms("mean latency of the block layer", block.mean_ns() / 1e6),
         below.over(n).count("block I/Os per call", per_call),
-        computed.ratio("latency ratio above/block layer", times).above(TIMES).weighs(),
+        computed.ratio("latency ratio above/block layer", times).above(MIN_RATIO).weighs(),
     ];
     let about = analysis.about(*at, "");
     for (key, what) in [
@@ -683,7 +685,7 @@ fn averages_of_listing(
     let moved: f64 = disks.iter().map(|(_, disk)| disk.bytes).sum();
     let finding = |(device, upper): &(DeviceId, DeviceRows)| {
         let mean_ns = upper.time.mean_ns();
-        let may_hold = |disk: &DeviceRows| disk.time.time_ns >= HOLDS * upper.time.time_ns;
+        let may_hold = |disk: &DeviceRows| disk.time.time_ns >= MIN_DISK_SHARE * upper.time.time_ns;
         let none_may = !disks.iter().any(|(_, disk)| may_hold(disk));
         let below = || disks.iter().map(|(_, disk)| disk).filter(|of| none_may || may_hold(of));
         let slowest_ns = below().map(|disk| disk.slowest_ns).fold(0.0, f64::max);
@@ -691,7 +693,7 @@ fn averages_of_listing(
         let busiest = crowded.map(|disk| disk.in_flight).fold(0.0, f64::max);
         let times = mean_ns / slowest_ns.max(1.0);
         // Requests still waiting at the end of a row count, as do those that completed in it.
-        let few = upper.time.count.max(upper.in_flight) < FEWEST;
+        let few = upper.time.count.max(upper.in_flight) < MIN_REQUESTS;
         let seen = moved >= MOVED * upper.bytes;
         if !seen
             || upper.contradicts

@@ -17,12 +17,13 @@
 //! Suspected: cached reads, which use no disk, run below 100 MB/s (`hdparm -T`). Or every thread of
 //! a test (fio) is on a CPU for 90 % of its time or more, and its engine does not poll. Or a thread
 //! of the kernel that serves the disks (write-back, parity, encryption, completions) takes 90 % of
-//! a CPU or more: it can use one, so the disks get no more than it gets done. Or `vmstat` shows at
-//! most 10 % of the CPUs' time idle or waiting for I/O and three tasks runnable, in four intervals
-//! or in three that move 10 MB/s; or the kernel takes half of the CPUs' time and less than 15 % is
-//! left (`top`, `mpstat`), or less than 10 % in a third of the intervals. Or the kernel's log says
-//! that a CPU ran one task for 20 s (soft lockup). Or 80 % of a database's waiting is for a CPU, or
-//! spent on one, and its I/O takes below 10 ms, or below 5 % of the waiting.
+//! a CPU or more: it can use one, so the disks get no more work than it can issue. Or `vmstat`
+//! shows at most 10 % of the CPUs' time idle or waiting for I/O and three tasks runnable, in four
+//! intervals or in three that move 10 MB/s; or the kernel takes half of the CPUs' time and less
+//! than 15 % is left (`top`, `mpstat`), or less than 10 % in a third of the intervals. Or the
+//! kernel's log reports that a CPU ran one task for 20 s (soft lockup). Or 80 % of a database's
+//! waiting is for a CPU, or spent on one, and its I/O takes below 10 ms, or below 5 % of the
+//! waiting.
 //!
 //! ## Wrong if
 //! The tasks that wait for a CPU are not the ones with the problem.
@@ -103,7 +104,7 @@ fn stuck(analysis: &Analysis, host: Host) -> Option<Finding> {
     finding.evidence = vec![analysis.stated(&reading).count(what, times).above(0.0)];
     finding.sentence = format!(
         "a CPU of this machine ran one task for 20 s or longer, {} (soft lockup): nothing else ran \
-         on it, and timeouts of that minute may be its own",
+         on it, and timeouts in that minute may be caused by that",
         phrase::count(times, "time(s)")
     );
     finding.assume(STUCK, "logged by the kernel's own watchdog");
@@ -114,7 +115,8 @@ fn stuck(analysis: &Analysis, host: Host) -> Option<Finding> {
     finding.refuted_by =
         lines(&["the machine was suspended, or its host paused it, and nothing waited"]);
     finding.next_step = lines(&[
-        "a guest: steal and load of its host for the same minute; else the task that the line names",
+        "in a guest: check steal time, and its host's load in the same minute; otherwise the task \
+         that the line names",
         "`dmesg`: the stack below that line shows where it ran",
     ]);
     Some(finding)
@@ -198,13 +200,13 @@ fn used_up(analysis: &Analysis, host: Host) -> Option<Finding> {
     let in_kernel = kernel > user;
     let (moving, so) = match (moves, in_kernel) {
         (true, true) => (
-            " while 10 MB/s and more are moved",
-            "the kernel needs them for that: transfers without DMA, encryption, checksums, \
+            " while 10 MB/s or more are transferred",
+            "the kernel uses them for that: transfers without DMA, encryption, checksums, \
              interrupts or reclaim of memory",
         ),
-        (true, false) => (" while 10 MB/s and more are moved", "programs need them"),
-        (false, true) => ("", "the kernel needs them: system calls, locks or reclaim of memory"),
-        (false, false) => ("", "programs need them"),
+        (true, false) => (" while 10 MB/s or more are transferred", "programs use them"),
+        (false, true) => ("", "the kernel uses them: system calls, locks or reclaim of memory"),
+        (false, false) => ("", "programs use them"),
     };
     finding.sentence = format!(
         "the CPUs are saturated{moving} ({} in programs, {} in the kernel, {} idle or waiting for \

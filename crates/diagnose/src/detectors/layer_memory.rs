@@ -24,9 +24,9 @@
 //! much out, three quarters of all that is read and written. Or 100,000 pages a second are scanned,
 //! or 10,000 freed, and 100 page faults a second read from disk (`sar -B`). Or CPUs wait for I/O
 //! half of the time, less than 0.5 MB/s is read or written, and the stack of a task shows that it
-//! looks for free memory. Or a Java program collects garbage half of its time. If disks were
-//! measured they must have lost time, and none of them be slow by itself. With I/O pressure, it
-//! explains no more of the waits than the ratio of memory pressure to I/O pressure.
+//! searches for free memory. Or a Java program spends half of its time in garbage collection. If
+//! disks were measured they must have lost time, and none of them be slow by itself. With I/O
+//! pressure, it explains no more of the waits than the ratio of memory pressure to I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.
@@ -166,8 +166,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                 lines(&["`cat /proc/buddyinfo`: many free blocks in the columns on the right"]);
             finding.next_step = lines(&[
                 "`cat /proc/buddyinfo`: the largest free blocks of each zone are in the last column",
-                "`echo 1 > /proc/sys/vm/compact_memory`: does the message stop? Then more \
-                 `vm.min_free_kbytes`, or a newer kernel, which asks for smaller pieces",
+                "`echo 1 > /proc/sys/vm/compact_memory`: does the message stop? Then raise \
+                 `vm.min_free_kbytes`, or use a newer kernel, which allocates smaller blocks",
             ]);
             continue;
         }
@@ -314,7 +314,8 @@ fn read_again(analysis: &Analysis, host: Host) -> Option<Finding> {
     let mut finding = new_finding(DETECTOR.verdict, None, vec![pages.1.listing]);
     finding.sentence = format!(
         "pages are evicted and read again: {} pages a second are {what}, and programs read {} of \
-         theirs a second back from disk; disks are busy with that, and faster ones would not end it",
+         theirs a second back from disk; the disks are busy with that, and faster disks would not \
+         solve it",
         phrase::thousands(pages.0.round()),
         phrase::thousands(faults.0.round())
     );
@@ -348,20 +349,20 @@ fn moves_pages(analysis: &Analysis, host: Host) -> Option<Finding> {
     (moved < HARDLY_ANY && tasks > 0.0).then_some(())?;
     let mut finding = new_finding(DETECTOR.verdict, None, vec![of_tasks.listing, of_idle.listing]);
     let (looks, moves) = match tasks == 1.0 {
-        true => ("a task looks", "moves"),
-        false => ("tasks look", "move"),
+        true => ("a task searches", "moves"),
+        false => ("tasks search", "move"),
     };
     finding.sentence = format!(
-        "{looks} for free memory, or {moves} pages to make room in one piece, while CPUs wait for I/O {} of \
-         the time and hardly anything is read or written: the kernel counts that as iowait, and no \
-         disk is involved",
+        "{looks} for free memory, or {moves} pages to free a contiguous block, while CPUs wait for \
+         I/O {} of the time and hardly anything is read or written: the kernel counts that as \
+         iowait, and no disk is involved",
         phrase::percent(idle)
     );
     let line = |value, reading: &FactReading, what: &str, unit, bound| {
         analysis.stated(reading).of(what, value, unit).held(bound)
     };
     finding.evidence = vec![
-        line(tasks, &of_tasks, "tasks that look for memory", Unit::Count, Bound::Above(0.0)),
+        line(tasks, &of_tasks, "tasks that search for free memory", Unit::Count, Bound::Above(0.0)),
         line(idle, &of_idle, "iowait", Unit::Share, Bound::Above(WAITS)),
         line(
             moved,
@@ -371,12 +372,16 @@ fn moves_pages(analysis: &Analysis, host: Host) -> Option<Finding> {
             Bound::Below(HARDLY_ANY),
         ),
     ];
-    finding.assume(LOOKS_FOR_MEMORY, "iowait without I/O, and a task that looks for memory");
+    finding.assume(
+        LOOKS_FOR_MEMORY,
+        "iowait without I/O, and a task that searches for free \
+        memory",
+    );
     finding.refuted_by = lines(&["`iostat -x 1`: a disk has requests in flight meanwhile"]);
     finding.next_step = lines(&[
         "`cat /proc/buddyinfo`: the largest free blocks of each zone are in the last column",
-        "`echo madvise > /sys/kernel/mm/transparent_hugepage/defrag`: is it over? Then large pages \
-         were looked for",
+        "`echo madvise > /sys/kernel/mm/transparent_hugepage/defrag`: does it stop? Then huge \
+         pages were the reason",
         "`cat /proc/PID/stack` of tasks in state D, a few times: are they still in compaction or \
          reclaim?",
     ]);
@@ -395,7 +400,7 @@ fn collects_garbage(analysis: &Analysis, host: Host) -> Option<Finding> {
     (share > COLLECTS).then_some(())?;
     let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
     finding.sentence = format!(
-        "a Java program collects garbage {} of its time: its own memory (heap) is full, and its \
+        "a Java program spends {} of its time in garbage collection: its heap is full, and its \
          clients wait for that, not for a disk",
         phrase::percent(share)
     );
@@ -428,8 +433,8 @@ fn nothing_but_swap(analysis: &Analysis, host: Host) -> Option<Finding> {
     (share >= NEARLY_ALL).then_some(())?;
     let mut finding = new_finding(DETECTOR.verdict, None, vec![si.1.listing]);
     finding.sentence = format!(
-        "the disks swap, and do little else: {} are swapped in and {} out, {} of all that is read \
-         and written: memory is short, and programs wait for their pages",
+        "the disks do little but swap: {} in and {} out, {} of all reads and writes; memory is \
+         short, and programs wait for their pages",
         phrase::rate(si.0),
         phrase::rate(so.0),
         phrase::percent(share)
@@ -443,7 +448,7 @@ fn nothing_but_swap(analysis: &Analysis, host: Host) -> Option<Finding> {
         line(bi, "read from all disks (bi)"),
         line(bo, "written to all disks (bo)"),
     ];
-    finding.assume(THRASHES, "what the disks do is swapping");
+    finding.assume(THRASHES, "the disks mostly swap");
     (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
     Some(finding)
 }

@@ -37,7 +37,7 @@
 //! virtual disk stays below 20 MB/s: the host's storage. Or the client of a file server repeats one
 //! request in a hundred (`nfsstat -c`), or waits 10 ms and ten times as long for writes as for
 //! reads: the server's stable storage. Or it waits 100 ms and ten times as long for reads as for
-//! calls without data (`mountstats`). Or a disk of another machine gives 0.87 to 0.95 of 1 or 10
+//! calls without data (`mountstats`). Or a disk of another machine delivers 0.87 to 0.95 of 1 or 10
 //! Gbit/s without a pause: the network.
 //!
 //! Or the server of a FUSE mount (sshfs, s3fs, ntfs-3g, virtiofs) does not answer: requests wait
@@ -106,7 +106,7 @@ const VOLUME: f64 = 0.5;
 /// What requests without any completion on a virtual disk are worth.
 const STUCK: f64 = 0.92;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
-const TIMES: f64 = 3.0;
+const MIN_RATIO: f64 = 3.0;
 const EACH: usize = 10;
 const CHANCE: f64 = 0.01;
 /// Weight of the pattern if nothing shows that the device is virtual: a suspicion.
@@ -145,9 +145,9 @@ fn peers(analysis: &Analysis) -> Vec<Finding> {
         let (open, reading) = about.number(key::DRBD_PEER).filter(|(n, _)| *n >= EACH as f64)?;
         let local = about.number(key::DRBD_LOCAL).map_or(0.0, |(n, _)| n);
         let state = about.last(key::DRBD_CONNECTION)?.text();
-        (open >= TIMES * local && state == "Connected").then_some(())?;
+        (open >= MIN_RATIO * local && state == "Connected").then_some(())?;
         let mut builder = EvidenceBuilder::about(candidate);
-        let above = Some(Bound::Above(TIMES * local));
+        let above = Some(Bound::Above(MIN_RATIO * local));
         let what = "requests and replies open between the volume and its peer";
         builder.fact(&reading, what, (open, Unit::Count), above);
         let sentence = format!(
@@ -189,8 +189,8 @@ fn repeated_calls(analysis: &Analysis) -> Vec<Finding> {
         (again >= REPEATED * calls).then_some(())?;
         let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
         finding.sentence = format!(
-            "the client of the file server sent {} of its calls again ({} of {}): answers are lost \
-             or late, and each costs a timeout; the network or the server, not a disk of this \
+            "the client of the file server retransmitted {} of its calls ({} of {}): replies are \
+             lost or late, and each costs a timeout; the network or the server, not a disk of this \
              machine",
             phrase::percent(again / calls),
             phrase::thousands(again),
@@ -198,7 +198,7 @@ fn repeated_calls(analysis: &Analysis) -> Vec<Finding> {
         );
         let share = analysis
             .computed(reading.listing, 2)
-            .share("calls that were sent again", again / calls);
+            .share("calls that were retransmitted", again / calls);
         finding.evidence =
             vec![share.above(REPEATED), analysis.printed(reading.listing, 1).count("calls", calls)];
         finding.assume(SENT_AGAIN, "counted by the client itself");
@@ -235,8 +235,8 @@ fn slow_alone(analysis: &Analysis) -> Vec<Finding> {
         (mean_ms >= SLOW_MS && most <= FEW_IN_FLIGHT).then_some(())?;
         let mut finding = new_finding(DETECTOR.verdict, Some(first.device), vec![first.listing]);
         finding.sentence = format!(
-            "{} takes {} per request with at most {} in flight: another machine keeps its data, \
-             and it or the network to it is slow",
+            "{} takes {} per request with at most {} in flight: its data is on another machine, \
+             and that machine or the network to it is slow",
             phrase::disk(&first.disk),
             phrase::ms(mean_ms),
             phrase::digits(most)
@@ -253,8 +253,8 @@ fn slow_alone(analysis: &Analysis) -> Vec<Finding> {
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["the same requests are fast from another client"]);
         finding.next_step = lines(&[
-            "on the other machine: `iostat -x 1` of the disk that keeps it; for Ceph `ceph osd \
-             perf` and `ceph health detail`",
+            "on the other machine: `iostat -x 1` of the disk that holds the data; for Ceph `ceph \
+             osd perf` and `ceph health detail`",
             "check that the network is intact: `ping`, `ss -ti`, `nstat -az TcpRetransSegs`",
         ]);
         Some(finding)
@@ -376,8 +376,8 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let fair = found.matched.unwrap_or(found.ratio);
     let lost = found.excess_ns / requests.span_ns();
     let enough = found.exposed >= EACH && found.spared >= EACH;
-    let holds = found.ratio >= TIMES && fair >= TIMES && found.p < CHANCE;
-    if !enough || !holds || lost < confidence::COMPLAINED_OF {
+    let holds = found.ratio >= MIN_RATIO && fair >= MIN_RATIO && found.p < CHANCE;
+    if !enough || !holds || lost < confidence::NOTICEABLE {
         return None;
     }
     let (first, again) = (found.exposed as u64, found.spared as u64);
@@ -400,11 +400,11 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         computed
             .over(first + again)
             .ratio("time ratio first/later reads, same sizes", fair)
-            .above(TIMES)
+            .above(MIN_RATIO)
             .weighs(),
         computed
             .seconds("time lost in first reads, per second", lost)
-            .above(confidence::COMPLAINED_OF)
+            .above(confidence::NOTICEABLE)
             .weighs_at_most(1.0),
     ];
     let clauses = [Clause::fixed("known properties of the device", worth)];

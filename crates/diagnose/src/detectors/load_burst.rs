@@ -22,9 +22,9 @@
 //! could be spread, and is saturated. With averages: reads are not known to be most, at least five
 //! requests wait on average though the device is busy for less than half of the time, and it serves
 //! each in at most 2.5 healthy service times: writes that came one by one would not meet so many
-//! others. Readers wait for what they asked for: where reads queue before a device that rests, its
-//! busy time may be wrong. `vmstat` shows bursts of write-back where tasks wait while 10 MB/s and
-//! more are moved, in five intervals, and hardly anything is done in a tenth of all.
+//! others. Readers wait for their data: where reads queue in front of an idle device, its busy time
+//! may be wrong. `vmstat` shows bursts of write-back where tasks wait while 10 MB/s and more are
+//! moved, in five intervals, and hardly anything is done in a tenth of all.
 //!
 //! ## Wrong if
 //! The spacing itself is slow: then a slow disk is the cause.
@@ -70,7 +70,7 @@ pub const DETECTOR: Detector = Detector {
 };
 
 /// Minimum share of the lost time in ramps.
-const HOLDS: f64 = 0.2;
+const MIN_LOST_SHARE: f64 = 0.2;
 /// Bounds of the rule (docs/METHOD.md, 6 Ramps and stalls).
 const SLOPE: (f64, f64) = (0.8, 1.2);
 const VARIATION: f64 = 0.5;
@@ -80,11 +80,11 @@ const SPACING: f64 = 2.5;
 const NO_ROOM: f64 = 0.8;
 /// Minimum share of the time with less than half a batch in flight; below it the queue is refilled
 /// as it drains (choice).
-const RESTS: f64 = 0.2;
+const MIN_IDLE_SHARE: f64 = 0.2;
 /// Requests in ramps, two batches of five.
 const REQUESTS: usize = 10;
 /// Time lost below which no problem is reported (docs/METHOD.md, 10 Rules).
-const MATTERS: f64 = 0.01;
+const MIN_LOST_TIME: f64 = 0.01;
 /// Averages: requests that wait, and the busy share below which they came at once (a choice: a
 /// queue of random arrivals at half of the rate has one request, M/M/1).
 const QUEUE: f64 = 5.0;
@@ -106,7 +106,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         .iter()
         .filter(usable)
         .max_by(|a, b| a.lost().total_cmp(&b.lost()))
-        .filter(|row| row.lost() >= confidence::COMPLAINED_OF)?;
+        .filter(|row| row.lost() >= confidence::NOTICEABLE)?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let rate = |op| row.interval.of(op).map_or(0.0, |rates| rates.ios_per_s);
     if rate(Op::Read) > 0.0 && rate(Op::Read) >= rate(Op::Write) {
@@ -156,15 +156,15 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let steady = (SLOPE.0..=SLOPE.1).contains(&ramps.slope) && ramps.spacing_cv < VARIATION;
     // The slowest class in question decides: a burst on a disk is not blamed on flash.
     let healthy_pace = spacing_ms <= SPACING * s0_ms.max(trace.s0.slowest_ms());
-    let matters = trace.lost_ns() / trace.span_ns() > MATTERS;
-    let heavy = ramps.requests >= REQUESTS && ramps.lost_share >= HOLDS && matters;
+    let matters = trace.lost_ns() / trace.span_ns() > MIN_LOST_TIME;
+    let heavy = ramps.requests >= REQUESTS && ramps.lost_share >= MIN_LOST_SHARE && matters;
     let pace = ramps.spacing_ns * trace.spans.len() as f64 / trace.span_ns();
     if !steady || !healthy_pace || !heavy || pace >= NO_ROOM {
         return None;
     }
     let batch = ramps.requests as f64 / ramps.count.max(1) as f64;
     let rest = ramp::rest_share(&trace.spans, (batch / 2.0).ceil() as u32);
-    if rest <= RESTS {
+    if rest <= MIN_IDLE_SHARE {
         return None;
     }
     let n = ramps.requests as u64;
@@ -190,8 +190,13 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
             .below(VARIATION)
             .weighs(),
         computed.share("overall rate, divided by the rate in batches", pace).below(NO_ROOM),
-        computed.share("share of time with less than half a batch in flight", rest).above(RESTS),
-        computed.share("share of the lost time in batches", ramps.lost_share).above(HOLDS).weighs(),
+        computed
+            .share("share of time with less than half a batch in flight", rest)
+            .above(MIN_IDLE_SHARE),
+        computed
+            .share("share of the lost time in batches", ramps.lost_share)
+            .above(MIN_LOST_SHARE)
+            .weighs(),
     ];
     confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     finding.explained_share = ramps.lost_share;

@@ -69,7 +69,7 @@ pub const DETECTOR: Detector = Detector {
 };
 
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
-const TIMES: f64 = 2.0;
+const MIN_RATIO: f64 = 2.0;
 const CHANCE: f64 = 0.01;
 const EACH: usize = 5;
 const BUSY_SHARE: f64 = 0.2;
@@ -201,7 +201,7 @@ impl Effect {
         let effect = self.decisive();
         effect.exposed >= EACH
             && effect.spared >= EACH
-            && effect.ratio > TIMES
+            && effect.ratio > MIN_RATIO
             && effect.p < CHANCE
             && self.single.ratio > MATCHED
             && self.single.matched.is_none_or(|ratio| ratio > MATCHED)
@@ -221,7 +221,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         .filter(Effect::holds)
         .max_by(|a, b| a.single.excess_ns.total_cmp(&b.single.excess_ns))?;
     let lost = effect.single.excess_ns / requests.span_ns();
-    if lost < confidence::COMPLAINED_OF {
+    if lost < confidence::NOTICEABLE {
         return None;
     }
     let decisive = effect.decisive();
@@ -259,9 +259,9 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         computed
             .over((decisive.exposed + decisive.spared) as u64)
             .ratio(&format!("latency ratio with/without discards, by {place}"), decisive.ratio)
-            .above(TIMES)
+            .above(MIN_RATIO)
             .weighs(),
-        computed.seconds("time lost, per second", lost).above(confidence::COMPLAINED_OF).weighs(),
+        computed.seconds("time lost, per second", lost).above(confidence::NOTICEABLE).weighs(),
     ];
     if let Some(matched) = effect.single.matched {
         finding
@@ -370,7 +370,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         .filter(|(_, effect)| {
             effect.exposed >= EACH
                 && effect.spared >= EACH
-                && effect.ratio > TIMES
+                && effect.ratio > MIN_RATIO
                 && effect.p < CHANCE
         })
         .max_by(|a, b| a.1.excess_ns.total_cmp(&b.1.excess_ns))?;
@@ -399,7 +399,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         computed
             .over(met + free)
             .ratio("latency ratio with/without discards", effect.ratio)
-            .above(TIMES)
+            .above(MIN_RATIO)
             .weighs(),
     ];
     confidence::believe(&mut finding, PRIOR_OF_LOAD, []);

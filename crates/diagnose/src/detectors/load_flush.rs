@@ -77,7 +77,7 @@ const CACHED: usize = 2;
 /// Share of all time in I/O from which on flushes are what programs wait for (a choice).
 const MOST: f64 = 0.5;
 /// Flushes that decide (docs/METHOD.md, 10 Rules: ten events).
-const FEWEST: usize = 10;
+const MIN_REQUESTS: usize = 10;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.requests.iter().filter_map(|requests| from_events(analysis, requests));
@@ -107,7 +107,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Some(ServedRequest { start_ns, end_ns, kind: kind(event.op, event.flags) })
         })
         .collect();
-    let found = durability::flushing(&served).filter(|found| found.n >= FEWEST)?;
+    let found = durability::flushing(&served).filter(|found| found.n >= MIN_REQUESTS)?;
     let s0_ns = plain_s0_ms(analysis, requests.device) * 1e6;
     let durable = |one: &&ServedRequest| matches!(one.kind, Kind::Flush | Kind::Durable);
     // Writes during a flush wait for it too: a plain write is one without a flush in progress.
@@ -117,7 +117,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         .filter(|one| one.kind == Kind::Plain && !spans.meets(one.start_ns, one.end_ns))
         .map(|one| one.end_ns.saturating_sub(one.start_ns) as f64)
         .collect::<Vec<f64>>();
-    let plain_ns = spread::median(&met_none).filter(|_| met_none.len() >= FEWEST);
+    let plain_ns = spread::median(&met_none).filter(|_| met_none.len() >= MIN_REQUESTS);
     let plain_ns = plain_ns.unwrap_or(s0_ns).max(s0_ns);
     // What overtakes a flush does not wait for it.
     let held_up = if durability::is_overtaken(&served) { Spans::default() } else { spans };
@@ -130,10 +130,10 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let (mine, lost) = (own + others, own / requests.span_ns());
     let dear = found.median_ns > TIMES_PLAIN * s0_ns;
     let holds = found.busy_share > BUSY_SHARE
-        || (found.plain >= FEWEST && found.ratio.is_some_and(|ratio| ratio > TIMES_PLAIN));
+        || (found.plain >= MIN_REQUESTS && found.ratio.is_some_and(|ratio| ratio > TIMES_PLAIN));
     if !dear
         || !holds
-        || lost < confidence::COMPLAINED_OF
+        || lost < confidence::NOTICEABLE
         || all_slow(analysis, requests, &held_up, &found)
     {
         return None;
@@ -157,7 +157,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             computed.share("share of busy time with a flush in flight", found.busy_share),
             Bound::Above(BUSY_SHARE),
         ),
-        computed.seconds("time lost, per second", lost).above(confidence::COMPLAINED_OF).weighs(),
+        computed.seconds("time lost, per second", lost).above(confidence::NOTICEABLE).weighs(),
     ];
     if let (Some(plain), Some(ratio)) = (found.plain_ns, found.ratio) {
         let count = found.plain as u64;
@@ -225,7 +225,7 @@ fn all_slow(analysis: &Analysis, requests: &Requests, spans: &Spans, found: &Flu
             .collect();
         let request = healthy_time::Request { op, bytes: 4096.0, sequential: None };
         let s0_ns = analysis.healthy_time(requests.device, request, None).slower_end_ms() * 1e6;
-        let median = spread::median(&others).filter(|_| others.len() >= FEWEST);
+        let median = spread::median(&others).filter(|_| others.len() >= MIN_REQUESTS);
         median.is_some_and(|ns| ns > TIMES_PLAIN * s0_ns && found.median_ns < TIMES_OTHERS * ns)
     })
 }
@@ -246,9 +246,9 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let share = time(row) / busy;
     let others = row.await_ms().unwrap_or(0.0);
     let all_slow = others > TIMES_PLAIN * row.s0.slowest_ms() && ms < TIMES_OTHERS * others;
-    let few = per_s * seconds < FEWEST as f64;
+    let few = per_s * seconds < MIN_REQUESTS as f64;
     let dear = ms > TIMES_PLAIN * plain_ms;
-    if few || !dear || share < BUSY_SHARE || time(row) < confidence::COMPLAINED_OF || all_slow {
+    if few || !dear || share < BUSY_SHARE || time(row) < confidence::NOTICEABLE || all_slow {
         return None;
     }
     let n = (per_s * seconds).round() as u64;
@@ -296,7 +296,7 @@ fn from_counts(analysis: &Analysis, flushes: &HistogramSample) -> Option<Finding
     let all = own + beside.iter().map(|(_, n, ns)| *n as f64 * ns).sum::<f64>();
     let (share, ratio) = (own / all, flush_ns / write_ns);
     let plain_ms = plain_s0_ms(analysis, flushes.known.device).max(write_ns / 1e6);
-    let many = count.min(writes) >= FEWEST as u64;
+    let many = count.min(writes) >= MIN_REQUESTS as u64;
     let dear = flush_ns / 1e6 > TIMES_PLAIN * plain_ms;
     (many && dear && share > MOST).then_some(())?;
     let device = Some(flushes.known.device);

@@ -81,7 +81,7 @@ const NEAR_REVOLUTION: f64 = 0.03;
 /// Share of the time in which a write waits, if the next one follows at once.
 const MOSTLY_WAITS: f64 = 0.7;
 /// A completion this many usual intervals after the last one ends a pause of the program.
-const RESTS: f64 = 4.0;
+const PAUSE_INTERVALS: f64 = 4.0;
 /// A write needs its own time under the head besides the revolution: the time of a disk of 60 MB/s
 /// (the slow end of its class) is not counted as lost.
 const BYTES_PER_MS: f64 = 60_000.0;
@@ -260,7 +260,7 @@ fn completions(trace: &DeviceTrace, group: &Group) -> Option<Vec<f64>> {
     let seen: Vec<(i64, f64)> = members.map(|v| (v.completed_ns, v.latency_ns() / 1e6)).collect();
     let beats: Vec<f64> =
         seen.windows(2).map(|pair| (pair[1].0.saturating_sub(pair[0].0)) as f64 / 1e6).collect();
-    let longest = RESTS * spread::median(&beats)?;
+    let longest = PAUSE_INTERVALS * spread::median(&beats)?;
     let (mut at, mut waited) = (0.0, 0.0);
     let mut completed = vec![at];
     for (beat, (_, wait)) in beats.iter().zip(seen.iter().skip(1)) {
@@ -324,7 +324,7 @@ fn finding(
     finding.explained_share =
         (missed.mean_revolutions * missed.revolution_ms - needed_ms) / mean_ms;
     finding.refuted_by = lines(&[
-        "the latency is the same on a device without a platter: then a timer causes the steps",
+        "the latency is the same on a device without platters: then a timer causes the steps",
         "random writes take less than a revolution on average",
         "with two writes in flight each still waits a revolution",
     ]);

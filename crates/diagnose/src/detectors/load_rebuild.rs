@@ -16,9 +16,9 @@
 //! measured they must have lost time. Linux software RAID maintains 1,000 KiB/s for a rebuild
 //! (`speed_limit_min`): a slower one is not a cause, but waits for a slow member itself; nor is one
 //! that is at the same block in two reports, or whose report is impossible. One whose own thread
-//! hangs in the kernel's log is suspected only. Work as fast as its own driver asks (DRBD's
-//! `want`, 90 %) is limited by that. If this work is most of
-//! what the members read and write, it is what keeps them busy.
+//! hangs in the kernel's log is suspected only. Work at the rate that its own driver requests
+//! (DRBD's `want`, 90 %) is limited by that. If this work is most of what the members read and
+//! write, it is what keeps them busy.
 //!
 //! ## Wrong if
 //! It was just as slow before that began. If a member counts errors, that member is the cause: the
@@ -62,12 +62,13 @@ pub const DETECTOR: Detector = Detector {
 };
 
 /// Why background work is not the first thing to show where members fail.
-const FAILING: &str =
-    "members of arrays count errors: background work finds such a fault, and retries make it slow";
+const FAILING: &str = "members of arrays count errors: background work runs into such a fault, and retries make it \
+     slow";
 
-const CRAWLS: &str = "at less than 1 MB/s it slows nothing down: it waits itself, for a member that is \
+const TOO_SLOW_TO_MATTER: &str = "at less than 1 MB/s it slows nothing down: it waits itself, for a member that is \
                       slow or fails, or for other I/O";
-const SHARED: &str = "several members fail together: background work meets that fault too";
+const SHARED_FAULT: &str =
+    "several members fail together: background work suffers from that fault too";
 const LOGGED: &str = "the log of the same input reports errors of a disk or its path, for which \
                       background work waits as well";
 /// What the kernel logs of a disk or its path that fails.
@@ -123,9 +124,9 @@ fn of_members(
     is_its_own.then(|| (share, analysis.stated(&reading).share(what, share).above(ITS_OWN)))
 }
 
-/// Share of the rate that its driver asks of it from which on work is as fast as it is told to be
+/// Share of the rate requested by its driver from which on work runs at its limit
 /// (a choice: the reported rate is a mean of seconds).
-const AS_TOLD: f64 = 0.9;
+const AT_LIMIT: f64 = 0.9;
 
 /// The pace of work whose driver states the rate that it asks for (DRBD: `want`): its evidence, in
 /// words, and what to do about it.
@@ -133,24 +134,24 @@ fn pace(analysis: &Analysis, about: About) -> Option<(Evidence, String, &'static
     let (asked, reading) =
         about.number(key::ARRAY_SPEED_ASKED).filter(|(asked, _)| *asked > 0.0)?;
     let (speed, _) = about.number(key::ARRAY_SPEED)?;
-    let evidence = analysis.stated(&reading).bytes_per_s("rate that DRBD asks for", asked);
-    let told = match speed >= AS_TOLD * asked {
+    let evidence = analysis.stated(&reading).bytes_per_s("rate requested by DRBD", asked);
+    let told = match speed >= AT_LIMIT * asked {
         true => format!(
-            ". It runs at {}, the rate that DRBD itself asks for ({}): its own limit sets the pace, \
-             not a disk and not the network",
+            ". It runs at {}, the rate that DRBD itself requests ({}): its own limit is the \
+             bottleneck, not a disk or the network",
             phrase::rate(speed),
             phrase::rate(asked)
         ),
         false => format!(
-            ". It runs at {} although DRBD asks for {}: the network, the disk of the peer or the \
-             local one gives no more",
+            ". It runs at {} although DRBD requests {}: the network, the peer's disk or the local \
+             disk is the bottleneck",
             phrase::rate(speed),
             phrase::rate(asked)
         ),
     };
-    let step = match speed >= AS_TOLD * asked {
+    let step = match speed >= AT_LIMIT * asked {
         true => {
-            "to end it sooner: raise `c-max-rate` (and `c-min-rate`, to which it falls while \
+            "to finish sooner: raise `c-max-rate` (and `c-min-rate`, to which it falls while \
              programs do I/O), or `resync-rate` with `c-plan-ahead 0` (`drbdadm disk-options`); to \
              disturb programs less: lower it"
         }
@@ -163,7 +164,8 @@ fn pace(analysis: &Analysis, about: About) -> Option<(Evidence, String, &'static
 }
 
 /// Why hung work is not a load.
-const HANGS: &str = "the kernel's log reports the thread of this work as hung: it waits itself";
+const HANGS: &str = "the kernel's log reports the thread of this work as hung: it is waiting \
+    itself";
 
 /// Whether the kernel reports that the thread of an array's work hangs: `INFO: task
 /// md0_reshape:2927 blocked for more than 120 seconds` (drivers/md/md.c, md_do_sync).
@@ -226,17 +228,17 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             finding.subject.devices = members.iter().map(|(device, _)| *device).collect();
             if let Some((share, evidence)) = of_members(analysis, about, &members) {
                 finding.evidence.push(evidence);
-                finding.raise("what its members move is this work", MEASURED);
+                finding.raise("the I/O of its members is this work", MEASURED);
                 finding.explained_share = share;
             }
             let speed = about.number(key::ARRAY_SPEED).map(|(speed, _)| speed);
             let crawls = speed.is_some_and(|speed| speed < arrays::FLOOR_BYTES_PER_S);
-            finding.doubt_if(crawls, CRAWLS, SHAPE_ALONE);
+            finding.doubt_if(crawls, TOO_SLOW_TO_MATTER, SHAPE_ALONE);
             let failing = arrays::any_fails(analysis, host);
             finding.doubt_if(failing, FAILING, SHAPE_ALONE);
             finding.doubt_if(hangs(analysis, array), HANGS, SHAPE_ALONE);
             let shared = arrays::shared_faults(analysis).iter().any(|of| of.host == host);
-            finding.doubt_if(shared, SHARED, SHAPE_ALONE);
+            finding.doubt_if(shared, SHARED_FAULT, SHAPE_ALONE);
             // An empty port and an error that the hardware corrected fail no request.
             let harmless = [Some(PathEvent::NoDevice), Some(PathEvent::Corrected)];
             let fails =
@@ -265,7 +267,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                 );
                 finding.next_step = lines(&[
                     "let it finish: until then, the array survives fewer failures, or none. Back \
-                     up data without a copy",
+                     up data that has no other copy",
                     "find the missing member and the reason: `mdadm --detail` or `zpool status`, \
                      the kernel's log, `smartctl -x` of each member",
                 ]);

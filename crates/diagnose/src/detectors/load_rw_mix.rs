@@ -60,7 +60,7 @@ pub const DETECTOR: Detector = Detector {
 /// The prior where averages do not show what was in flight.
 const PRIOR_OF_ROWS: f64 = 0.35;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
-const TIMES: f64 = 2.0;
+const MIN_RATIO: f64 = 2.0;
 const EACH: usize = 30;
 const CHANCE: f64 = 0.01;
 /// What must remain at the same number in flight: half of its excess over one.
@@ -90,7 +90,7 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         .max_by(|a, b| a.found.excess_ns.total_cmp(&b.found.excess_ns))?;
     let found = effect.found;
     let lost = found.excess_ns / trace.span_ns();
-    if lost < confidence::COMPLAINED_OF {
+    if lost < confidence::NOTICEABLE {
         return None;
     }
     let (victims, culprits) = (phrase::plural(effect.victim), phrase::plural(effect.culprit));
@@ -111,13 +111,13 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         computed
             .over(free)
             .ms(&format!("device time of {victims} alone, median"), found.spared_ns / 1e6),
-        computed.over(met + free).ratio("latency ratio mixed/alone", found.ratio).above(TIMES),
+        computed.over(met + free).ratio("latency ratio mixed/alone", found.ratio).above(MIN_RATIO),
         computed
             .over(met + free)
             .ratio("the same ratio at equal queue depth", effect.fair)
             .above(MATCHED)
             .weighs(),
-        computed.seconds("time lost, per second", lost).above(confidence::COMPLAINED_OF).weighs(),
+        computed.seconds("time lost, per second", lost).above(confidence::NOTICEABLE).weighs(),
     ];
     confidence::believe(&mut finding, PRIOR_OF_LOAD, []);
     finding.explained_share = found.excess_ns / trace.lost_ns().max(found.excess_ns).max(1.0);
@@ -184,10 +184,10 @@ fn effect(trace: &DeviceTrace, victim: Op, culprit: Op) -> Option<Effect> {
     let deeper = (depth(true)? / depth(false)?.max(1.0)).max(1.0);
     let (fair, bound) = match found.matched {
         Some(matched) => (matched, MATCHED),
-        None => (found.ratio / deeper, TIMES),
+        None => (found.ratio / deeper, MIN_RATIO),
     };
     let enough = found.exposed >= EACH && found.spared >= EACH;
-    let holds = found.ratio >= TIMES && fair >= bound && found.p < CHANCE;
+    let holds = found.ratio >= MIN_RATIO && fair >= bound && found.p < CHANCE;
     (enough && holds).then_some(Effect { victim, culprit, found, fair })
 }
 
@@ -215,7 +215,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         analysis
             .computed(row.listing, met + free)
             .ratio("latency ratio mixed/alone", found.ratio)
-            .above(TIMES)
+            .above(MIN_RATIO)
             .weighs(),
     ];
     confidence::believe(&mut finding, PRIOR_OF_ROWS, []);
@@ -252,7 +252,7 @@ fn of_rows(rows: &[&IntervalSample], victim: Op, culprit: Op) -> Option<Exposure
     // More of the victims themselves would explain it as well.
     let no_more = rate(true)? <= 1.2 * rate(false)?;
     let enough = found.exposed >= ROWS && found.spared >= ROWS;
-    (enough && no_more && found.ratio > TIMES && found.p < CHANCE).then_some(found)
+    (enough && no_more && found.ratio > MIN_RATIO && found.p < CHANCE).then_some(found)
 }
 
 fn advise(finding: &mut Finding, disk: &str, victim: Op) {

@@ -90,7 +90,7 @@ const GIVES_LESS: f64 = 1.5;
 const IN_BATCHES: f64 = 0.35;
 /// Below this busy share a disk is idle most of the time: its queue arrived in one batch, such as
 /// write-back, and is served before the next one arrives (a choice).
-const RESTS: f64 = 0.5;
+const IDLE_BUSY_SHARE: f64 = 0.5;
 /// Weights of a disk without pauses, and of another disk with the same load that waits as long, in
 /// nats (choices: a third and half of a clause exceeded twofold); and the tolerance for the same
 /// load.
@@ -185,7 +185,7 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
 /// The replay or the throughput, whichever has the higher confidence.
 fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let lost = trace.lost_ns() / trace.span_ns();
-    if trace.spans.len() < EVENTS_NEEDED || lost < confidence::COMPLAINED_OF {
+    if trace.spans.len() < EVENTS_NEEDED || lost < confidence::NOTICEABLE {
         return None;
     }
     let found = [by_replay(analysis, trace), by_throughput(analysis, trace)].into_iter().flatten();
@@ -278,7 +278,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         .iter()
         .filter(|row| usable(row) && !gone.iter().any(|known| std::ptr::eq(*known, **row)))
         .max_by(|a, b| a.lost().total_cmp(&b.lost()))
-        .filter(|row| row.lost() >= confidence::COMPLAINED_OF)?;
+        .filter(|row| row.lost() >= confidence::NOTICEABLE)?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let full = fullness::is_full(analysis, row);
     let (votes, believed) =
@@ -312,14 +312,14 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             Clause::fixed("another disk has similar waits", alike),
         ]);
     }
-    let rests = row.interval.busy.is_some_and(|busy| busy < RESTS);
+    let rests = row.interval.busy.is_some_and(|busy| busy < IDLE_BUSY_SHARE);
     let batch = "the disk is idle most of the time: the requests came in a batch, such as \
                  write-back, and no program may wait for them";
     finding.doubt_if(rests, batch, SHAPE_ALONE);
     if let Some(ms) = runs::stood_still(analysis, row.listing, wait) {
         let why = format!(
-            "a request of the run took {}, {:.0} times the mean wait: the device, what is behind \
-             it, or write-back stood still, which no queue does",
+            "a request of the run took {}, {:.0} times the mean wait: the device, something behind \
+             it, or write-back stalled: a queue alone does not do that",
             phrase::ms(ms),
             ms / wait
         );

@@ -88,7 +88,7 @@ const SLOW_IOS: f64 = 5.0;
 const SLOW_TIMES: f64 = 5.0;
 /// Maximum confidence of an accusation among two or three disks with exactly the same work (a
 /// choice).
-const OF_TWINS: f64 = 0.95;
+const MAX_OF_FEW_PEERS: f64 = 0.95;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     (0..analysis.recording.listings.len())
@@ -156,7 +156,7 @@ fn slow_members(analysis: &Analysis) -> Vec<Finding> {
                 phrase::thousands(most)
             ),
         };
-        let whom = if counted.is_some() { whom } else { "the others of it work".to_string() };
+        let whom = if counted.is_some() { whom } else { "its other members work".to_string() };
         finding.sentence = format!(
             "{} of {pool} is slower than its peers: {words}, and {whom}",
             phrase::disk(disk)
@@ -240,12 +240,12 @@ fn finding(
         (all_slow, "its peers are also slow: suspect what they share first"),
         (may_be_well, "it is as fast as a healthy disk of its class"),
         (standing.is_explained_by_load(), "it has more I/Os than its peers, and more in flight"),
-        (served_late, "tasks serve its requests, and tasks wait for a CPU most of the time"),
+        (served_late, "its requests are served by tasks (loop, iSCSI), and tasks are CPU-starved"),
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);
     }
     if !peer_families::is_group(family) {
-        finding.bound("few peers, no group with a shared load", OF_TWINS);
+        finding.bound("few peers, no group with a shared load", MAX_OF_FEW_PEERS);
     }
     finding.explained_share = ((member.mean_ns - typical) / member.mean_ns).max(0.0);
     finding.forecast = like_its_peers(member, &others, typical);

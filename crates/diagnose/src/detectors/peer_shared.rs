@@ -65,11 +65,11 @@ pub const DETECTOR: Detector = Detector {
 /// Share of the disks, their number, and how far they move together (docs/METHOD.md, 17 Faults).
 const SHARE: f64 = 0.60;
 const DISKS: usize = 3;
-const TOGETHER: f64 = 0.5;
+const MIN_CORRELATION: f64 = 0.5;
 /// Votes of nine that must blame the device, with a known and with an assumed medium: all disks
 /// share the assumption.
 const VOTES: u32 = 3;
-const VOTES_OF_A_GUESS: u32 = 6;
+const MIN_VOTES: u32 = 6;
 /// Seconds, or rows, in which all have to have worked.
 const BINS: usize = 8;
 const BIN_NS: i64 = 1_000_000_000;
@@ -120,7 +120,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 const OUTSTANDING: f64 = 8.0;
 const TAKES_MS: f64 = 1000.0;
 /// Its weight.
-const STAND_STILL: f64 = 0.8;
+const ALL_STALLED: f64 = 0.8;
 
 /// A disk that completes nothing while requests wait, and others of its kind that also complete
 /// nothing or take seconds in the same report: suspect what they share.
@@ -176,7 +176,7 @@ fn stand_still(analysis: &Analysis, listing: usize) -> Option<Finding> {
         longest.map(|ms| computed.ms("longest mean latency of the others", ms).above(TAKES_MS));
     finding.evidence.extend(longest);
     finding.assume(
-        STAND_STILL,
+        ALL_STALLED,
         "all disks of one kind stall, or take seconds per request, at the same time",
     );
     finding.doubt("averages: a load that all disks share looks the same", confidence::SHAPE_ALONE);
@@ -198,7 +198,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Member {
         *excess += (span.latency_ns() - s0_ns).max(0.0);
         *n += 1.0;
     }
-    let needed = if analysis.medium(trace.device).is_some() { VOTES } else { VOTES_OF_A_GUESS };
+    let needed = if analysis.medium(trace.device).is_some() { VOTES } else { MIN_VOTES };
     let is_slow = trace.mean_ns() > SLOW * s0_ns;
     let blamed = trace
         .vote
@@ -269,7 +269,7 @@ fn finding(
         return None;
     }
     let (r, bins) = together(&slow)?;
-    if r <= TOGETHER {
+    if r <= MIN_CORRELATION {
         return None;
     }
     let names: Vec<String> = slow.iter().map(|member| member.disk.clone()).collect();
@@ -287,7 +287,7 @@ fn finding(
         computed
             .over(bins as u64)
             .count("excess per request, median r over pairs", r)
-            .above(TOGETHER)
+            .above(MIN_CORRELATION)
             .weighs(),
     ];
     let mut clauses = vec![

@@ -90,8 +90,8 @@ pub const DETECTOR: Detector = Detector {
 const CERTAIN: (f64, &str) = (0.95, "a contradiction within the report");
 /// Below this number in flight a contradiction is a note, with this confidence, below the bar of a
 /// verdict.
-const MATTERS: f64 = 1.0;
-const FAINT: (f64, &str) = (0.55, "a contradiction within the report");
+const MIN_IN_FLIGHT: f64 = 1.0;
+const MINOR_CONTRADICTION: (f64, &str) = (0.55, "a contradiction within the report");
 /// Up to this factor one row of a kernel before 5.0, which has svctm, may be cut at its edges (a
 /// choice).
 const CUT: f64 = 2.0;
@@ -103,7 +103,8 @@ const MANY_IMPOSSIBLE: f64 = 0.1;
 /// Requests in flight beyond the completed ones may be flushes, which old kernels do not list.
 const PHANTOM: (f64, &str) = (0.85, "a queue that completions do not empty");
 /// A program that wrote nothing for an hour: the machine was suspended or the program was stopped.
-const AWAY: (f64, &str) = (0.85, "a round that writes nothing waits for no disk");
+const PROBABLY_SUSPENDED: (f64, &str) =
+    (0.85, "a round that writes nothing does not wait for a disk");
 /// Two listings of one document may have watched different times.
 const TWO_WINDOWS: (f64, &str) = (0.85, "two listings that may not cover the same time");
 /// How far a histogram's mean and the averages of the same device may differ (docs/METHOD.md, 9
@@ -111,7 +112,7 @@ const TWO_WINDOWS: (f64, &str) = (0.85, "two listings that may not cover the sam
 const MEANS_APART: f64 = 2.0;
 /// Of two listings from different times at most one covers the problem: half of the numbers cannot
 /// be trusted.
-const SIDE_NOTE: f64 = 0.5;
+const DIFFERENT_TIMES: f64 = 0.5;
 /// Requests whose mean is known to a fifth (docs/METHOD.md, 14 Counters: few requests).
 const FEW_REQUESTS: f64 = 30.0;
 /// Minimum rows for comparing their median, and how far two equal queues may differ (a choice).
@@ -248,9 +249,9 @@ const NO_LINE: Law = Law {
 /// Times that a program took for a wait though it had nothing to write: longer than any disk is
 /// waited for, so its machine was suspended.
 const SUSPENDED: Law = Law {
-    broken: "a round that flushed nothing took {0}: it waited for no disk; the machine was \
+    broken: "a round that flushed nothing took {0}: it did not wait for a disk; the machine was \
              probably suspended (over an hour)",
-    sure: AWAY,
+    sure: PROBABLY_SUSPENDED,
     wrong_if: &["neither the kernel's log nor the hypervisor's shows a suspend at that time"],
     next: &[
         "`journalctl -k | grep -e 'PM: suspend'`; for a virtual machine, the log of its host",
@@ -325,7 +326,7 @@ impl Broken {
     /// Of two listings of a disk.
     fn of_two(mut self, disk: &str) -> Broken {
         self.listings.truncate(2);
-        Broken { disk: disk.to_string(), share: SIDE_NOTE, ..self }
+        Broken { disk: disk.to_string(), share: DIFFERENT_TIMES, ..self }
     }
 
     fn finding(self) -> Finding {
@@ -434,7 +435,7 @@ fn of_audit(analysis: &Analysis, found: &Inconsistency) -> Option<Broken> {
         Contradiction::Little { interval, per_s, await_ms, queue_len, deviation } => {
             let product = per_s * await_ms / 1000.0;
             let sure = if is_faint(analysis, listing, interval, (product, queue_len)) {
-                FAINT
+                MINOR_CONTRADICTION
             } else {
                 CERTAIN
             };
@@ -534,7 +535,7 @@ fn is_faint(
     // thousands at once.
     let near = product.max(queue_len) < CUT * product.min(queue_len)
         || disk_names::is_stacked(&analysis.disk(row.device));
-    row.svctm_ns.is_some() && near && one() || product.max(queue_len) < MATTERS
+    row.svctm_ns.is_some() && near && one() || product.max(queue_len) < MIN_IN_FLIGHT
 }
 
 /// What a run printed as its throughput, and what that would be by its own size, count and time.

@@ -63,7 +63,7 @@ const GREW: f64 = 1.15;
 const DEEPER: f64 = 1.25;
 /// Times the healthy service time of the slowest class from which on a row is slow, whatever its
 /// busy share means (as in `device.slow`: ten service times are a tail).
-const FAR: f64 = 10.0;
+const SLOW_RATIO: f64 = 10.0;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut disks: Vec<Vec<&IntervalSample>> = Vec::new();
@@ -85,7 +85,7 @@ fn is_full(row: &IntervalSample) -> bool {
         && row.per_s() > 0.0
         && row.agrees
         // With waits this long the problem is more than a misleading number.
-        && row.await_ms().is_none_or(|ms| ms <= FAR * row.s0.slowest_ms())
+        && row.await_ms().is_none_or(|ms| ms <= SLOW_RATIO * row.s0.slowest_ms())
 }
 
 fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {

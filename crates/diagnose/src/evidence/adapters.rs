@@ -215,7 +215,7 @@ const HOUR_S: f64 = 3600.0;
 const WINDOW_S: f64 = 600.0;
 const TIMES: usize = 6;
 /// A drive that stopped alone more often than this share has its own fault.
-const ALONE: f64 = 0.5;
+const MAX_ALONE_SHARE: f64 = 0.5;
 
 /// All drives on separate ports, ATA or IDE, that stopped responding within that time of each
 /// other, each hardly ever without the others; and those that did so at the same minutes of
@@ -272,7 +272,7 @@ fn of_host<'s, 'a>(mut lines: Vec<&'s LogLine<'a>>) -> Option<Together<'s, 'a>> 
         let its = bursts.iter().map(|burst| of(burst)).filter(|known| known.contains(device));
         let counts: Vec<usize> = its.map(|known| known.len()).collect();
         let alone = counts.iter().filter(|count| **count == 1).count();
-        alone as f64 > ALONE * counts.len() as f64
+        alone as f64 > MAX_ALONE_SHARE * counts.len() as f64
     };
     let together: Vec<DeviceId> = all.iter().copied().filter(|device| !is_alone(device)).collect();
     if together.len() > 1 && all.len() == together.len() {

@@ -71,7 +71,7 @@ fn stands_at<'a>(about: About<'_, 'a>) -> Option<(f64, FactReading<'a>)> {
 }
 
 /// Weight of work that has stopped: a disk that does not respond stops it as well.
-const STANDS: f64 = 0.70;
+const WORK_STOPPED: f64 = 0.70;
 
 /// Background work that has stopped: the layer that does it waits, not its members.
 pub fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
@@ -87,7 +87,7 @@ pub fn standing_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         );
         finding.evidence =
             vec![analysis.stated(&reading).share("share done, in both reports", share)];
-        finding.assume(STANDS, "the same block in two reports");
+        finding.assume(WORK_STOPPED, "the same block in two reports");
         let fails = any_fails(analysis, analysis.host(reading.listing));
         finding.doubt_if(fails, "a member counts errors: the work may wait for it", SHAPE_ALONE);
         (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
@@ -135,7 +135,7 @@ pub fn absurd(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["the reported rate times that time equals the remaining \
              work"]);
-        finding.next_step = lines(&["the same report again in some minutes: has it ended?"]);
+        finding.next_step = lines(&["the same report again in a few minutes: has it finished?"]);
         Some(finding)
     };
     analysis.facts.each().filter_map(of).collect()
@@ -143,7 +143,7 @@ pub fn absurd(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 
 /// Members from which on, and the share of an array's members from which on, errors are not faults
 /// of single disks (choices: two disks of a shelf do fail together, half of it does not).
-const TOGETHER: usize = 4;
+const MIN_MEMBERS: usize = 4;
 const SHARE: f64 = 0.5;
 
 /// An array of which this many members count errors.
@@ -173,7 +173,7 @@ pub fn failing_together<'a>(analysis: &Analysis<'a>) -> Vec<FailingMembers<'a>> 
         let only_changed = failing.iter().all(|disk| of(disk)[..2] == [0.0, 0.0]);
         let device = reading.fact.device?;
         let together =
-            failing.len() >= TOGETHER && failing.len() as f64 >= SHARE * members.len() as f64;
+            failing.len() >= MIN_MEMBERS && failing.len() as f64 >= SHARE * members.len() as f64;
         let (name, members) = (about.disk.to_string(), members.len());
         together.then_some(FailingMembers { device, name, failing, members, only_changed, reading })
     };
@@ -216,12 +216,12 @@ pub fn shared_faults<'a>(analysis: &Analysis<'a>) -> Vec<SharedFault<'a>> {
             let names: Vec<String> = members.iter().filter(is_given_up).cloned().collect();
             if rose && names.len() > 1 {
                 let sentence = format!(
-                    "{name} gave up {} of its {} members between two reports ({})",
+                    "{name} dropped {} of its {} members between two reports ({})",
                     names.len(),
                     members.len(),
                     phrase::list(&names)
                 );
-                let (what, members) = ("members given up between two reports", members.len());
+                let (what, members) = ("members dropped between two reports", members.len());
                 let reading = *reading;
                 found.push(SharedFault { host, names, members, what, sentence, reading });
             }
@@ -241,8 +241,8 @@ pub fn shared_faults<'a>(analysis: &Analysis<'a>) -> Vec<SharedFault<'a>> {
             && names.len() as f64 >= SHARE * all.len() as f64
         {
             let sentence = format!(
-                "{} of {} members of {} pools returned changed data, and no request to them \
-                 failed: it changes on the way (enclosure, USB bridge, cable, power, or the \
+                "{} of {} members of {} pools returned corrupted data, and no request to them \
+                 failed: it is corrupted on the way (enclosure, USB bridge, cable, power, or the \
                  machine's memory)",
                 names.len(),
                 all.len(),

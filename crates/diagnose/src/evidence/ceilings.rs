@@ -64,8 +64,8 @@ pub fn near_a_sold_one(
     });
     let (rate, sold, off) = near.filter(|_| analysis.may_be_limited(device))?;
     Some(format!(
-        "is it a volume of a cloud? {rate} is within {} of a limit that is sold ({sold}), and then \
-         only a larger one is faster (`aws ec2 describe-volumes`, or its equivalent)",
+        "is it a cloud volume? {rate} is within {} of a product limit ({sold}); then only a larger \
+         volume is faster (`aws ec2 describe-volumes`, or its equivalent)",
         phrase::percent(off.abs())
     ))
 }
@@ -96,14 +96,15 @@ pub fn of_networks(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         };
         let rates: Vec<f64> = rows.iter().filter(is_full).map(|row| one_way(row)).collect();
         let limit = NETWORKS.into_iter().find(|bits| {
-            !rates.is_empty() && rates.iter().all(|rate| OF_A_NETWORK.contains(&(8.0 * rate / bits)))
+            !rates.is_empty()
+                && rates.iter().all(|rate| OF_A_NETWORK.contains(&(8.0 * rate / bits)))
         })?;
         let n = rates.len();
         let mean = rates.iter().sum::<f64>() / n as f64;
         let mut finding = new_finding(verdict, Some(first.device), vec![first.listing]);
         finding.sentence = format!(
-            "{} is as fast as its network: {} in each row is what {} Gbit/s let through, so neither \
-             the disk behind it nor the programs set the pace",
+            "{} is limited by its network: {} in each row is the throughput of a {} Gbit/s link; \
+             the disk and the programs are not the limit",
             phrase::disk(&first.disk),
             phrase::rate(mean),
             phrase::digits(limit / 1e9)
@@ -116,7 +117,7 @@ pub fn of_networks(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 .held(Bound::Between(*OF_A_NETWORK.start(), *OF_A_NETWORK.end())),
             computed.bytes_per_s("throughput, mean of the rows without a pause", mean),
         ];
-        finding.assume(AT_ITS_NETWORK, "a disk that is as fast as a network");
+        finding.assume(AT_ITS_NETWORK, "a disk at the throughput of a network link");
         finding.doubt_if(n < ROWS, "one or two rows", SHAPE_ALONE);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[

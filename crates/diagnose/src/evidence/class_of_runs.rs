@@ -15,16 +15,16 @@ use crate::phrase;
 /// Maximum bytes of a read whose transfer time is negligible.
 const SMALL: f64 = 16_384.0;
 /// Requests in flight up to which a read is alone.
-const ALONE: f64 = 1.05;
+const MAX_IN_FLIGHT: f64 = 1.05;
 /// Below this many ms memory may have served it (a choice: no flash on a bus does).
 const BY_MEMORY_MS: f64 = 0.06;
 /// Times a healthy device of a class, least and most, that is still of it (docs/METHOD.md, 1
 /// Replay; a choice for the least).
-const OF_IT: std::ops::RangeInclusive<f64> = 0.4..=2.5;
+const HEALTHY_RANGE: std::ops::RangeInclusive<f64> = 0.4..=2.5;
 /// Classes that a disk may be of, the fastest first.
 const CLASSES: [Medium; 4] = [Medium::Nvme, Medium::Flash, Medium::Card, Medium::Rotational];
 /// Minimum reads for a mean.
-const FEWEST: u64 = 20;
+const MIN_REQUESTS: u64 = 20;
 
 /// A mean over small reads that were alone.
 struct Alone {
@@ -54,7 +54,7 @@ fn alone(analysis: &Analysis, host: Host) -> Option<Alone> {
         let known_ms = rates.await_ns.map(|ns| ns / 1e6);
         let in_flight = stated.or(known_ms.map(|ms| ms * rates.ios_per_s / 1e3))?;
         let ms = known_ms.unwrap_or(1e3 / rates.ios_per_s);
-        let is_alone = in_flight <= ALONE && rates.ios_per_s > 0.0 && is_small(bytes);
+        let is_alone = in_flight <= MAX_IN_FLIGHT && rates.ios_per_s > 0.0 && is_small(bytes);
         is_alone.then_some(Alone { device: row.device, bytes, ms })
     });
     let counted = analysis.histograms.iter().filter(|sample| {
@@ -63,8 +63,8 @@ fn alone(analysis: &Analysis, host: Host) -> Option<Alone> {
             && known.layer == Layer::Application
             && known.stage == Stage::Total
             && matches!(known.op, Some(Op::Read) | None)
-            && known.histogram.count() >= FEWEST
-            && analysis.at_once(sample.listing, known.device).is_some_and(|n| n <= ALONE)
+            && known.histogram.count() >= MIN_REQUESTS
+            && analysis.at_once(sample.listing, known.device).is_some_and(|n| n <= MAX_IN_FLIGHT)
     });
     let of_counts = counted.filter_map(|sample| {
         let bytes = sample.known.bytes.map_or(4096.0, f64::from);
@@ -99,10 +99,10 @@ struct Given {
 
 /// Whether a run reports one request in flight at most.
 fn is_alone(analysis: &Analysis, place: usize, row: &Interval) -> bool {
-    analysis.at_once(place, row.device).is_some_and(|n| n <= ALONE)
+    analysis.at_once(place, row.device).is_some_and(|n| n <= MAX_IN_FLIGHT)
 }
 
-/// The figures of one volume in tests of several kinds, reads and writes.
+/// The rates of one volume in tests of several kinds, reads and writes.
 struct Profile {
     reads: Given,
     writes: Given,
@@ -134,7 +134,7 @@ impl Profile {
         profile
     }
 
-    /// Whether its reads are those of something that turns: quick in sequence, slow elsewhere.
+    /// Whether its reads are those of something that turns: fast in sequence, slow elsewhere.
     fn turns(&self) -> bool {
         self.reads.stream.is_some_and(|per_s| per_s >= STREAMS_PER_S)
             && self.reads.one_ms.is_some_and(|ms| ms >= SEEKS_MS)
@@ -160,7 +160,7 @@ impl Profile {
         let each: Vec<String> = each.into_iter().flatten().collect();
         (far || both).then(|| {
             format!(
-                "writes are slower than reads, {}: something that no read waits for (parity, \
+                "writes are slower than reads, {}: something that reads do not wait for (parity, \
                  copies on other disks or servers, a write cache that is off), not a slow disk",
                 phrase::list(&each)
             )
@@ -191,10 +191,10 @@ pub fn of_a_class(analysis: &Analysis, host: Host) -> Option<OfAClass> {
     let s0 = CLASSES.map(|medium| healthy_ms(medium, one.bytes));
     // What turns is quicker over a short stretch.
     let [.., turning] = s0;
-    let short = Some(turning).filter(|s0| profile.turns() && one.ms <= OF_IT.end() * s0);
-    let most = s0.into_iter().rfind(|s0| OF_IT.contains(&(one.ms / s0))).or(short)?;
+    let short = Some(turning).filter(|s0| profile.turns() && one.ms <= HEALTHY_RANGE.end() * s0);
+    let most = s0.into_iter().rfind(|s0| HEALTHY_RANGE.contains(&(one.ms / s0))).or(short)?;
     let stream = profile.reads.stream.filter(|_| profile.turns());
-    Some(OfAClass { device: one.device, ms: one.ms, most_ms: OF_IT.end() * most, stream })
+    Some(OfAClass { device: one.device, ms: one.ms, most_ms: HEALTHY_RANGE.end() * most, stream })
 }
 
 /// What a random read takes on a healthy device of a class, ms.
@@ -209,7 +209,7 @@ pub fn of_no_class(analysis: &Analysis, host: Host) -> Option<(DeviceId, f64, f6
     let one = alone(analysis, host)?;
     let slowest =
         CLASSES.map(|medium| healthy_ms(medium, one.bytes)).into_iter().fold(0.0, f64::max);
-    let most = OF_IT.end() * slowest;
+    let most = HEALTHY_RANGE.end() * slowest;
     (one.ms > most).then_some((one.device, one.ms, most))
 }
 
@@ -227,17 +227,18 @@ fn of_reads(analysis: &Analysis, host: Host, turns: bool) -> Option<String> {
     let one = alone(analysis, host).filter(|one| analysis.medium(one.device).is_none())?;
     let times = |medium: Medium| one.ms / healthy_ms(medium, one.bytes);
     let classes = || CLASSES.into_iter().filter(|medium| !turns || *medium == Medium::Rotational);
-    let healthy: Vec<Medium> = classes().filter(|medium| OF_IT.contains(&times(*medium))).collect();
-    let slow = classes().rfind(|medium| times(*medium) > *OF_IT.end());
+    let healthy: Vec<Medium> =
+        classes().filter(|medium| HEALTHY_RANGE.contains(&times(*medium))).collect();
+    let slow = classes().rfind(|medium| times(*medium) > *HEALTHY_RANGE.end());
     let is = match (healthy.as_slice(), slow) {
         ([], None) if !turns => return None,
-        ([], _) if turns && times(Medium::Rotational) < *OF_IT.start() => {
-            "is what a spinning disk takes over a short stretch, or with a part of it cached"
+        ([], _) if turns && times(Medium::Rotational) < *HEALTHY_RANGE.start() => {
+            "is typical of a spinning disk over a small area, or with part of the data cached"
                 .to_string()
         }
-        ([], _) if times(Medium::Rotational) < *OF_IT.start() => {
-            "is less than one spinning disk takes and more than flash does: several disks, a short \
-             stretch of one, or a cache before it"
+        ([], _) if times(Medium::Rotational) < *HEALTHY_RANGE.start() => {
+            "is less than a single spinning disk takes and more than flash does: several disks, a \
+             small area of one, or a cache in front of it"
                 .to_string()
         }
         ([], _) => "is longer than any healthy disk takes".to_string(),
@@ -245,7 +246,7 @@ fn of_reads(analysis: &Analysis, host: Host, turns: bool) -> Option<String> {
             let names: Vec<&str> = healthy.iter().map(|medium| phrase::medium(*medium)).collect();
             let other = slow.map(|slow| Readings { healthy: *first, slow, times: times(slow) });
             format!(
-                "is what {} takes if it is healthy{}",
+                "is normal for {}{}",
                 names.join(" or "),
                 other.map_or(String::new(), Readings::words)
             )

@@ -9,9 +9,9 @@ use crate::analysis::{Analysis, Host};
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{EvidenceBuilder, lines, look_elsewhere, new_finding};
 use crate::evidence::class_of_runs;
-use crate::evidence::confidence::{COMPLAINED_OF, SHAPE_ALONE};
+use crate::evidence::confidence::{NOTICEABLE, SHAPE_ALONE};
+use crate::evidence::fast_programs;
 use crate::evidence::medium_readings::Readings;
-use crate::evidence::quick_programs;
 use crate::evidence::unaccused;
 use crate::evidence::unseen_wait;
 use crate::phrase;
@@ -37,7 +37,7 @@ const FEW_WAIT: f64 = 0.65;
 /// What it is worth that disks had nothing to do, and a noticeable wait, ms (Nielsen,
 /// Usability Engineering, 1993).
 const HARDLY_ANY: f64 = 0.93;
-const FELT_MS: f64 = 100.0;
+const NOTICEABLE_MS: f64 = 100.0;
 /// Another cause from this confidence on comes first.
 const SUSPECTED: f64 = 0.30;
 
@@ -65,7 +65,7 @@ pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
             match by_disk {
                 _ if !open() => None,
                 true => hardly_any(analysis, host).or_else(|| few_and_no_wait(analysis, host)),
-                false => quick_programs::nothing_slow(analysis, host)
+                false => fast_programs::nothing_slow(analysis, host)
                     .or_else(|| of_a_class(analysis, host)),
             }
         })
@@ -125,7 +125,11 @@ fn of_a_class(analysis: &Analysis, host: Host) -> Option<Finding> {
             let what = "throughput of reads in sequence";
             let stream = printed.bytes_per_s(what, per_s);
             finding.evidence.push(stream.above(class_of_runs::STREAMS_PER_S));
-            finding.assume(BY_TWO, "quick in sequence, and seeks of a healthy spinning disk");
+            finding.assume(
+                BY_TWO,
+                "fast sequential I/O, and the seek times of a healthy spinning \
+                disk",
+            );
         }
         None => finding.assume(OF_A_CLASS, "as long as a healthy disk of one class needs"),
     }
@@ -165,12 +169,12 @@ fn hardly_any(analysis: &Analysis, host: Host) -> Option<Finding> {
         })
     );
     finding.evidence.push(
-        computed.seconds("time waited per second, highest row", waited(most)).below(COMPLAINED_OF),
+        computed.seconds("time waited per second, highest row", waited(most)).below(NOTICEABLE),
     );
     finding.evidence.extend(
         most.interval
             .busy
-            .map(|busy| printed.share("busy share (%util) of that row", busy).below(COMPLAINED_OF)),
+            .map(|busy| printed.share("busy share (%util) of that row", busy).below(NOTICEABLE)),
     );
     finding.assume(HARDLY_ANY, "the disks were idle nearly all the time");
     let of_one_report = rows.iter().filter(|row| row.disk == most.disk).count() == 1;
@@ -231,9 +235,9 @@ fn is_idle(row: &&IntervalSample) -> bool {
     !row.interval.since_boot
         && row.agrees
         && row.outstanding().is_none()
-        && row.interval.busy.is_some_and(|busy| busy < COMPLAINED_OF)
-        && waited(row) < COMPLAINED_OF
-        && row.await_ms().unwrap_or(0.0) < FELT_MS
+        && row.interval.busy.is_some_and(|busy| busy < NOTICEABLE)
+        && waited(row) < NOTICEABLE
+        && row.await_ms().unwrap_or(0.0) < NOTICEABLE_MS
 }
 
 /// Whether I/O of disks was timed in a listing: then that is judged.

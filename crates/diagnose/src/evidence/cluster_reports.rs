@@ -91,7 +91,7 @@ pub fn replicas(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         ]);
         finding.next_step = lines(&[
             "the same counts on the other servers: `grep -oE 'Slow .*(took|cost)' LOG | sort | \
-             uniq -c`: one that is named by many is the slow one",
+             uniq -c`: the server that most others name is the slow one",
             "`ss -ti`, `nstat -az TcpRetransSegs`, `ethtool -S`: does the network lose packets?",
         ]);
         Some(finding)

@@ -50,17 +50,16 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host, of: Committer) -> 
     });
     let does = match of {
         Committer::Journal => {
-            "it commits the journal again and again, as programs ask with each fsync, and they \
-             wait for it"
+            "it commits the journal for each fsync of a program, and the programs wait for it"
         }
         Committer::Transaction => {
             "it writes the changes of the file system, and programs that change files wait until \
-             it has ended"
+             it has finished"
         }
     };
     finding.sentence =
         format!("{who} waits for I/O {} of its time: {does}{by}", phrase::percent(share));
-    let what = "time that the thread which commits waited for I/O, share";
+    let what = "share of time that the committing thread waited for I/O";
     finding.evidence = vec![analysis.stated(&reading).share(what, share).above(ALL_ALONG)];
     if let Some((per_s, name, reading)) = most {
         let what = format!("written by {name}");

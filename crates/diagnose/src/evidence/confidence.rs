@@ -20,7 +20,7 @@ pub const SHAPE_ALONE: f64 = 0.55;
 pub const ONE_OF_TWO: f64 = 0.75;
 pub const ONE_OF_TWO_OF_FEW: f64 = 0.65;
 /// Share of the time lost below which it is not noticeable (docs/METHOD.md, 10 Rules).
-pub const COMPLAINED_OF: f64 = 0.05;
+pub const NOTICEABLE: f64 = 0.05;
 
 /// Starts a finding from a prior and adds the log-likelihood ratio of each clause: first of the
 /// evidence, then of clauses without a number.

@@ -11,7 +11,7 @@ use crate::phrase;
 
 /// Share of the time in which all tasks wait for I/O at once, from which on it is a standstill (a
 /// choice: a slow disk leaves some of them running).
-const STANDSTILL: f64 = 0.5;
+const ALL_WAIT_SHARE: f64 = 0.5;
 /// Tasks in uninterruptible sleep at one moment that are one (a choice).
 const BLOCKED: f64 = 16.0;
 /// What an oops beside waiting tasks is worth: they may have waited before it.
@@ -35,10 +35,10 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding>
     builder.fact(&reading, "failures of the kernel itself (oopses)", (oopses, Unit::Count), above);
     let known = builder.evidence.len();
     builder.log_lines("tasks blocked for minutes, in the same log", &hung, above);
-    let standstill = "time in which all tasks waited for I/O at once";
+    let all_wait = "time in which all tasks waited for I/O at once";
     let blocked = "tasks in uninterruptible sleep";
     for (key, what, bound, unit) in [
-        (key::PRESSURE_AVG10.of("io.full"), standstill, STANDSTILL, Unit::Share),
+        (key::PRESSURE_AVG10.of("io.full"), all_wait, ALL_WAIT_SHARE, Unit::Share),
         (key::TASKS_BLOCKED, blocked, BLOCKED, Unit::Count),
     ] {
         if let Some((value, reading)) = number(key).filter(|(value, _)| *value > bound) {
@@ -65,9 +65,9 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding>
          device",
     ]);
     finding.next_step = lines(&[
-        "`dmesg | grep -B 2 -A 40 'Oops'`: the first one decides; its module or file system is to \
-         be reported, or replaced by another version",
-        "restart the machine: nothing else frees what is locked",
+        "`dmesg | grep -B 2 -A 40 'Oops'`: the first one decides; report its module or file \
+         system, or try another version",
+        "restart the machine: nothing else releases the locks",
     ]);
     Some(finding)
 }

@@ -14,7 +14,7 @@ pub const EPISODES: usize = 2;
 pub const BUSY_SHARE: f64 = 0.05;
 /// Most requests must be fast, or the device is slow and does not stall: median service within
 /// three healthy ones, the replay's bound of health.
-const QUICK: f64 = 3.0;
+const HEALTHY_RATIO: f64 = 3.0;
 /// Episodes without a fast request in between are one slow interval: those of a device that freezes
 /// are mostly separate.
 const UNBROKEN: f64 = 0.5;
@@ -44,7 +44,7 @@ pub fn of_its_own(analysis: &Analysis, trace: &DeviceTrace) -> Option<Stalls> {
     }
     let s0_ns = trace.slow_end_ns();
     let stalls = stall::stalls(&trace.spans, s0_ns)?;
-    (spread::median(&trace.services_ns)? < QUICK * s0_ns).then_some(stalls)
+    (spread::median(&trace.services_ns)? < HEALTHY_RATIO * s0_ns).then_some(stalls)
 }
 
 /// Whether they are a pattern.

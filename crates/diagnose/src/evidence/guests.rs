@@ -70,7 +70,7 @@ fn no_answer(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 .to_string(),
             false => format!(
                 "{} got no answer: the storage behind its host (datastore, network, the host's own \
-                 disks) stood still",
+                 disks) stalled",
                 phrase::count(LogLine::messages(&logged) as f64, "command(s)")
             ),
         };
@@ -114,9 +114,9 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             _ => format!("{} to {}", phrase::rate(least), phrase::rate(most)),
         };
         finding.sentence = format!(
-            "one stream reaches {apart} from {}, made of its host's storage: what is behind it is \
-             overloaded, throttled or slow (host, provider, network), and a guest has no disk to \
-             replace",
+            "one stream reaches {apart} from {}, a disk provided by its host: the storage behind \
+             it is overloaded, throttled or slow (host, provider, network), and a guest has no \
+             disk to replace",
             phrase::list(&names)
         );
         let n = runs.len() as u64;

@@ -56,8 +56,8 @@ fn finding(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Findin
     let (have, complete) =
         if names.len() == 1 { ("has", "completes") } else { ("have", "complete") };
     finding.sentence = format!(
-        "{} {have} requests in flight all the time and {complete} none, while none of the {} of the \
-         listing has anything to do: the requests hang inside {}, above the disks",
+        "{} {have} requests in flight all the time and {complete} none, while none of the {} of \
+         the listing is busy: the requests hang inside {}, above the disks",
         phrase::list(&names),
         phrase::count(disks.len() as f64, "disk(s)"),
         name(lowest.0)

@@ -76,8 +76,8 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, in_bursts: bool) -> Vec<F
                 phrase::percent(n / all)
             ),
             false => format!(
-                "the disks have no pause: {} are moved, mostly {what}, and {} wait for it all the \
-                 time: more is asked than they get done",
+                "the disks are never idle: {} are moved, mostly {what}, and {} wait for it all the \
+                 time: more I/O is requested than they can complete",
                 phrase::rate(moved),
                 phrase::count(tasks.round(), "task(s)")
             ),
@@ -86,12 +86,12 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, in_bursts: bool) -> Vec<F
         finding.assume(BY_AMOUNT, "much is moved while tasks wait");
         (finding.explained_share, finding.share_is_assumed) = (0.5, true);
         finding.refuted_by = lines(&[
-            "the disks give far more on their own: then they are slow for their class (`iostat -x \
-             1`, `smartctl -x`)",
+            "healthy disks of this class do far more: then these disks are slow (`iostat -x 1`, \
+             `smartctl -x`)",
         ]);
         finding.next_step = lines(&[
             "`iostat -x 1` beside it: which disk, and how long does a request take?",
-            "`iotop -ao` or `pidstat -d 1`: who asks for it?",
+            "`iotop -ao` or `pidstat -d 1`: which program requests it?",
             match written > read {
                 true => {
                     "for buffered writes: lower `vm.dirty_background_bytes`, so that they begin \
@@ -129,9 +129,9 @@ pub fn stood_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let mut finding = new_finding(verdict, None, vec![reading.listing]);
         finding.blame = Some(Blame::DiskOrPath);
         finding.sentence = format!(
-            "the disks of the listing stand still: in {} CPUs wait for I/O and nothing is read or \
-             written, though up to {} are moved in others; what took the data before (a cache, a \
-             box of disks, a card, flash without free blocks) takes no more for seconds",
+            "the disks of the listing stall: in {} CPUs wait for I/O and nothing is read or \
+             written, though up to {} are moved in others; whatever accepts the data (a cache, an \
+             enclosure, a card, flash without free blocks) accepts none for seconds",
             phrase::count(n, "interval(s)"),
             phrase::rate(most)
         );
@@ -139,7 +139,7 @@ pub fn stood_still(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             analysis.stated(&reading).count("intervals with waits and without I/O", n).above(STUCK),
             analysis.stated(&of_most).bytes_per_s("highest throughput", most).above(MOVED),
         ];
-        finding.assume(PAUSES, "nothing moves while CPUs wait for I/O");
+        finding.assume(PAUSES, "no I/O completes while CPUs wait for I/O");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by =
             lines(&["programs wait for a file server, or for a disk that is not in the listing"]);
@@ -160,9 +160,9 @@ pub fn stuck(analysis: &Analysis, host: Host) -> Option<Observation> {
         host.number(key::VMSTAT_WHILE.of("stuck.intervals")).filter(|n| n.0 >= STUCK)?;
     let what = "intervals of vmstat in which tasks wait for I/O and nothing is read or written";
     let evidence = analysis.stated(&reading).count(what, n);
-    let would_mean = "requests that were handed over do not complete: a disk, its path or a server \
-                      stands still. `iostat -x 1` names the device (a queue and no completions), \
-                      `dmesg` shows timeouts, `smartctl -x` each member of an array";
+    let would_mean = "issued requests do not complete: a disk, its path or a server is stuck. \
+                      `iostat -x 1` names the device (a queue and no completions), `dmesg` shows \
+                      timeouts, `smartctl -x` each member of an array";
     Some(Observation::of(evidence, would_mean).may_be(Verdict::DeviceStall))
 }
 
@@ -183,7 +183,7 @@ pub fn all_blocked(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.blame = Some(Blame::DiskOrPath);
         finding.sentence = format!(
             "{} sleep in the kernel in all {}, nothing is read or written, and CPUs idle: requests \
-             do not come back (a disk, its path or its driver), or all wait for one lock",
+             do not complete (a disk, its path or its driver), or all wait for one lock",
             phrase::count(tasks.round(), "task(s)"),
             phrase::count(all, "interval(s)"),
         );
@@ -192,7 +192,7 @@ pub fn all_blocked(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             stated.count("tasks in uninterruptible sleep (b), mean", tasks).above(BLOCKED),
             analysis.stated(&reading).count("intervals with waits and without I/O", n),
         ];
-        finding.assume(SHAPE_ALONE, "many tasks blocked, and nothing moves");
+        finding.assume(SHAPE_ALONE, "many tasks blocked, and no I/O");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[
             "the stacks of these tasks show one lock and its holder on a CPU: then it is the kernel \

@@ -37,8 +37,8 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding>
     let mut finding = new_finding(verdict, None, vec![reading.listing]);
     let of_io = if pending.is_empty() { "" } else { ", and it has no read or write outstanding" };
     finding.sentence = format!(
-        "a thread of the database waited {} for a lock inside the server ({place}){of_io}: other \
-         threads of it are in the way, not a disk",
+        "a thread of the database waited {} for a lock inside the server ({place}){of_io}: it \
+         waits for other threads of the server, not for a disk",
         phrase::ms(waited * 1e3)
     );
     let wait = analysis.stated(&reading).seconds("longest wait for a lock", waited);
@@ -53,9 +53,9 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host) -> Option<Finding>
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["the holder of the lock waits for a disk: `iowhy waits`"]);
     finding.next_step = lines(&[
-        "which thread holds it (the report says who has reserved it), and what does its statement \
-         do: SHOW PROCESSLIST",
-        "large transactions, and queries of the lock tables while they run, are frequent reasons",
+        "find the thread that holds it (`has reserved it` in the report) and its statement: SHOW \
+         PROCESSLIST",
+        "large transactions, and queries of the lock tables while they run, are common causes",
     ]);
     Some(finding)
 }

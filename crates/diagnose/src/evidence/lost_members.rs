@@ -16,7 +16,7 @@ const STOPPED: [&str; 3] = ["suspended", "unavail", "faulted"];
 /// died; with the prior below an accusation.
 const MEMBER_GONE: f64 = 1.6;
 /// Weight of a member that was unreachable, or that fails alone, nats: 0.65 with the prior.
-const ALONE: f64 = 2.0;
+const SINGLE_MEMBER: f64 = 2.0;
 
 /// An array member with failed requests of every kind, including flushes: it was unreachable for a
 /// time.
@@ -34,7 +34,7 @@ pub fn unreachable(builder: &mut EvidenceBuilder, case: &Case, _: f64) -> f64 {
         phrase::count(writes, "write(s)"),
         phrase::count(flushes, "flush(es)")
     ));
-    ALONE
+    SINGLE_MEMBER
 }
 
 /// The only member of its pool with many failed writes, or failed reads and checksums: the drive or
@@ -67,7 +67,7 @@ pub fn fails_alone(builder: &mut EvidenceBuilder, case: &Case, most: f64) -> f64
         }
     }
     builder.words.push(format!("{} failed on this member of its pool alone", phrase::list(&words)));
-    ALONE
+    SINGLE_MEMBER
 }
 
 /// A member that its pool cannot open, no longer sees or has failed, for any reason: the pool is

@@ -6,7 +6,7 @@ use iowhy_model::{Bound, FactKey, Medium, MessageKind, Unit, key};
 use crate::evidence::arrays::{self, MANY_FAILED};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::cases::Case;
-use crate::evidence::signals::{self, Signal, bit, most, number, program, state};
+use crate::evidence::signals::{self, Signal, bit, most, number, program, state_signal};
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::phrase;
@@ -98,7 +98,7 @@ pub const MEMBERS: [Signal; 4] = [
     number(key::MEMBER_ERRORS.of("predictive"), FAILED_TWICE)
         .what("predicted failures")
         .say(PREDICTED),
-    state(key::MEMBER_STATE, &["predictive failure"], FAILED_TWICE)
+    state_signal(key::MEMBER_STATE, &["predictive failure"], FAILED_TWICE)
         .only_if(|case| !is_above_zero(case, key::MEMBER_ERRORS.of("predictive")))
         .what("its controller predicts a failure")
         .say(PREDICTED),
@@ -123,7 +123,7 @@ pub const OWN_WORD: [Signal; 9] = [
         .what("SMART overall health (1: passed, 0: failed)")
         .say("its SMART overall health is FAILED"),
     // The health status of MSFT_PhysicalDisk: it fails reads and writes, or does not respond.
-    state(key::MEMBER_STATE, &["unhealthy"], FAILED_TWICE)
+    state_signal(key::MEMBER_STATE, &["unhealthy"], FAILED_TWICE)
         .what("Windows reports the disk as unhealthy")
         .say("Windows reports it as unhealthy: it fails reads and writes or does not respond"),
     program(runs_out_of_spares),
@@ -152,7 +152,7 @@ pub const OWN_WORD: [Signal; 9] = [
 /// A controller that dropped the drive, if nothing else shows why: 0.79 with the prior for the
 /// drive or its path. A manufacturer found nothing wrong with 43 % of returned drives (Schroeder
 /// and Gibson, FAST 2007).
-pub const BY_CONTROLLER: [Signal; 1] = [state(key::MEMBER_STATE, &arrays::THROWN_OUT, 2.7)
+pub const BY_CONTROLLER: [Signal; 1] = [state_signal(key::MEMBER_STATE, &arrays::THROWN_OUT, 2.7)
     .only_if(|case| disk_names::is_behind_a_controller(case.name))
     .what("drives failed by their controller")
     .say("its controller reports it as `{state}`: the drive, its bay or its cable")];

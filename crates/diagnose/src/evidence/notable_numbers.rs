@@ -157,7 +157,7 @@ const OF_MACHINE: [NotableNumber; 39] = [
         .means(NO_FLUSH),
     seconds(key::FLUSH_IDLE, 0.1, "longest round of a page cleaner that flushed nothing")
         .means(
-            "it waited for no disk: the machine was suspended or paused, or the program was \
+            "it did not wait for a disk: the machine was suspended or paused, or the program was \
              CPU-starved",
         )
         .may_be(Verdict::LayerAbove),

@@ -344,8 +344,8 @@ fn writes_through(analysis: &Analysis, host: Host) -> Option<Observation> {
     };
     let n = volumes.len() as f64;
     let evidence = analysis.printed(place, volumes.len() as u64).count(&what, n);
-    let would_mean = "their controller confirms no write before the disks have it: its policy, or a \
-                      battery that is missing, learning or worn, even where it reads `ready`";
+    let would_mean = "their controller completes a write only once the disks have it: its policy, \
+                      or a battery that is missing, learning or worn, even if reported as `ready`";
     Some(Observation::of(evidence, would_mean).may_be(Verdict::LoadFlush))
 }
 
@@ -579,7 +579,7 @@ fn busiest_processes(analysis: &Analysis, host: Host, disk: &str) -> Vec<Observa
     found.collect()
 }
 
-/// From this share of its time on a task is said to wait.
+/// From this share of its time on a task is reported as waiting.
 const WAITS: f64 = 0.1;
 
 /// The task that waited for I/O the greatest share of its time.

@@ -16,9 +16,9 @@ pub const OVERDUE_S: f64 = 5.0;
 /// The width of one value, and how far the second is from the first, as ratios; and requests that
 /// do not meet there by chance (choices: six of a queue between 5 and 60 s do so once in 10^4
 /// times).
-const ONE_VALUE: f64 = 1.05;
+const SAME_LATENCY_RATIO: f64 = 1.05;
 const ANOTHER: f64 = 1.5;
-const NO_CHANCE: usize = 6;
+const MIN_REQUESTS: usize = 6;
 /// What such durations are worth: they do not show where requests are lost.
 const TIMED_OUT: f64 = 0.66;
 
@@ -29,11 +29,11 @@ pub fn at_timeouts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let overdue = above.filter_map(|event| Some((event.device, event.longest()?.1.seconds())));
         let mut all: Vec<_> = overdue.filter(|(_, s)| *s >= OVERDUE_S).collect();
         all.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let (device, least) = *all.first().filter(|_| all.len() >= NO_CHANCE)?;
+        let (device, least) = *all.first().filter(|_| all.len() >= MIN_REQUESTS)?;
         let rest: Vec<f64> =
-            all.iter().map(|(_, s)| *s).filter(|s| *s > ONE_VALUE * least).collect();
+            all.iter().map(|(_, s)| *s).filter(|s| *s > SAME_LATENCY_RATIO * least).collect();
         let second = rest.first().copied();
-        let is_two = rest.iter().all(|s| *s <= ONE_VALUE * second.unwrap_or(*s));
+        let is_two = rest.iter().all(|s| *s <= SAME_LATENCY_RATIO * second.unwrap_or(*s));
         let is_apart = second.is_none_or(|second| second >= ANOTHER * least);
         let is_one_device = all.iter().all(|(of, _)| *of == device);
         (is_two && is_apart && is_one_device).then_some(())?;
@@ -42,13 +42,13 @@ pub fn at_timeouts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             format!("{} to {}", s_of(first), s_of(last))
         };
         let first: Vec<f64> =
-            all.iter().map(|(_, s)| *s).filter(|s| *s <= ONE_VALUE * least).collect();
+            all.iter().map(|(_, s)| *s).filter(|s| *s <= SAME_LATENCY_RATIO * least).collect();
         let mut finding = new_finding(verdict, Some(device), vec![place]);
         finding.blame = Some(Blame::DiskOrPath);
         let or = if rest.is_empty() { String::new() } else { format!(" or {}", span(&rest)) };
         finding.sentence = format!(
-            "all {} of {} that took long took {}{or}, as timeouts do: each was lost at the disk or on \
-             the way to it, and sent again; a queue would spread",
+            "all {} to {} that were slow took {}{or}, like timeouts: each was lost at the disk or \
+             on the path to it, and sent again; the latencies of a queue would vary",
             phrase::count(all.len() as f64, "request(s)"),
             phrase::disk(&analysis.recording.device_of(device).name),
             span(&first)
@@ -56,21 +56,19 @@ pub fn at_timeouts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let n = all.len() as u64;
         let computed = analysis.computed(place, n);
         finding.evidence = vec![
-            computed.count("requests of 5 s and more", n as f64).above(NO_CHANCE as f64 - 1.0),
+            computed.count("requests of 5 s and more", n as f64).above(MIN_REQUESTS as f64 - 1.0),
             computed.seconds("shortest of them", least).above(OVERDUE_S),
-            computed.count("values at which they stand", if rest.is_empty() { 1.0 } else { 2.0 }),
+            computed.count("number of distinct latencies", if rest.is_empty() { 1.0 } else { 2.0 }),
         ];
         finding.assume(TIMED_OUT, "durations of timeouts");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
-        finding.refuted_by = lines(&[
-            "the program itself waits in steps of that length before it looks again",
-        ]);
+        finding.refuted_by = lines(&["the program itself polls at that interval"]);
         finding.next_step = lines(&[
             "`dmesg` of the same seconds: aborts, resets, failing paths; `cat \
              /sys/block/*/device/timeout`: is it one of these?",
-            "the counters of the way (`/sys/class/fc_host/*/statistics`, switch ports, `smartctl \
+            "the counters of the path (`/sys/class/fc_host/*/statistics`, switch ports, `smartctl \
              -l sataphy`): discarded frames, CRC errors, timeouts",
-            "another path, cable or adapter: do they end?",
+            "try another path, cable or adapter: do the timeouts stop?",
         ]);
         Some(finding)
     });

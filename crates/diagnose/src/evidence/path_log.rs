@@ -239,7 +239,7 @@ pub fn hangs_go_on(case: &Case) -> bool {
 /// that is reset, offline or failed, or does not answer a reset, may itself be faulty; and one that
 /// dies takes its link with it.
 pub fn shows_the_way(reading: &[&LogLine]) -> bool {
-    const OF_THE_WAY: [PathEvent; 5] = [
+    const TRANSPORT_EVENTS: [PathEvent; 5] = [
         PathEvent::CardHost,
         PathEvent::Dma,
         PathEvent::LostInterrupt,
@@ -255,7 +255,7 @@ pub fn shows_the_way(reading: &[&LogLine]) -> bool {
     };
     reading.iter().any(|line| {
         kinds.contains(&line.kind) && !line.message.is_of_recovery()
-            || line.event.is_some_and(|what| OF_THE_WAY.contains(&what))
+            || line.event.is_some_and(|what| TRANSPORT_EVENTS.contains(&what))
             || line.message.is_usb_disconnect()
             || line.message.is_of_a_failed_adapter()
     })

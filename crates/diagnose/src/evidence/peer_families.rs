@@ -153,12 +153,12 @@ pub fn fast_control_disk(analysis: &Analysis, listing: usize, device: DeviceId) 
     let family =
         groups(analysis, listing).into_iter().find(|f| f.iter().any(|m| m.device == device))?;
     let own = family.iter().find(is_it)?;
-    let mut twins = family.iter().filter(|other| {
+    let mut controls = family.iter().filter(|other| {
         other.device != device
             && is_twin(own, other)
             && is_far_slower(own, own.mean_ns / other.mean_ns)
     });
-    twins.next().map(|twin| twin.disk.clone())
+    controls.next().map(|control| control.disk.clone())
 }
 
 /// How many other disks with like work are as slow as a device, if two or more are there and all of

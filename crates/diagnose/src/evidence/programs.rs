@@ -13,7 +13,7 @@ use iowhy_model::{
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{lines, new_finding};
-use crate::evidence::confidence::{COMPLAINED_OF, SHAPE_ALONE};
+use crate::evidence::confidence::{NOTICEABLE, SHAPE_ALONE};
 use crate::evidence::runs;
 use crate::facts::disk_models;
 use crate::measures::spread;
@@ -22,12 +22,12 @@ use crate::phrase;
 /// A durable write on flash or in a protected cache takes less than a millisecond; from this many
 /// ms on a program that commits sequentially is affected (1000 commits per second are then out of
 /// reach ten times over).
-const FELT_MS: f64 = 2.0;
+const NOTICEABLE_MS: f64 = 2.0;
 /// A flush costs this many times a plain write, or it is not the flush (docs/METHOD.md, 10 Rules).
 const TIMES_PLAIN: f64 = 3.0;
 /// The weight of such a wait: compared with a plain write, and alone.
 const BESIDE_WRITES: f64 = 0.90;
-const ALONE: f64 = 0.85;
+const WITHOUT_COMPARISON: f64 = 0.85;
 /// Flushes below which a mean is one occasion, and what that is worth.
 const FEW: f64 = 5.0;
 const ONCE: f64 = 0.82;
@@ -118,27 +118,29 @@ pub fn one_durable_way(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         ways.sort_by(|a, b| b.1.total_cmp(&a.1));
         let (durable, ms) = *ways.first()?;
         let (_, next) = *ways.iter().find(|(device, _)| *device != durable)?;
-        (ms >= FELT_MS && ms >= TIMES_OTHERS * next).then_some(())?;
+        (ms >= NOTICEABLE_MS && ms >= TIMES_OTHERS * next).then_some(())?;
         let name = &analysis.recording.device_of(durable).name;
         let mut finding = new_finding(verdict, Some(durable), vec![place]);
         finding.sentence = format!(
-            "only {name} makes a write durable, in {}: {} per second at best; the other ways return \
-             after {} at most, when the drive has it in its cache, and a power loss takes it",
+            "only {name} makes a write durable, in {}: {} per second at best; the other methods \
+             return within {}, when the data is only in the drive's cache, and a power loss \
+             destroys it",
             phrase::ms(ms),
             phrase::digits(1000.0 / ms),
             phrase::ms(next)
         );
         let printed = analysis.printed(place, 1);
         finding.evidence = vec![
-            printed.ms("wait for a durable write", ms).above(FELT_MS),
-            printed.ms("longest wait of the other ways", next).below(ms / TIMES_OTHERS),
+            printed.ms("wait for a durable write", ms).above(NOTICEABLE_MS),
+            printed.ms("longest wait of the other methods", next).below(ms / TIMES_OTHERS),
         ];
-        finding.assume(ALONE, "one way to flush that waits for the medium, beside others that do not");
+        finding
+            .assume(WITHOUT_COMPARISON, "one flush method waits for the medium, the others do not");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&["the drive's cache is protected against power loss"]);
         finding.next_step = lines(&[
-            "measure with what the program uses (PostgreSQL: `SHOW wal_sync_method`): the fast ways \
-             are not slow, and not safe either",
+            "measure with what the program uses (PostgreSQL: `SHOW wal_sync_method`): the fast \
+             methods do not survive a power loss",
             "use group commit, or a drive whose cache has power-loss protection",
         ]);
         Some(finding)
@@ -165,7 +167,7 @@ fn is_in_background(listing: &Listing) -> bool {
 }
 
 /// From here on, ms, flash has no excuse: it writes a flush's pages in under 5 (as in
-/// `quick_programs`), doubled.
+/// `fast_programs`), doubled.
 const OF_A_PLATTER_MS: f64 = 10.0;
 /// Bytes up to which the time of a write is negligible compared with its flush: 1 ms at 64 MB/s.
 const SMALL: f64 = 65_536.0;
@@ -267,9 +269,9 @@ fn prevailing(
         slow.iter().filter(|(op, _)| *op == Op::Flush).map(|(_, ms)| *ms).collect();
     let all_ms: f64 = slow.iter().map(|(_, ms)| ms).sum();
     let share = flushes.iter().sum::<f64>() / all_ms.max(f64::MIN_POSITIVE);
-    let mean = spread::mean(&flushes).filter(|mean| *mean > FELT_MS)?;
+    let mean = spread::mean(&flushes).filter(|mean| *mean > NOTICEABLE_MS)?;
     let watched_ms = watched_ms(listing);
-    let felt = flushes.iter().sum::<f64>() >= COMPLAINED_OF * watched_ms;
+    let felt = flushes.iter().sum::<f64>() >= NOTICEABLE * watched_ms;
     if (flushes.len() as f64) < FEW || share < PREVAIL || !felt {
         return None;
     }
@@ -288,7 +290,7 @@ fn prevailing(
         computed.share("share of flushes in the time of slow operations", share).above(PREVAIL),
         printed.ms("mean wait for a listed flush", mean),
     ];
-    finding.assume(ALONE, "waits for durability, without plain writes for comparison");
+    finding.assume(WITHOUT_COMPARISON, "waits for durability, without plain writes for comparison");
     let unknown = "the share of time is not known: the log omits fast operations";
     finding.doubt(unknown, SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (share, true);
@@ -356,7 +358,7 @@ fn held_up_in(
         computed.share("share of a task's time in its flushes, at least", share).above(HELD_UP),
         printed.ms("mean wait for a listed flush", mean),
     ];
-    finding.assume(ALONE, "waits for durability, without plain writes for comparison");
+    finding.assume(WITHOUT_COMPARISON, "waits for durability, without plain writes for comparison");
     let slow = "such a long flush waits for a slow device, a server, or much other queued I/O";
     finding.doubt_if(mean > LONG_MS, slow, SHAPE_ALONE);
     finding.explained_share = share;
@@ -445,7 +447,7 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
     let dearer = spread::median(&waits.counted).filter(|_| plain.is_none());
     let cheap = plain.is_some_and(|plain| shown < TIMES_PLAIN * plain)
         || dearer.is_some_and(|others| shown < others);
-    if shown < FELT_MS || cheap {
+    if shown < NOTICEABLE_MS || cheap {
         return None;
     }
     let n = waits.n.max(1.0) as u64;
@@ -467,7 +469,7 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
     );
     let computed = analysis.computed(place, n);
     let printed = analysis.printed(place, n);
-    finding.evidence = vec![printed.ms("mean wait for a flush", shown).above(FELT_MS)];
+    finding.evidence = vec![printed.ms("mean wait for a flush", shown).above(NOTICEABLE_MS)];
     if let Some(plain) = plain {
         finding.evidence.push(printed.ms("wait for a plain write", plain));
         finding.evidence.push(
@@ -477,7 +479,7 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
     let (worth, why) = match plain {
         _ if waits.n < FEW => (ONCE, "few waits for durability"),
         Some(_) => (BESIDE_WRITES, "waits for durability, compared with plain writes"),
-        None => (ALONE, "waits for durability, without plain writes for comparison"),
+        None => (WITHOUT_COMPARISON, "waits for durability, without plain writes for comparison"),
     };
     finding.assume(worth, why);
     finding.explained_share = 1.0 - plain.unwrap_or(0.0) / shown;
@@ -495,16 +497,16 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
 
 /// One of three or more services is this many times slower than the middle one, and slow in
 /// absolute terms.
-const FAR: f64 = 10.0;
+const SLOW_RATIO: f64 = 10.0;
 const SLOW_MS: f64 = 50.0;
 /// Its weight: the load of each is not known.
 const LAGS: f64 = 0.90;
 /// Of so many services the spread of all shows which one stands out, as for disks
 /// (docs/METHOD.md, 7 Peers): it need not be as far from the middle. And what that is worth
 /// (choices).
-const CROWD: usize = 8;
-const FAR_IN_A_CROWD: f64 = 5.0;
-const STANDS_OUT: f64 = 0.80;
+const PEER_GROUP: usize = 8;
+const SLOW_RATIO_IN_GROUP: f64 = 5.0;
+const OUTLIER_IN_GROUP: f64 = 0.80;
 /// The median absolute deviation of a normal distribution in standard deviations.
 const MAD: f64 = 1.4826;
 
@@ -514,7 +516,7 @@ fn stands_out(all_ms: &[f64]) -> bool {
     let Some((middle, mad)) = spread::median(&logs).zip(spread::mad(&logs)) else { return false };
     let most = logs.iter().copied().fold(f64::MIN, f64::max);
     let threshold = 3.0 + 0.25 * (logs.len() as f64).log2();
-    logs.len() >= CROWD && most - middle > threshold * MAD * mad
+    logs.len() >= PEER_GROUP && most - middle > threshold * MAD * mad
 }
 
 /// One or a few of several equal services that are far slower, if a listing has one mean wait for
@@ -538,8 +540,8 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let all_ms: Vec<f64> = all.iter().map(|(_, ms)| *ms).collect();
         let Some(middle) = spread::median(&all_ms).filter(|_| all.len() >= 3) else { continue };
         let (times, worth) = match stands_out(&all_ms) {
-            true => (FAR_IN_A_CROWD, STANDS_OUT),
-            false => (FAR, LAGS),
+            true => (SLOW_RATIO_IN_GROUP, OUTLIER_IN_GROUP),
+            false => (SLOW_RATIO, LAGS),
         };
         let far = (times * middle).max(SLOW_MS);
         let slow: Vec<(DeviceId, f64)> =
@@ -592,7 +594,7 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 .ratio("ratio of the shortest of them to the median", least / middle)
                 .above(times),
         ];
-        let worth = if least >= FAR * middle { LAGS } else { worth };
+        let worth = if least >= SLOW_RATIO * middle { LAGS } else { worth };
         finding.assume(worth, "reported slower than its peers");
         finding.explained_share = 1.0 - middle / ms;
         finding.refuted_by = lines(&["it has hotter data, or is being rebuilt or scrubbed"]);

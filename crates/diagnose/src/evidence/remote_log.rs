@@ -183,8 +183,8 @@ fn hung(analysis: &Analysis, verdict: Verdict, log: &[&LogLine]) -> Option<Findi
     let mut builder = EvidenceBuilder::of(analysis);
     builder.log_lines("tasks that hung writing to it, in the kernel's log", &hung, ABOVE);
     let sentence = format!(
-        "writes to {} did not complete for minutes: another machine keeps its data, and it or the \
-         network to it did not answer",
+        "writes to {} did not complete for minutes: its data is on another machine, and that \
+         machine or the network to it did not answer",
         phrase::list(&names)
     );
     let step =

@@ -3,7 +3,7 @@
 use iowhy_model::{Layer, Listing};
 
 use crate::analysis::{Analysis, Host};
-use crate::evidence::confidence::COMPLAINED_OF;
+use crate::evidence::confidence::NOTICEABLE;
 
 /// Weight of a stated cause without a measured effect (choice).
 pub const STATED: f64 = 0.66;
@@ -12,7 +12,7 @@ pub const UNKNOWN_SHARE: f64 = 0.5;
 
 /// Mean latency over the slowest class in question below which a disk is healthy (docs/METHOD.md, 1
 /// Replay: healthy if L < 3 S0).
-const WELL: f64 = 3.0;
+const HEALTHY_RATIO: f64 = 3.0;
 
 /// Whether disks of the input were measured, and each responds like a healthy one: time adds up
 /// under load although no program waits long.
@@ -36,12 +36,12 @@ pub fn all_answer_well(analysis: &Analysis, host: Host) -> bool {
         Some((sample.known.histogram.mean_ns()?.0 / 1e6, sample.s0.slowest_ms()))
     });
     let mut means = traces.chain(rows).chain(counted).peekable();
-    means.peek().is_some() && means.all(|(mean_ms, s0_ms)| mean_ms < WELL * s0_ms)
+    means.peek().is_some() && means.all(|(mean_ms, s0_ms)| mean_ms < HEALTHY_RATIO * s0_ms)
 }
 
 /// Whether a disk that `is_of` chooses, by its input and its name, lost time worth reporting, or
 /// none of them was measured: such numbers are posted because of a problem.
 pub fn is_felt(analysis: &Analysis, is_of: impl Fn(Host, &str) -> bool) -> bool {
     let mut measured = analysis.lost.iter().filter(|(host, disk, _)| is_of(*host, disk)).peekable();
-    measured.peek().is_none() || measured.any(|(_, _, lost)| *lost >= COMPLAINED_OF)
+    measured.peek().is_none() || measured.any(|(_, _, lost)| *lost >= NOTICEABLE)
 }

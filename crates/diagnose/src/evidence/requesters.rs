@@ -41,7 +41,7 @@ pub fn main_program(
 }
 
 /// Adds the waiting processes to the first finding and to all firm ones.
-pub fn state(analysis: &Analysis, findings: &mut [Finding]) {
+pub fn add_requesters(analysis: &Analysis, findings: &mut [Finding]) {
     for (rank, finding) in findings.iter_mut().enumerate() {
         if rank == 0 || finding.stands() {
             finding.requesters = of(analysis, finding);

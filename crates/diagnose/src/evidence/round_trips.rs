@@ -24,7 +24,7 @@ const SLOW_MS: f64 = 100.0;
 const LONG_MS: f64 = 1000.0;
 /// Minimum number of replies for a mean, if known; fewer do if all of this many rows
 /// are long.
-const FEWEST: f64 = 20.0;
+const MIN_REPLIES: f64 = 20.0;
 const ROWS: usize = 5;
 /// Wait in the client as a multiple of the round trip from which on the client is the cause (a
 /// choice).
@@ -112,16 +112,16 @@ pub fn stable_writes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = late(analysis, [Op::Write, Op::Read], SLOW_WRITE_MS).into_iter().map(|late| {
         let sentence = format!(
             "the file server of {} answers reads in {} and writes in {}: network and client are \
-             quick, and the server takes that long to make a write durable (its disk, a synchronous \
+             fast, and the server takes that long to make a write durable (its disk, a synchronous \
              export, no write cache)",
             late.mount.name(),
             phrase::ms(late.others_ms),
             phrase::ms(late.ms)
         );
         let mut finding = late.finding(verdict, ["a write", "a read"], sentence);
-        finding.assume(STABLE, "reads of the same mount are answered at once");
+        finding.assume(STABLE, "reads of the same mount are answered immediately");
         if late.mount.since_mount {
-            let since = "means since the mount: `nfsiostat 5 3` shows quick writes now";
+            let since = "these are means since the mount: `nfsiostat 5 3` shows fast writes now";
             finding.refuted_by.push(since.to_string());
         }
         finding
@@ -145,9 +145,9 @@ pub fn slow_reads(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let computed = late.mount.analysis.computed(late.mount.place, late.n);
         let what = "mean time of a read in the client's queue";
         finding.evidence.push(computed.ms(what, late.queue_ms));
-        finding.assume(STABLE, "calls without data of the same mount are answered at once");
+        finding.assume(STABLE, "calls without data of the same mount are answered immediately");
         if late.mount.since_mount {
-            let since = "means since the mount: `nfsiostat 5 3` shows quick reads now";
+            let since = "these are means since the mount: `nfsiostat 5 3` shows fast reads now";
             finding.refuted_by.push(since.to_string());
         }
         finding
@@ -232,7 +232,7 @@ impl Mount<'_, '_> {
     fn unanswered(&self, verdict: Verdict) -> Option<Finding> {
         let (mut longest, mut now, mut waiting) = (0.0f64, 0.0, 0);
         for row in &self.rows {
-            let sent = row.in_flight.filter(|sent| *sent > 0 && answers(row) <= 0.0);
+            let sent = row.in_flight.filter(|sent| *sent > 0 && replies_per_second(row) <= 0.0);
             now = if sent.is_some() { now + seconds(row) } else { 0.0 };
             if now > longest {
                 (longest, waiting) = (now, sent.unwrap_or(0));
@@ -261,7 +261,7 @@ impl Mount<'_, '_> {
     /// Means over all replies, or over those of rows of one operation: how many, ms from sending to
     /// the reply, and ms in the client before.
     fn timed(&self, of: Option<Op>) -> Option<(u64, f64, f64)> {
-        self.means(of, FEWEST)
+        self.means(of, MIN_REPLIES)
     }
 
     /// The same, from this number of replies on.
@@ -273,8 +273,8 @@ impl Mount<'_, '_> {
         for row in self.rows.iter().filter(is_of) {
             let Some(trip) = row.device_ns else { continue };
             let whole = row.rates.iter().filter_map(|(_, of)| Some(of.ios_per_s * of.await_ns?));
-            let whole = whole.sum::<f64>() / answers(row).max(f64::MIN_POSITIVE);
-            let n = answers(row) * seconds(row);
+            let whole = whole.sum::<f64>() / replies_per_second(row).max(f64::MIN_POSITIVE);
+            let n = replies_per_second(row) * seconds(row);
             known &= row.length.is_some();
             count += n;
             trips += n * trip;
@@ -289,7 +289,7 @@ impl Mount<'_, '_> {
     fn slow(&self, verdict: Verdict) -> Option<Finding> {
         let trips = self.rows.iter().filter_map(|row| row.device_ns);
         let is_steady = trips.clone().count() >= ROWS && trips.clone().all(|ns| ns > SLOW_MS * 1e6);
-        let fewest = if is_steady { ROWS as f64 } else { FEWEST };
+        let fewest = if is_steady { ROWS as f64 } else { MIN_REPLIES };
         let known = self.means(None, fewest);
         let (count, trip, queue) = known.filter(|(_, trip, _)| *trip > SLOW_MS)?;
         let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
@@ -336,7 +336,7 @@ impl Mount<'_, '_> {
         finding.assume(QUEUED, "the queue of a file server's client is measured by it");
         let long_ago = "a mean since the mount: one outage long ago would have the same effect";
         finding.doubt_if(self.since_mount, long_ago, SHAPE_ALONE);
-        let burst = "a burst of writes waits for its turn in any client";
+        let burst = "in any client a burst of writes queues like this";
         finding.doubt_if(queue <= SLOW_MS, burst, SHAPE_ALONE);
         finding.explained_share = queue / (queue + trip);
         finding.refuted_by =
@@ -369,7 +369,7 @@ impl Mount<'_, '_> {
 }
 
 /// Replies per second, those to flushes (COMMIT) among them.
-fn answers(row: &Interval) -> f64 {
+fn replies_per_second(row: &Interval) -> f64 {
     row.rates.iter().map(|(_, rates)| rates.ios_per_s).sum()
 }
 

@@ -49,7 +49,7 @@ const LARGE: f64 = 524_288.0;
 const LONG_S: f64 = 30.0;
 /// How near to a limit that is sold the mean of a whole run must be: a tenth of `cap.volume`'s
 /// band.
-const NEAR: f64 = 0.0015;
+const TOLERANCE: f64 = 0.0015;
 /// The same where the rate was seen not to move (docs/METHOD.md, 8 Cap), and how little that is;
 /// from this many samples on.
 const NEAR_STEADY: f64 = 0.015;
@@ -79,7 +79,7 @@ const INFERRED: f64 = 0.87;
 /// A queue makes most requests wait: at least this share takes longer than the mean, 0.37 of
 /// exponential waits (1/e). Where some are answered from a cache, fewer do; the bound is a choice
 /// below that.
-const EVEN: f64 = 0.2;
+const MIN_SLOW_SHARE: f64 = 0.2;
 /// Share of the requests in flight that the median accounts for, where the queue makes it (a
 /// choice): longer ones are pauses.
 const HALF: f64 = 0.5;
@@ -310,7 +310,7 @@ fn steady<'a>(analysis: &Analysis<'a>, run: &Run) -> Option<(f64, FactReading<'a
 /// Whether the mean of a run is that of few slow requests among fast ones.
 fn uneven(analysis: &Analysis, run: &Run) -> bool {
     let mut of_run = shapes_of(analysis, run).filter_map(|histogram| {
-        Some((histogram.quantile(1.0 - EVEN)?.high_ns as f64, histogram.mean_ns()?.0))
+        Some((histogram.quantile(1.0 - MIN_SLOW_SHARE)?.high_ns as f64, histogram.mean_ns()?.0))
     });
     of_run.any(|(slow, mean)| slow < mean) || a_few_may_be_all(analysis, run)
 }
@@ -426,9 +426,9 @@ pub fn held_in_submission(analysis: &Analysis, verdict: Verdict) -> Vec<Finding>
             printed
                 .ms("mean time of a submission", held.submission_ns / 1e6)
                 .above(HANDING_NS / 1e6),
-            printed.over(1).requests("requests in flight asked of each thread", held.depth),
+            printed.over(1).requests("requests in flight requested per thread", held.depth),
         ];
-        finding.assume(IN_SUBMISSION, "a run that waits where it hands its requests over");
+        finding.assume(IN_SUBMISSION, "a run that waits in submission");
         let is_many = run.in_flight().is_none_or(|n| n > FITS);
         finding.doubt_if(is_many, MAY_BE_FULL, confidence::SHAPE_ALONE);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
@@ -538,7 +538,7 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
             let near = match (even, &steady) {
                 (Some(_), _) => NEAR_EVEN,
                 (None, Some(_)) => NEAR_STEADY,
-                (None, None) => NEAR,
+                (None, None) => TOLERANCE,
             };
             let (limit, tier, off) = run.tier(near)?;
             let (printed, computed) =
@@ -571,7 +571,7 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 computed.requests("requests in flight", in_flight).above(DEEP),
                 printed.seconds("the run took", run.seconds),
             ];
-            let distance = confidence::below("distance from the limit", off.abs(), NEAR);
+            let distance = confidence::below("distance from the limit", off.abs(), TOLERANCE);
             // What is further off than a chance hit is not evidence by itself.
             let least = if off.abs() <= NEAR_STEADY { 1.0 } else { 0.0 };
             let mut clauses =

@@ -6,9 +6,9 @@ use iowhy_model::{Bound, Clause, DeviceId, Finding, MessageKind, Unit, Verdict};
 use crate::analysis::Analysis;
 use crate::evidence::adapters::{self, Together};
 use crate::evidence::arrays;
+use crate::evidence::attachments::Attachment;
 use crate::evidence::builder::{EvidenceBuilder, lines};
 use crate::evidence::confidence::PRIOR;
-use crate::evidence::ways::Way;
 use crate::facts::kernel_log::LogLine;
 use crate::phrase;
 
@@ -231,7 +231,7 @@ fn by_members(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let steps = |first: Option<&String>, step: &str| {
         let first = first.map_or("DISK", String::as_str);
         let mut steps = vec![step.to_string()];
-        steps.extend(Way::of(first, &[], None).steps(first, false));
+        steps.extend(Attachment::of(first, &[], None).steps(first, false));
         steps
     };
     let lost = arrays::shared_faults(analysis).into_iter().filter_map(|known| {
@@ -266,7 +266,8 @@ fn by_members(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let mut finding = accusation(verdict, Some(array.device), &mut builder);
         let (what, shared) = match array.only_changed {
             true => (
-                "returned changed data, and no request to them failed: it changes on the way",
+                "returned corrupted data, and no request to them failed: it is corrupted on the \
+                 way",
                 "the machine's memory, controller, cable, power",
             ),
             false => (
@@ -286,7 +287,8 @@ fn by_members(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         );
         if array.only_changed {
             let memory =
-                "test the machine's memory first (`memtest86+`, a night): all data pass it";
+                "test the machine's memory first (`memtest86+`, overnight): all data passes \
+                 through it";
             finding.next_step.insert(0, memory.to_string());
         }
         finding

@@ -4,7 +4,7 @@ use iowhy_model::{Bound, Clause, FactKey, Finding, Unit, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{EvidenceBuilder, new_finding};
-use crate::evidence::confidence::{self, COMPLAINED_OF, SHAPE_ALONE};
+use crate::evidence::confidence::{self, NOTICEABLE, SHAPE_ALONE};
 use crate::evidence::reported_problem::{self, UNKNOWN_SHARE};
 
 /// Prior of software or host, given a reported problem: that of a path (docs/METHOD.md, 11
@@ -130,7 +130,7 @@ fn waits_for_io(analysis: &Analysis, host: Host) -> bool {
     let about = analysis.machine(host);
     let pressed = about.machine_number(key::PRESSURE_AVG10.of("io.some"));
     analysis.lost.iter().any(|(of, _, _)| *of == host)
-        || pressed.is_some_and(|(value, _)| value >= COMPLAINED_OF)
+        || pressed.is_some_and(|(value, _)| value >= NOTICEABLE)
 }
 
 /// Whether a device of the input may be slow by itself.

@@ -90,7 +90,7 @@ pub const fn bit(key: FactKey, bit: u64, worth: f64) -> Signal {
 }
 
 /// A state, in one of these words; where none is listed, in any.
-pub const fn state(key: FactKey, words: &'static [&'static str], worth: f64) -> Signal {
+pub const fn state_signal(key: FactKey, words: &'static [&'static str], worth: f64) -> Signal {
     Signal::of(Read::State(key, words), worth)
 }
 
@@ -193,7 +193,7 @@ impl Signal {
             (None, _) => "{n} {what}",
         };
         let say = say.replace("{what}", self.what).replace("{state}", state);
-        phrase::said(&say, n)
+        phrase::counted(&say, n)
     }
 
     /// The weight of a number or of so many lines.

@@ -21,16 +21,16 @@ use crate::phrase;
 const MOST: f64 = 0.5;
 /// A wait below this, ms, is not a problem (a choice: an access to a platter takes ten times as
 /// long).
-const FELT_MS: f64 = 1.0;
+const NOTICEABLE_MS: f64 = 1.0;
 /// Requests on the device at once, on average, below which it has room for another.
 const ROOM: f64 = 1.0;
 /// A service time this many times that of a healthy large request is slow (docs/METHOD.md, 1
 /// Replay).
 const SLOWDOWN: f64 = 2.0;
 /// Requests that decide (docs/METHOD.md, 10 Rules: at least thirty each).
-const FEWEST: u64 = 30;
+const MIN_REQUESTS: u64 = 30;
 /// Weight of a stage that is most of the time.
-const WORTH: f64 = 0.75;
+const MAIN_STAGE: f64 = 0.75;
 const MEANS: &str = "means over a whole trace: bursts and write-back look the same";
 
 /// The means of a listing.
@@ -77,7 +77,7 @@ fn all(analysis: &Analysis) -> Vec<Stages> {
         let apart = about.machine_number(key::ARRIVALS_APART).filter(|(apart, _)| *apart > 0.0);
         let device = on_it.device;
         let (before_ms, queue_ms) = (of_all(Stage::Before), of_all(Stage::Queue));
-        (n >= FEWEST && (whole.is_some() || before_ms + queue_ms > 0.0)).then(|| Stages {
+        (n >= MIN_REQUESTS && (whole.is_some() || before_ms + queue_ms > 0.0)).then(|| Stages {
             listing: place,
             device,
             name: analysis.recording.device_of(device).name.clone(),
@@ -114,7 +114,7 @@ impl Stages {
             let has_room = on_device < ROOM;
             finding.evidence.push(if has_room { known.below(ROOM) } else { known });
         }
-        finding.assume(WORTH, format!("{stage} is most of the time"));
+        finding.assume(MAIN_STAGE, format!("{stage} is most of the time"));
         // Bursts leave a device idle in between; one that has several at once all the time is full.
         finding.doubt_if(self.on_device.is_none_or(|n| n < ROOM), MEANS, SHAPE_ALONE);
         (finding.explained_share, finding.share_is_assumed) = (self.share(ms), true);
@@ -137,7 +137,7 @@ impl Stages {
 pub fn waiting_before<'a>(analysis: &Analysis<'a>) -> HashSet<(Host<'a>, String)> {
     let waits = all(analysis).into_iter().filter(|of| {
         let before_ms = of.before_ms + of.queue_ms;
-        of.share(before_ms) > MOST && before_ms > FELT_MS
+        of.share(before_ms) > MOST && before_ms > NOTICEABLE_MS
     });
     waits.map(|of| (analysis.host(of.listing), analysis.disk(of.device))).collect()
 }
@@ -146,7 +146,7 @@ pub fn waiting_before<'a>(analysis: &Analysis<'a>) -> HashSet<(Host<'a>, String)
 pub fn in_scheduler(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let waits = all(analysis).into_iter().filter(|of| {
         of.share(of.queue_ms) > MOST
-            && of.queue_ms > FELT_MS
+            && of.queue_ms > NOTICEABLE_MS
             && of.on_device.is_none_or(|n| n < ROOM)
     });
     let found = waits.map(|of| {
@@ -176,7 +176,7 @@ pub fn in_scheduler(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 pub fn for_a_request(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let waits = all(analysis)
         .into_iter()
-        .filter(|of| of.share(of.before_ms) > MOST && of.before_ms > FELT_MS);
+        .filter(|of| of.share(of.before_ms) > MOST && of.before_ms > NOTICEABLE_MS);
     let found = waits.map(|of| {
         let mut finding = of.finding(analysis, verdict, "Q2G", of.before_ms);
         finding.sentence = format!(
@@ -204,7 +204,7 @@ pub fn for_a_request(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 pub fn for_a_busy_device(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let waits = all(analysis).into_iter().filter(|of| {
         of.share(of.queue_ms) > MOST
-            && of.queue_ms > FELT_MS
+            && of.queue_ms > NOTICEABLE_MS
             && of.on_device.is_some_and(|n| n >= ROOM)
     });
     let found = waits.map(|of| {

@@ -31,7 +31,7 @@ const SLOW_PER_S: f64 = 5e6;
 pub const SLOW_MEMORY: f64 = 1e8;
 /// Times as fast as this one another disk is in the same test, so that the difference is not a
 /// chance (a choice).
-const FAR: f64 = 10.0;
+const SLOW_RATIO: f64 = 10.0;
 /// Odds of a volume by its name from which on its host is looked at first (`vd`: 0.7).
 pub const VOLUME: f64 = 0.5;
 /// What so slow a stream is worth.
@@ -107,7 +107,7 @@ pub fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         slow.sort_by(|a, b| a.throughput().total_cmp(&b.throughput()));
         let (first, last) = (slow.first()?, slow.last()?);
         let (least, most) = (first.throughput(), last.throughput());
-        let far = fast.iter().filter(|run| run.throughput() >= FAR * most).count();
+        let far = fast.iter().filter(|run| run.throughput() >= SLOW_RATIO * most).count();
         let is_shared = slow.len() >= OF_EACH
             && far >= OF_EACH
             && far == fast.len()
@@ -126,7 +126,7 @@ pub fn slow_together(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             phrase::rate(least),
             phrase::rate(most),
             far,
-            phrase::digits(FAR)
+            phrase::digits(SLOW_RATIO)
         );
         let printed = analysis.printed(first.place(), 1);
         finding.evidence =
@@ -155,7 +155,7 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         .iter()
         .filter(of_host)
         .filter(|other| other.device() != run.device())
-        .filter(|other| other.throughput() > FAR * run.throughput())
+        .filter(|other| other.throughput() > SLOW_RATIO * run.throughput())
         .max_by(|a, b| a.throughput().total_cmp(&b.throughput()));
     let fast = memory(analysis, run.place());
     if control.is_none() && fast.is_none() && run.await_ms().is_none() {
@@ -191,7 +191,7 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         finding.evidence.push(analysis.printed(place, 1).bytes_per_s(&what, value));
         let what = "ratio to this disk";
         let times = analysis.computed(place, 1).ratio(what, value / per_s);
-        finding.evidence.push(times.above(FAR));
+        finding.evidence.push(times.above(SLOW_RATIO));
     }
     if let Some((value, reading)) = fast {
         let cached = analysis.stated(&reading).bytes_per_s("throughput of cached reads", value);
@@ -209,8 +209,8 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         "repeat the test on another disk, or on this one with another cable or port",
     ]);
     if disk_names::is_ide(run.name()) {
-        let dma = "`hdparm -d {node}`: without DMA, as with a generic driver, an IDE disk gives 1 \
-                   to 8 MB/s; load the driver of its controller";
+        let dma = "`hdparm -d {node}`: without DMA, as with a generic driver, an IDE disk reaches \
+                   1 to 8 MB/s; load the driver of its controller";
         finding.next_step.splice(..0, phrase::about(&[dma], disk));
     }
     Some(finding)
@@ -269,7 +269,7 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let link = phrase::digits(speed / 1e6);
         finding.sentence = format!(
             "{disk} is as slow as its USB link: the link runs at {link} Mb/s (USB 2), and one \
-             stream of {} reached {}; the cable or the port is not one of USB 3",
+             stream of {} reached {}; the cable or the port is not USB 3",
             phrase::plural(run.op()),
             phrase::rate(best)
         );
@@ -282,7 +282,7 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             analysis.printed(run.place(), 1).bytes_per_s("throughput of one stream", best),
             analysis.stated(reading).bytes_per_s("link speed", speed / 8.0),
         ];
-        finding.assume(AT_THE_CEILING, "a disk that is as fast as its link");
+        finding.assume(AT_THE_CEILING, "a disk at the throughput of its link");
         finding.explained_share = 1.0;
         finding.share_is_assumed = true;
         finding.refuted_by = lines(&[
@@ -290,9 +290,9 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             "the disk is not the one on USB: `lsblk -o NAME,TRAN`",
         ]);
         finding.next_step = lines(&[
-            "another cable, short and made for USB 3, and another port: `lsusb -t` must show 5000M \
-             or more for the disk",
-            "a plug that does not go in all the way, an extension or a hub of USB 2 in between has \
+            "try a short USB 3 cable and another port: `lsusb -t` must show 5000M or more for the \
+             disk",
+            "a plug that is not fully inserted, or a USB 2 extension cable or hub in between, has \
              the same effect",
         ]);
         found.push(finding);
@@ -341,7 +341,7 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 BETWEEN,
                 "encryption, a volume manager, its layout",
                 "`lsblk -s`, `dmsetup table`: what lies between? For encryption: `cryptsetup \
-                 benchmark`, and `top` during the test: is one CPU full?",
+                 benchmark`, and `top` during the test: is one CPU saturated?",
             ),
         };
         (times >= between).then_some(())?;
@@ -456,13 +456,13 @@ pub fn unlike_itself(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 /// How many times faster its peers are in the same test than a disk that is behind them; the range
 /// that these lie in, and their least number (choices: zones of one disk differ by two).
 const BEHIND: f64 = 3.0;
-const TOGETHER: f64 = 1.5;
+const PEER_RANGE: f64 = 1.5;
 const PEERS: usize = 3;
 
 /// A test of this many seconds is no short one (a choice).
 const LONG_S: f64 = 30.0;
 /// How far mean sizes of requests of one test differ: the last one is shorter (a choice).
-const ALIKE: f64 = 0.05;
+const SIZE_TOLERANCE: f64 = 0.05;
 
 /// Disks far slower than the ones of that name on other machines of the input, in the same test.
 pub fn behind_twins(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
@@ -473,31 +473,41 @@ pub fn behind_twins(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let host = analysis.host(run.place());
         let is_same = |other: &&Run| {
             let bytes = other.bytes() / run.bytes();
-            (other.device(), other.op()) == (run.device(), run.op()) && (bytes - 1.0).abs() < ALIKE
+            (other.device(), other.op()) == (run.device(), run.op())
+                && (bytes - 1.0).abs() < SIZE_TOLERANCE
         };
-        let twins = runs.iter().filter(is_same).filter(|other| {
+        let controls = runs.iter().filter(is_same).filter(|other| {
             let other = analysis.host(other.place());
             other.input == host.input && !other.may_be(host)
         });
-        let twin = twins.max_by(|a, b| a.throughput().total_cmp(&b.throughput()))?;
-        let times = twin.throughput() / run.throughput();
-        (times >= FAR).then_some(())?;
-        let of_twin = analysis.host(twin.place()).name.unwrap_or_default();
+        let control = controls.max_by(|a, b| a.throughput().total_cmp(&b.throughput()))?;
+        let times = control.throughput() / run.throughput();
+        (times >= SLOW_RATIO).then_some(())?;
+        let of_control = analysis.host(control.place()).name.unwrap_or_default();
         let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
         finding.sentence = format!(
-            "one stream of {} reached {} from {}, and {} from that of {of_twin} in the same test",
+            "one stream of {} reached {} from {}, and {} from that of {of_control} in the same test",
             phrase::plural(run.op()),
             phrase::rate(run.throughput()),
             phrase::disk(run.name()),
-            phrase::rate(twin.throughput())
+            phrase::rate(control.throughput())
         );
         let what = "throughput of one stream";
         finding.evidence = vec![
-            analysis.computed(run.place(), 2).ratio("ratio to the other machine", times).above(FAR),
+            analysis
+                .computed(run.place(), 2)
+                .ratio("ratio to the other machine", times)
+                .above(SLOW_RATIO),
             analysis.printed(run.place(), 1).bytes_per_s(what, run.throughput()).below(WELL_PER_S),
-            analysis.printed(twin.place(), 1).bytes_per_s(what, twin.throughput()),
+            analysis.printed(control.place(), 1).bytes_per_s(what, control.throughput()),
         ];
-        suspect_if(run.seconds() < LONG_S, &mut finding, COSTS, "far slower than its twin's test");
+        suspect_if(
+            run.seconds() < LONG_S,
+            &mut finding,
+            COSTS,
+            "far slower than the same test on \
+            the other machine",
+        );
         finding.next_step = lines(&[
             "`iostat -x 1` and `lsblk` on both machines during the test: do other programs read, \
              and what lies below?",
@@ -537,7 +547,7 @@ fn behind(analysis: &Analysis, runs: &[Run], host: Host, verdict: Verdict) -> Op
     let others = best.get(slow.len()..)?;
     let least = others.first()?.throughput();
     let most = others.last()?.throughput();
-    (!slow.is_empty() && others.len() >= PEERS && most <= TOGETHER * least).then_some(())?;
+    (!slow.is_empty() && others.len() >= PEERS && most <= PEER_RANGE * least).then_some(())?;
     let (first, names) = (slow[0], slow.iter().map(|run| run.name().to_string()));
     let names: Vec<String> = names.collect();
     let mut finding = new_finding(verdict, Some(first.device()), vec![first.place()]);

@@ -44,7 +44,7 @@ impl Host<'_> {
 
 /// How an input shows that two names are of one disk: what it goes by, who says it, and what it
 /// joins: other names, each with the name to use.
-type Rule = (&'static str, &'static str, fn(&Told) -> Vec<(String, String)>);
+type Rule = (&'static str, &'static str, fn(&KnownNames) -> Vec<(String, String)>);
 
 /// The rules, in order: each knows what those before it joined.
 const RULES: [Rule; 6] = [
@@ -56,8 +56,8 @@ const RULES: [Rule; 6] = [
     ("the one member and the one drive that fail", "zpool status, beside smartctl", failing),
 ];
 
-/// What one host's listings tell of names.
-struct Told<'g, 'a> {
+/// Names in the listings of one host.
+struct KnownNames<'g, 'a> {
     recording: &'a Recording,
     listings: Vec<&'a Listing>,
     disks: &'g [String],
@@ -92,7 +92,8 @@ impl<'a> Graph<'a> {
             let own = |at: &usize| hosts[*at].name.zip(*of).is_none_or(|(own, of)| own == of);
             let places = (0..hosts.len()).filter(own);
             let listings = places.map(|place| &recording.listings[place]).collect();
-            let mut told = Told { recording, listings, disks: &disks, names: BTreeMap::new() };
+            let mut told =
+                KnownNames { recording, listings, disks: &disks, names: BTreeMap::new() };
             for (.., joins) in RULES {
                 let joined = joins(&told);
                 told.names.extend(joined);
@@ -134,7 +135,7 @@ impl<'a> Graph<'a> {
         self.hosts.iter().copied().filter(|host| known.insert(*host)).collect()
     }
 
-    /// Whether no two hosts are told apart.
+    /// Whether no two hosts are distinguished.
     pub fn has_one_host(&self) -> bool {
         self.hosts.iter().all(|host| self.hosts[0].may_be(*host))
     }
@@ -256,7 +257,7 @@ fn spoken_of(name: &str, disks: &[String]) -> Vec<String> {
     disks.iter().filter(is_it).cloned().collect()
 }
 
-impl<'a> Told<'_, 'a> {
+impl<'a> KnownNames<'_, 'a> {
     fn facts(&self) -> impl Iterator<Item = &'a Fact> {
         self.listings.iter().flat_map(|listing| &listing.facts)
     }
@@ -294,12 +295,12 @@ impl<'a> Told<'_, 'a> {
     }
 }
 
-fn numbers(told: &Told) -> Vec<(String, String)> {
+fn numbers(told: &KnownNames) -> Vec<(String, String)> {
     let facts = told.facts().filter(|fact| fact.key == key::DEVICE_NUMBER && fact.device.is_some());
     facts.filter_map(|fact| Some((fact.value.text()?.to_string(), told.name(fact)))).collect()
 }
 
-fn stated(told: &Told) -> Vec<(String, String)> {
+fn stated(told: &KnownNames) -> Vec<(String, String)> {
     let facts = told.facts().filter(|fact| fact.key == key::DEVICE_ALIAS && fact.device.is_some());
     let names = |fact: &'_ Fact| fact.value.words().unwrap_or_default().to_vec();
     let pairs = |fact| {
@@ -309,7 +310,7 @@ fn stated(told: &Told) -> Vec<(String, String)> {
     facts.flat_map(pairs).collect()
 }
 
-fn nameless(told: &Told) -> Vec<(String, String)> {
+fn nameless(told: &KnownNames) -> Vec<(String, String)> {
     let (nameless, real) = (told.nameless(), told.real());
     // Two sections of one drive, of which one lacks the head with its model.
     let of_one = nameless.len() <= 2
@@ -326,7 +327,7 @@ fn nameless(told: &Told) -> Vec<(String, String)> {
     nameless.iter().filter_map(|lost| Some((lost.to_string(), found(lost)?))).collect()
 }
 
-fn array(told: &Told) -> Vec<(String, String)> {
+fn array(told: &KnownNames) -> Vec<(String, String)> {
     let (nameless, named): (Vec<&String>, Vec<&String>) = told
         .disks
         .iter()
@@ -338,7 +339,7 @@ fn array(told: &Told) -> Vec<(String, String)> {
     }
 }
 
-fn by_id(told: &Told) -> Vec<(String, String)> {
+fn by_id(told: &KnownNames) -> Vec<(String, String)> {
     let nameless = told.nameless();
     let ids = told.disks.iter().filter(|id| disk_names::is_id(id) && !told.names.contains_key(*id));
     let of = |id: &String| {
@@ -350,7 +351,7 @@ fn by_id(told: &Told) -> Vec<(String, String)> {
 
 /// Whoever shows a pool with one faulty member and the SMART of one failing drive asked that drive
 /// because of the pool.
-fn failing(told: &Told) -> Vec<(String, String)> {
+fn failing(told: &KnownNames) -> Vec<(String, String)> {
     let mut members = told.disks(|fact| {
         fact.key.is_under("member") && fact.value.number().is_some_and(|errors| errors > 0.0)
     });

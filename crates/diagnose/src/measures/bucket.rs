@@ -32,7 +32,7 @@ const EACH: usize = 5;
 const EDGE: usize = 1;
 /// Samples this near to the end's median belong to its plateau (docs/METHOD.md, 8 Cap: within 3 %),
 /// and what counting adds to it, in standard deviations of a count.
-const NEAR: f64 = 0.03;
+const PLATEAU_TOLERANCE: f64 = 0.03;
 const DEVIATIONS: f64 = 3.0;
 /// Dispersion of even counts of which a trace lost a tenth by chance, the most that a replay
 /// tolerates (docs/METHOD.md, 1 Replay).
@@ -87,7 +87,7 @@ pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<PlateauStep> {
 /// after fewer samples than a regime has.
 fn flat_end(levels: &[f64], end: usize) -> Option<(Range<usize>, Range<usize>)> {
     let height = spread::median(levels.get(end.checked_sub(EACH)?..end)?)?;
-    let width = NEAR + DEVIATIONS * thinned(height);
+    let width = PLATEAU_TOLERANCE + DEVIATIONS * thinned(height);
     let near = |rate: &&f64| (**rate / height - 1.0).abs() <= width;
     let late = levels.get(..end)?.iter().rev().take_while(near).count();
     let start = end - late;

@@ -35,15 +35,15 @@ pub struct Plateau {
 
 /// Samples within this share of the 95th percentile are on the plateau. All constants of the rule:
 /// docs/METHOD.md, 8 Cap.
-const NEAR: f64 = 0.03;
+const PLATEAU_TOLERANCE: f64 = 0.03;
 /// Fewest samples on the plateau.
-const FEWEST: usize = 5;
+const MIN_SAMPLES: usize = 5;
 /// Smallest share of the samples on the plateau.
 const SHARE: f64 = 0.15;
 /// Widest coefficient of variation on it.
 const CV: f64 = 0.012;
 /// How far any sample may stick out above it.
-const STICKS_OUT: f64 = 1.02;
+const MAX_OVERSHOOT: f64 = 1.02;
 /// Smallest spread of requests in flight: demand must have moved while throughput did not.
 const DEMAND: f64 = 1.3;
 
@@ -60,7 +60,9 @@ pub fn plateau(rates: &[f64], in_flight: &[f64]) -> Option<Plateau> {
     let rank = (0.95 * sorted.len() as f64).ceil() as usize;
     let height = sorted.get(rank.saturating_sub(1)).copied().filter(|rate| *rate > 0.0)?;
     let on: Vec<usize> = (0..rates.len())
-        .filter(|i| rates.get(*i).is_some_and(|rate| (rate / height - 1.0).abs() <= NEAR))
+        .filter(|i| {
+            rates.get(*i).is_some_and(|rate| (rate / height - 1.0).abs() <= PLATEAU_TOLERANCE)
+        })
         .collect();
     let level: Vec<f64> = on.iter().filter_map(|i| rates.get(*i)).copied().collect();
     let flights: Vec<f64> =
@@ -70,7 +72,7 @@ pub fn plateau(rates: &[f64], in_flight: &[f64]) -> Option<Plateau> {
     let in_flight_spread = (!flights.is_empty()).then(|| most / least);
     let cv = spread::cv(&level).unwrap_or(0.0);
     let max_over_median = sorted.last()? / spread::median(&level)?;
-    let enough = level.len() >= FEWEST && level.len() as f64 >= SHARE * rates.len() as f64;
+    let enough = level.len() >= MIN_SAMPLES && level.len() as f64 >= SHARE * rates.len() as f64;
     let dispersion = cv * cv * height;
     let most_on = level.len() as f64 >= MOST * rates.len() as f64;
     Some(Plateau {
@@ -81,17 +83,17 @@ pub fn plateau(rates: &[f64], in_flight: &[f64]) -> Option<Plateau> {
         max_over_median,
         in_flight_spread,
         dispersion,
-        clocked: enough && most_on && dispersion < CLOCKED && max_over_median < STICKS_OUT,
+        clocked: enough && most_on && dispersion < CLOCKED && max_over_median < MAX_OVERSHOOT,
         pinned: enough
             && cv < CV
-            && max_over_median < STICKS_OUT
+            && max_over_median < MAX_OVERSHOOT
             && in_flight_spread.is_some_and(|spread| spread > DEMAND),
     })
 }
 
 /// Whether a sample is on the plateau of this level.
 pub fn is_on(level: f64, rate: f64) -> bool {
-    (rate / level - 1.0).abs() <= NEAR
+    (rate / level - 1.0).abs() <= PLATEAU_TOLERANCE
 }
 
 /// What a tier limits.

@@ -54,7 +54,7 @@ pub const SLOW: f64 = 3.0;
 /// scale.
 const MIDDLE: f64 = 1.75;
 /// The baseline: the cost that a tenth of the windows stays below. A shorter fast state is luck.
-const QUICKEST: f64 = 0.10;
+const BASELINE_QUANTILE: f64 = 0.10;
 /// Windows of the running median, and fewest windows of a state.
 const SMOOTHED: usize = 5;
 const SHORTEST: usize = 3;
@@ -69,7 +69,7 @@ pub fn decline(windows: &[Window]) -> Option<Decline> {
     let costs: Vec<f64> = windows.iter().map(|window| window.cost_ns.max(1.0)).collect();
     let smooth = smoothed(&costs);
     let sorted = spread::sorted(&smooth);
-    let quickest = *sorted.get((sorted.len() as f64 * QUICKEST) as usize)?;
+    let quickest = *sorted.get((sorted.len() as f64 * BASELINE_QUANTILE) as usize)?;
     let (mut quick, mut slow): (Vec<Range<usize>>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
     let mut until_fall = Vec::new();
     let mut bytes: Option<f64> = None;

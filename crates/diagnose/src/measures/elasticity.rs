@@ -15,7 +15,7 @@ pub struct Load {
 
 /// Load points must differ at least by this factor in requests in flight: below a tenth, noise
 /// of a few percent in throughput would decide the slope.
-const APART: f64 = 1.1;
+const MIN_RATIO: f64 = 1.1;
 
 /// Relative change of throughput per relative change of requests in flight (d ln X / d ln N), by
 /// least squares. Above 0.7 unsaturated, below 0.2 saturated, below 0 retrograde (Gunther's USL).
@@ -28,7 +28,7 @@ pub fn elasticity(loads: &[Load]) -> Option<f64> {
         .collect();
     let most = points.iter().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
     let least = points.iter().map(|point| point.0).fold(f64::INFINITY, f64::min);
-    if points.len() < 2 || most - least < APART.ln() {
+    if points.len() < 2 || most - least < MIN_RATIO.ln() {
         return None;
     }
     super::spread::slope(&points)

@@ -3,7 +3,7 @@
 use super::spans::{Depth, Spans};
 
 /// A wait below this share of the mean does not count: it is execution time.
-const TRIFLE: f64 = 0.1;
+const NEGLIGIBLE_SHARE: f64 = 0.1;
 
 /// The stages of one request, ns: arrival of its bio, its start, its issue, its completion.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -74,7 +74,7 @@ pub fn held_back(stages: &[Stages], room: u32) -> Option<HeldBack> {
     let most = started.most();
     let waits = |one: &&Stages| {
         let waited = one.arrived_ns.map_or(0.0, |arrived| length(arrived, one.queued_ns));
-        waited > TRIFLE * mean_before
+        waited > NEGLIGIBLE_SHARE * mean_before
     };
     let (held, last) = stages.iter().filter(waits).fold((0.0, 0.0), |(held, last), one| {
         (held + 1.0, last + f64::from(u8::from(started.at(one.queued_ns) >= most)))

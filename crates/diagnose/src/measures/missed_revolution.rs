@@ -51,7 +51,7 @@ const BACK: usize = 2;
 const SPEED_SLACK: f64 = 0.006;
 /// Requests below which nothing is reported; from 20 on the rule is right in 0.95 (MCC;
 /// docs/METHOD.md, 5 Missed revolution), below five it rests on anecdote.
-const FEWEST: usize = 5;
+const MIN_WRITES: usize = 5;
 
 /// Measures from single services: at the standard speed that most of them match.
 pub fn missed_revolution(services_ms: &[f64]) -> Option<MissedRevolution> {
@@ -121,7 +121,7 @@ fn revolution_of(services_ms: &[f64], standard_ms: f64) -> Option<f64> {
     let per_revolution: Vec<f64> =
         services_ms.iter().map(|s| s / revolutions(*s, standard_ms)).collect();
     spread::median(&per_revolution)
-        .filter(|revolution_ms| services_ms.len() >= FEWEST && *revolution_ms > 0.0)
+        .filter(|revolution_ms| services_ms.len() >= MIN_WRITES && *revolution_ms > 0.0)
 }
 
 fn revolutions(service_ms: f64, revolution_ms: f64) -> f64 {
@@ -178,7 +178,7 @@ pub fn from_histogram(
     let n = iowhy_model::numbers::total(buckets_ms.iter().map(|bucket| bucket.2));
     let fullest = buckets_ms.iter().max_by_key(|bucket| bucket.2)?;
     let holds_min = fullest.0 <= min_ms && min_ms < fullest.1;
-    if (n as usize) < FEWEST || !holds_min || min_ms <= 0.0 {
+    if (n as usize) < MIN_WRITES || !holds_min || min_ms <= 0.0 {
         return None;
     }
     let others: f64 = buckets_ms

@@ -35,7 +35,7 @@ const STEEP: usize = 2;
 /// Share of the requests that must be fast for a body, and requests that a body and a mode have at
 /// least (docs/METHOD.md, 10 Rules: ten events).
 const BODY: f64 = 0.1;
-const FEWEST: u64 = 10;
+const MIN_REQUESTS: u64 = 10;
 
 /// The slow mode of a histogram: apart from the body, and beyond `bound_ns` as a whole.
 pub fn slow_mode(histogram: &Histogram, bound_ns: f64) -> Option<SlowMode> {
@@ -55,7 +55,7 @@ pub fn slow_mode(histogram: &Histogram, bound_ns: f64) -> Option<SlowMode> {
     let body = counts[..from].iter().copied().max().unwrap_or(0);
     let apart = (counts[gap] as f64) < NOTHING * body as f64;
     let beyond = coarse.edges().low(from) as f64 >= bound_ns;
-    let few = quick.min(slow) < FEWEST || (quick as f64) < BODY * all;
+    let few = quick.min(slow) < MIN_REQUESTS || (quick as f64) < BODY * all;
     if !apart || !beyond || few {
         return None;
     }

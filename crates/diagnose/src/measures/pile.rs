@@ -20,15 +20,15 @@ pub struct Pile {
 }
 
 /// How near to a limit a latency must be (docs/METHOD.md, 17 Faults: 5 %).
-pub const NEAR: f64 = 0.05;
+pub const TOLERANCE: f64 = 0.05;
 /// A limit's neighbourhood: a factor of two to both sides.
 const AROUND: f64 = 2.0;
 
 /// The cluster at a limit within `late_s` of its end; `None` if it is empty, or has fewer than its
 /// surroundings.
 pub fn pile(latencies_s: &[f64], limit_s: f64, late_s: f64) -> Option<Pile> {
-    let latest = limit_s * (1.0 + NEAR) + late_s;
-    let near = |latency: &&f64| (limit_s * (1.0 - NEAR)..=latest).contains(*latency);
+    let latest = limit_s * (1.0 + TOLERANCE) + late_s;
+    let near = |latency: &&f64| (limit_s * (1.0 - TOLERANCE)..=latest).contains(*latency);
     let members: Vec<f64> = latencies_s.iter().filter(near).copied().collect();
     let around = |latency: &&f64| (limit_s / AROUND..=limit_s * AROUND).contains(*latency);
     let beside = latencies_s.iter().filter(around).count().saturating_sub(members.len());

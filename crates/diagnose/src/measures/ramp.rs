@@ -25,7 +25,7 @@ pub struct Ramps {
 }
 
 /// Fewest issues of a batch. This constant and the next three: docs/METHOD.md, 6 Ramps and stalls.
-const FEWEST: usize = 5;
+const MIN_BATCH: usize = 5;
 /// The issues of a batch take less than this share of the time it takes to drain.
 const AT_ONCE: f64 = 0.1;
 /// Slope of latency on completion time within which a batch drains as a ramp.
@@ -147,7 +147,7 @@ fn waits_together(batch: &[&ServiceSpan]) -> bool {
 }
 
 fn drain(batch: &[&ServiceSpan], s0_ns: f64) -> Option<Drain> {
-    if batch.len() < FEWEST || !waits_together(batch) {
+    if batch.len() < MIN_BATCH || !waits_together(batch) {
         return None;
     }
     let mut completions: Vec<i64> = batch.iter().map(|span| span.completed_ns).collect();

@@ -65,7 +65,7 @@ const HEALTHY_TIMES: f64 = 20.0;
 const SHORTEST_NS: f64 = 50e6;
 /// Requests looked at after each stall: more than any queue the kernel keeps (nr_requests and
 /// the deepest NVMe queue in use, 1023).
-const DEEPEST: usize = 1024;
+const MAX_QUEUE: usize = 1024;
 
 /// Finds intervals of more than max(20 `s0`, 50 ms) without a completion though requests were in
 /// flight, among spans sorted by completion. `None` if there is none.
@@ -82,7 +82,7 @@ pub fn stalls(spans: &[ServiceSpan], s0_ns: f64) -> Option<Stalls> {
             continue;
         }
         let still_open = |j: &usize| first_issues.get(*j).is_some_and(|t| *t < span.completed_ns);
-        let held: Vec<usize> = (i..spans.len().min(i + DEEPEST))
+        let held: Vec<usize> = (i..spans.len().min(i + MAX_QUEUE))
             .take_while(still_open)
             .filter(|j| spans.get(*j).is_some_and(|held| held.issued_ns < span.completed_ns))
             .collect();

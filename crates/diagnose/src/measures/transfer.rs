@@ -25,9 +25,9 @@ impl Transfer {
 }
 
 /// Two sizes must differ by this factor to show bandwidth.
-const APART: f64 = 2.0;
+const MIN_SIZE_RATIO: f64 = 2.0;
 /// Requests of a size needed for its median to count.
-const FEWEST: usize = 3;
+const MIN_REQUESTS: usize = 3;
 
 /// Fits the model to (bytes, ns) pairs: the median of the slopes between the medians of the size
 /// classes (Theil, 1950; Sen, 1968). `None` unless two sizes are a factor of two apart and the
@@ -37,7 +37,7 @@ pub fn fit(requests: &[(u32, f64)]) -> Option<Transfer> {
     sorted.sort_by_key(|request| request.0);
     let classes: Vec<(f64, f64)> = sorted
         .chunk_by(|a, b| a.0 == b.0)
-        .filter(|class| class.len() >= FEWEST)
+        .filter(|class| class.len() >= MIN_REQUESTS)
         .filter_map(|class| {
             let times: Vec<f64> = class.iter().map(|request| request.1).collect();
             Some((f64::from(class.first()?.0), spread::median(&times)?))
@@ -46,7 +46,7 @@ pub fn fit(requests: &[(u32, f64)]) -> Option<Transfer> {
         .collect();
     let mut slopes = Vec::new();
     for (i, small) in classes.iter().enumerate() {
-        let larger = classes.iter().skip(i + 1).filter(|large| large.0 >= APART * small.0);
+        let larger = classes.iter().skip(i + 1).filter(|large| large.0 >= MIN_SIZE_RATIO * small.0);
         slopes.extend(larger.map(|large| (large.1 - small.1) / (large.0 - small.0)));
     }
     let ns_per_byte = spread::median(&slopes).filter(|slope| *slope > 0.0)?;

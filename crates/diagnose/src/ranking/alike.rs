@@ -74,8 +74,8 @@ fn one(analysis: &Analysis, mut group: Vec<Finding>) -> Finding {
     (joined.subject.device, joined.subject.devices) = (None, devices);
     let n = names.len();
     joined.sentence = format!(
-        "{} have the same fault: one fault of what they share is likelier than {n} separate ones: \
-         adapter, cable, cabinet, switch or target, power, or model and firmware",
+        "{} have the same fault: a fault of something they share is likelier than {n} separate \
+         faults: adapter, cable, cabinet, switch or target, power, or model and firmware",
         phrase::list(&names)
     );
     let computed = analysis.computed(joined.subject.listings[0], n as u64);

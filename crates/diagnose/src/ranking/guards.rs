@@ -131,8 +131,8 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
     let hosts = || finding.subject.listings.iter().map(|place| analysis.host(*place));
     let short = |host| shortage::is_stated(analysis, host, &shortage::of_processors());
     if disk_names::is_served_by_tasks(&disk) && hosts().any(short) {
-        let why = "tasks on this machine serve its requests, and tasks wait for a CPU most of the \
-                   time";
+        let why = "its requests are served by tasks of this machine (loop, iSCSI), and tasks are \
+                   CPU-starved";
         return Some(why.to_string());
     }
     if !disk_names::is_of_a_file(&disk) {

@@ -4,7 +4,7 @@
 use iowhy_model::{Family, Finding, Verdict};
 
 use crate::analysis::Analysis;
-use crate::evidence::confidence::COMPLAINED_OF;
+use crate::evidence::confidence::NOTICEABLE;
 use crate::measures::replay::Side;
 use crate::ranking::{impact, subjects};
 
@@ -45,7 +45,7 @@ pub fn adopt(
             evidence.origin.format = format!("{}, {ORIGIN}", evidence.origin.format);
         }
     }
-    impact::state(analysis, &mut adopted);
+    impact::add_impact(analysis, &mut adopted);
     for finding in adopted {
         findings.retain(|other| {
             other.verdict != finding.verdict || !subjects::same_disk(analysis, other, &finding)
@@ -57,9 +57,10 @@ pub fn adopt(
 /// Whether a disk lost time in a listing without a firm accusation.
 fn is_open(analysis: &Analysis, findings: &[Finding], listing: usize, disk: &str) -> bool {
     let host = analysis.host(listing);
-    let lost = analysis.lost.iter().any(|(other, name, lost)| {
-        (*other, name.as_str()) == (host, disk) && *lost >= COMPLAINED_OF
-    });
+    let lost = analysis
+        .lost
+        .iter()
+        .any(|(other, name, lost)| (*other, name.as_str()) == (host, disk) && *lost >= NOTICEABLE);
     let explained = findings.iter().any(|known| {
         known.stands()
             && known.verdict != Verdict::Healthy

@@ -9,7 +9,7 @@ use crate::facts::disk_names;
 use crate::phrase;
 
 /// Layers of volumes that are followed (a choice: device mapper over md over partitions is three).
-const DEEPEST: usize = 8;
+const MAX_LAYERS: usize = 8;
 
 /// Replaces the volume in such steps by the disks that it lies on.
 pub fn fit(analysis: &Analysis, findings: &mut [Finding]) {
@@ -42,7 +42,7 @@ fn below(analysis: &Analysis, host: Option<Host>, volume: &str) -> BTreeSet<Stri
         words.iter().map(|word| disk_names::disk(word)).collect()
     };
     let (mut disks, mut level) = (BTreeSet::new(), members(volume));
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_LAYERS {
         let (volumes, found): (Vec<String>, Vec<String>) =
             level.into_iter().partition(|name| disk_names::is_stacked(name));
         disks.extend(found);

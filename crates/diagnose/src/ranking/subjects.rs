@@ -48,7 +48,7 @@ pub fn same_host(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
     a.subject.listings.iter().any(|place| of_b(analysis.host(*place)))
 }
 
-/// Names the machine in what is said of one of several in an input.
+/// Names the machine in the sentence about one of several in an input.
 pub fn name_hosts(analysis: &Analysis, findings: &mut [Finding]) {
     let all = analysis.hosts();
     let is_other = |other: &Host, host: Host| other.input == host.input && !other.may_be(host);

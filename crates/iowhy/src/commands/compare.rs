@@ -306,12 +306,12 @@ impl CutSink {
     }
 
     fn recording(mut self) -> (Recording, Vec<Option<i64>>) {
-        self.settle();
+        self.flush_held();
         (self.tally.recording(), self.zeros)
     }
 
     /// Uses the first time of the held I/Os as that of the listing.
-    fn settle(&mut self) {
+    fn flush_held(&mut self) {
         let held = std::mem::take(&mut self.held);
         let zero = held.iter().filter_map(start).min();
         if let (Some(zero), Some(known)) = (zero, self.zeros.get_mut(self.open)) {
@@ -341,7 +341,7 @@ impl Sink for CutSink {
     iowhy_model::forward!(tally: source device set_medium name interval distribution fact);
 
     fn begin(&mut self, source: Source) -> usize {
-        self.settle();
+        self.flush_held();
         self.open = self.tally.begin(source);
         self.zeros.resize(self.open + 1, None);
         if let Some(zero) = self.zeros.get_mut(self.open) {
@@ -351,7 +351,7 @@ impl Sink for CutSink {
     }
 
     fn resume(&mut self, listing: usize) {
-        self.settle();
+        self.flush_held();
         self.open = listing;
         self.tally.resume(listing);
     }
@@ -363,12 +363,12 @@ impl Sink for CutSink {
         }
         self.held.push(event);
         if self.held.len() >= LOOKED_AT {
-            self.settle();
+            self.flush_held();
         }
     }
 
     fn end(&mut self) {
-        self.settle();
+        self.flush_held();
         self.tally.end();
     }
 }

@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_mistyped_name_is_guessed_by_its_letters() {
-        crate::command::settle(crate::commands::COMMANDS);
+        crate::command::register(crate::commands::COMMANDS);
         let entries = manual::entries();
         for (typed, meant) in [
             ("device.rety", "did you mean `device.retry`?"),

@@ -69,7 +69,7 @@ pub const COMMAND: Command = Command {
 /// How long to watch when no interval is given.
 const ONCE: Duration = Duration::from_secs(10);
 /// A longer watch shows the remaining time on a terminal.
-const TOLD: Duration = Duration::from_secs(2);
+const SHOWN_AFTER: Duration = Duration::from_secs(2);
 /// How often single I/Os are counted into their groups, so that few are held in memory.
 const COUNTED: Duration = Duration::from_millis(100);
 
@@ -139,7 +139,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let compared = !events && !selection.per_event() && !hist.records;
     let watch = Watch::start(&Plan {
         clock: hist.clock,
-        progress: interval > TOLD,
+        progress: interval > SHOWN_AFTER,
         cgroups: hist.by.iter().any(|key| key.needs_cgroup()),
         files: hist.by.iter().any(|key| key.needs_files()),
         places: hist.by.iter().any(|key| key.needs_places()),
@@ -200,7 +200,7 @@ fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
     let incomplete = recording.is_incomplete();
     groups.take(&mut recording);
     groups.narrow(&selection.known_in(&recording).filter_of_counted(&mut recording), &hist.by);
-    groups.put(&mut recording);
+    groups.write_into(&mut recording);
     let style = hist.output.style(Default::default());
     let mut out = sanitised::buffered();
     if hist.timestamp && !hist.output.json {
@@ -236,7 +236,7 @@ fn grouped(
         crosscheck::without_counters(&mut recording);
         groups.take(&mut recording);
         groups.watched(since.elapsed());
-        groups.put(&mut recording);
+        groups.write_into(&mut recording);
         incomplete |= recording.is_incomplete();
         let mut out = sanitised::stdout();
         if hist.timestamp && !hist.output.json {

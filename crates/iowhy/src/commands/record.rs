@@ -216,7 +216,7 @@ impl Recorder {
             })?;
             self.name_vanished()?;
             let (events, seconds) = (self.watch.sink.events(), self.watch.elapsed().as_secs());
-            self.watch.tell(format!("recording: {events} I/Os in {seconds} s; Ctrl-C ends"));
+            self.watch.show(format!("recording: {events} I/Os in {seconds} s; Ctrl-C ends"));
         }
         Ok(())
     }

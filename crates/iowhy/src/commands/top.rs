@@ -308,7 +308,7 @@ impl State {
         if verdict.is_some() {
             self.accused = accused.unwrap_or_default();
         }
-        self.settle(ticks);
+        self.select_default(ticks);
         Screen {
             ticks,
             cursor: self.cursor(ticks),

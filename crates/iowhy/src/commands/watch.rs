@@ -237,7 +237,12 @@ fn limits(mut asked: Vec<Limit>) -> anyhow::Result<Vec<Limit>> {
 
 /// A number is of I/Os, a size with its unit of bytes.
 fn limit(text: &str) -> Result<Limit, String> {
-    let wrong = || format!("`{text}` is no limit: `sdb=16000` (I/Os a second), `sdb=250M` (bytes)");
+    let wrong = || {
+        format!(
+            "`{text}` is not a limit: write `sdb=16000` (I/Os a second), `sdb=250M` \
+        (bytes)"
+        )
+    };
     let (device, rate) = text.rsplit_once('=').ok_or_else(wrong)?;
     let rate = rate.trim_end_matches("/s");
     let of_bytes = rate.ends_with(|letter: char| letter.is_ascii_alphabetic());

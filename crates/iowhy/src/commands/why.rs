@@ -278,7 +278,7 @@ pub fn watch(
     watch::state_facts(&mut watch.sink)?;
     let plug_clock = watch.plug_clock();
     let mut recording = watch.end()?;
-    CrossCheck::default().state(&mut recording, plug_clock);
+    CrossCheck::default().add_facts(&mut recording, plug_clock);
     Ok(recording)
 }
 

@@ -93,7 +93,7 @@ impl Cells {
     }
 
     /// A fact of the recorder with the current time: a mark, a clock step.
-    pub fn state(&mut self, member: &'static str, value: FactValue, now: Clocks) {
+    pub fn add_fact(&mut self, member: &'static str, value: FactValue, now: Clocks) {
         let fact = Fact::of(None, typed::RECORDER.of(member), value, "iowhy watch");
         self.write_fact("", fact.at(Time::from_ns(now.monotonic)));
     }
@@ -169,11 +169,11 @@ impl Cells {
             self.fact(device, fact.clone(), now);
         }
         if second.lost > 0 {
-            self.state("lost", FactValue::Count(second.lost), now);
+            self.add_fact("lost", FactValue::Count(second.lost), now);
         }
         self.silent += 1;
         if self.silent > HEARTBEAT {
-            self.state("watching", FactValue::Flag(true), now);
+            self.add_fact("watching", FactValue::Flag(true), now);
             self.silent = 0;
         }
         // Writing into a buffer does not fail.
@@ -185,7 +185,7 @@ impl Cells {
     /// Ends the stream; returns its last block, which marks the end of recording or the switch to
     /// another stream.
     pub fn end(&mut self, now: Clocks) -> Vec<u8> {
-        self.state("ended", FactValue::Flag(true), now);
+        self.add_fact("ended", FactValue::Flag(true), now);
         let _ = self.writer.finish();
         std::mem::take(self.writer.out())
     }

@@ -22,7 +22,7 @@ const EARLY_NS: i64 = 10_000_000_000;
 /// Maximum length of a capture, ns.
 const LONGEST_NS: i64 = 60_000_000_000;
 /// Alarms that are listed; the first of each device and trigger is, up to twice as many.
-const TOLD: usize = 20;
+const ALARMS_LISTED: usize = 20;
 
 /// An incident that is being captured, is not judged yet, or may continue.
 pub struct Incident {
@@ -117,9 +117,9 @@ impl Incident {
             let same = |reported: &Alarm| {
                 reported.device == alarm.device && reported.trigger == alarm.trigger
             };
-            self.alarms.len() < 2 * TOLD && !self.alarms.iter().any(same)
+            self.alarms.len() < 2 * ALARMS_LISTED && !self.alarms.iter().any(same)
         };
-        if self.alarms.len() < TOLD || first_of_its_kind() {
+        if self.alarms.len() < ALARMS_LISTED || first_of_its_kind() {
             self.alarms.push(alarm);
         } else {
             self.more += 1;

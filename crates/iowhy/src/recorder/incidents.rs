@@ -24,7 +24,7 @@ use super::watched::{Seen, Watched};
 use super::writer::Write;
 
 /// Accusations of these are incidents; a heavy load is not.
-const NEWS: [&str; 3] = ["disk", "path", "limit"];
+const ACCUSED_PARTIES: [&str; 3] = ["disk", "path", "limit"];
 /// Maximum share of the store for an incident's I/Os.
 const INCIDENT_SHARE: u64 = 16;
 /// How often a continuing incident is rewritten, s (a choice): a file of a few hundred KB.
@@ -170,7 +170,7 @@ impl Incidents {
                 self.shared.figures().verdict(brief, until_ns);
             }
             let is_news = |of: &&FindingSummary| {
-                of.accuses && of.confidence >= STANDS && NEWS.contains(&of.blame)
+                of.accuses && of.confidence >= STANDS && ACCUSED_PARTIES.contains(&of.blame)
             };
             let accused: Vec<FindingSummary> = briefs().filter(is_news).cloned().collect();
             let verdicts = accused.iter().map(|of| (of.device.clone(), of.verdict.clone()));

@@ -82,7 +82,7 @@ impl Kept {
                 numbers::duration(behind.ns() as f64)
             );
             messages::warn(&text, None);
-            kept.cells.state("clock-behind", FactValue::Duration(behind), now);
+            kept.cells.add_fact("clock-behind", FactValue::Duration(behind), now);
         }
         Ok(kept)
     }
@@ -115,7 +115,7 @@ impl Kept {
             self.cells.message(&message.device, message.fact.clone());
         }
         for mark in &seen.marks {
-            self.cells.state("mark", FactValue::Text(mark.clone()), now);
+            self.cells.add_fact("mark", FactValue::Text(mark.clone()), now);
         }
         if let Some(blocks) = self.cells.second(&seen.second, now) {
             self.queue.push(Write::Second(blocks, now));
@@ -149,7 +149,7 @@ impl Kept {
         self.cells.begin(now);
         match change {
             Some(Change::Stepped(ns)) => {
-                self.cells.state("clock-step", FactValue::Duration(Nanos(ns)), now);
+                self.cells.add_fact("clock-step", FactValue::Duration(Nanos(ns)), now);
                 if ns.abs() >= SECOND_NS {
                     let text = format!(
                         "the wall clock was set {} by {}: recorded in the store; no data is \
@@ -161,7 +161,7 @@ impl Kept {
                 }
             }
             Some(Change::Slept(ns)) => {
-                self.cells.state("suspend", FactValue::Duration(Nanos(ns)), now);
+                self.cells.add_fact("suspend", FactValue::Duration(Nanos(ns)), now);
             }
             None => {}
         }
@@ -180,7 +180,7 @@ impl Kept {
         let why = written.refusal().or_else(|| self.failure.hangs(&written, now));
         if why.is_none() && self.failure.unstated > 0 {
             let count = FactValue::Count(std::mem::take(&mut self.failure.unstated));
-            self.cells.state("unwritten", count, now);
+            self.cells.add_fact("unwritten", count, now);
         }
         match (why, self.failure.since.take()) {
             (Some(why), None) => {

@@ -68,7 +68,7 @@ impl Collector {
     /// Sets the trusted certificates for TLS.
     ///
     /// # Errors If their file is invalid.
-    fn trust(&self, file: Option<&Path>) -> anyhow::Result<Option<Arc<ClientConfig>>> {
+    fn tls_config(&self, file: Option<&Path>) -> anyhow::Result<Option<Arc<ClientConfig>>> {
         self.under_tls.then(|| trusting(file)).transpose()
     }
 
@@ -143,7 +143,7 @@ pub struct Sender {
 /// If it cannot be started.
 pub fn sender(address: &str, trusted: Option<&Path>) -> anyhow::Result<Sender> {
     // Errors in it are reported here, not with each push.
-    collector(address)?.trust(trusted)?;
+    collector(address)?.tls_config(trusted)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["watch", "--push-exports", address]);
     if let Some(trusted) = trusted {
@@ -189,7 +189,7 @@ pub fn start(sender: Sender, every: Duration, shared: &SharedMetrics) -> std::io
 /// # Errors If its address is invalid, or stdin breaks.
 pub fn push_exports(address: &str, trusted: Option<&Path>) -> anyhow::Result<()> {
     let collector = collector(address)?;
-    let trust = collector.trust(trusted)?;
+    let trust = collector.tls_config(trusted)?;
     iowhy_live::confine_pushing(collector.port)?;
     let mut stdin = std::io::stdin().lock();
     let (mut failing, mut length) = (false, [0; 4]);

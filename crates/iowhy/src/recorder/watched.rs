@@ -260,7 +260,7 @@ impl Watched {
         recording.begin(source);
         if let Ok(devices) = iowhy_live::devices(Path::new("/sys")) {
             let named = NamingFacts::of(&devices).with_unreadable_of(&self.named);
-            named.state(&self.wanted, &mut recording);
+            named.add_facts(&self.wanted, &mut recording);
             self.present = Some(devices.iter().map(|one| one.name.clone()).collect());
             let numbered =
                 |one: &BlockDevice| Some((one.name.clone(), iowhy_live::disk_sequence(&one.name)?));

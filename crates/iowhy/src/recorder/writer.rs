@@ -20,9 +20,9 @@ const WAITING_BYTES: u64 = 24 << 20;
 /// machine, an hour of a quiet one.
 const REFUSED_BYTES: u64 = 8 << 20;
 /// How often refused writes are retried.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the store is maintained, s.
-const TENDED_S: i64 = 60;
+const MAINTENANCE_S: i64 = 60;
 
 /// An item to write.
 pub enum Write {
@@ -138,7 +138,7 @@ pub fn start(
         segment_s: 0,
         began,
         ran_s: 0,
-        tended_s: -TENDED_S,
+        tended_s: -MAINTENANCE_S,
         incidents: HashMap::new(),
         refused: VecDeque::new(),
         refused_bytes: 0,
@@ -167,7 +167,8 @@ struct Writer {
 impl Writer {
     fn run(mut self, receiver: &Receiver<Write>) {
         loop {
-            let pause = if self.refused.is_empty() { Duration::from_secs(3600) } else { AGAIN };
+            let pause =
+                if self.refused.is_empty() { Duration::from_secs(3600) } else { RETRY_INTERVAL };
             // However it ends, the other side notices that the queue is closed.
             let over = match receiver.recv_timeout(pause) {
                 Ok(Write::End) => true,
@@ -242,12 +243,12 @@ impl Writer {
 
     /// Records first, then ages, which can be estimated.
     fn write(&mut self, what: &Write) -> io::Result<()> {
-        self.put(what)?;
+        self.apply(what)?;
         self.store.keep_ages();
         Ok(())
     }
 
-    fn put(&mut self, what: &Write) -> io::Result<()> {
+    fn apply(&mut self, what: &Write) -> io::Result<()> {
         match what {
             Write::Second(blocks, at) => self.second(blocks, *at),
             Write::NextSegment => {
@@ -287,7 +288,7 @@ impl Writer {
         if let Some(segment) = &mut self.segment {
             segment.append(blocks)?;
         }
-        if self.ran_s - self.tended_s >= TENDED_S {
+        if self.ran_s - self.tended_s >= MAINTENANCE_S {
             self.tend();
         }
         Ok(())

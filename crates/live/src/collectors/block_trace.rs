@@ -294,7 +294,7 @@ impl ThinListing {
             Some(listing) => sink.resume(listing),
             None => {
                 self.listing = Some(sink.begin(self.source.clone()));
-                clock::state(sink, self.began);
+                clock::add_clock(sink, self.began);
                 sink.note(Note { line: 0, text: NAME.to_string(), reason: THINNED.to_string() });
             }
         }
@@ -444,7 +444,7 @@ impl Collector for BlockTrace {
             )
         });
         let events = settings.events.then(|| sink.begin(source(Level::D, &shape)));
-        clock::state(sink, began);
+        clock::add_clock(sink, began);
         if settings.kernel_times && shape.plug_clock {
             sink.note(Note { line: 0, text: String::new(), reason: KERNEL_TIMES.to_string() });
         }

@@ -165,8 +165,8 @@ impl AttachedState {
             source.sampling = Sampling::Traced;
             source.watched = Some(now - self.since);
             sink.begin(source);
-            clock::state(sink, self.since);
-            state(&new, self.filled, &self.devices, sink);
+            clock::add_clock(sink, self.since);
+            add_facts(&new, self.filled, &self.devices, sink);
             let [no_group, _] = missed(&self.missed)?;
             sink.lost("pauses not counted: too many processes", no_group);
             sink.end();
@@ -238,7 +238,7 @@ fn dirty_of(text: &str, page: u64) -> Option<(u64, u64)> {
 }
 
 /// The facts of the open listing: those with the longest pauses on each device.
-fn state(
+fn add_facts(
     new: &[(&Dirtier, Pauses)],
     filled: Option<(u64, u64)>,
     devices: &BTreeMap<String, String>,
@@ -363,7 +363,7 @@ mod tests {
         let devices = BTreeMap::from([("7:9".to_string(), "loop9".to_string())]);
         let mut recording = Recording::new();
         recording.begin(Source::new(NAME, "live", Level::E));
-        state(&new, Some((10, 20)), &devices, &mut recording);
+        add_facts(&new, Some((10, 20)), &devices, &mut recording);
         recording.end();
         let facts = &recording.listings[0].facts;
         let paused: Vec<_> = facts

@@ -108,7 +108,7 @@ impl Collector for DiskStats {
         self.listing = sink.begin(source);
         // Copies in a folder may be from any machine.
         if self.root.is_none() {
-            clock::state(sink, self.began);
+            clock::add_clock(sink, self.began);
         }
         Ok(())
     }

@@ -181,7 +181,7 @@ impl Collector for Ftrace {
         source.sampling = Sampling::Traced;
         let began = clock::now();
         let listing = sink.begin(source);
-        clock::state(sink, began);
+        clock::add_clock(sink, began);
         left.iter().for_each(|error| note(error, sink));
         let (reader, text) = (format.reader(), Vec::new());
         self.running = Some(AttachedState { pipe, instance, reader, text, listing, began });

@@ -110,7 +110,7 @@ impl FuseWaits {
     }
 
     /// Emits what waits now into the open listing.
-    fn state(&self, sink: &mut dyn Sink) {
+    fn add_facts(&self, sink: &mut dyn Sink) {
         let waited = self.seen - self.began;
         for connection in &self.connections {
             let of_it: Vec<&WaitingTask> = self.waiting_for(connection).collect();
@@ -144,7 +144,7 @@ impl FuseWaits {
         source.sampling = Sampling::Sampled;
         source.watched = Some(self.seen - self.began);
         let listing = sink.begin(source);
-        clock::state(sink, self.began);
+        clock::add_clock(sink, self.began);
         listing
     }
 }
@@ -176,7 +176,7 @@ impl Collector for FuseWaits {
         self.poll(sink)?;
         if self.has_any() {
             self.begin_listing(sink);
-            self.state(sink);
+            self.add_facts(sink);
             sink.end();
         }
         Ok(())
@@ -186,7 +186,7 @@ impl Collector for FuseWaits {
         self.poll(sink)?;
         if self.listing.is_none() && self.has_any() {
             self.listing = Some(self.begin_listing(sink));
-            self.state(sink);
+            self.add_facts(sink);
             sink.end();
         }
         Ok(())

@@ -119,14 +119,14 @@ impl Collector for HostFacts {
     fn snapshot(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         sink.begin(source());
         self.take_temperatures(sink);
-        self.state(sink);
+        self.add_facts(sink);
         Ok(())
     }
 
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         self.poll(sink)?;
         sink.resume(self.listing);
-        self.state(sink);
+        self.add_facts(sink);
         Ok(())
     }
 }
@@ -146,7 +146,7 @@ impl HostFacts {
 
     /// Emits the current state: facts into the open listing, which then ends, and text files into
     /// listings of their own.
-    fn state(&mut self, sink: &mut dyn Sink) {
+    fn add_facts(&mut self, sink: &mut dyn Sink) {
         for sensor in &self.sensors {
             let Some((celsius, path)) = sensor.warning() else { continue };
             let device = Some(sink.device(&sensor.disk));

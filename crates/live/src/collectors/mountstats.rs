@@ -109,7 +109,7 @@ impl MountStats {
         // The kernel sums milliseconds.
         source.resolution = Some(Nanos(1_000_000));
         self.listing = Some(sink.begin(source));
-        clock::state(sink, self.began);
+        clock::add_clock(sink, self.began);
     }
 }
 

@@ -61,7 +61,8 @@ keys {
     ARRAY_PERCENT "array.percent" Percent "completed share of that work";
     ARRAY_REMAINING "array.remaining" Seconds "time remaining";
     ARRAY_SPEED "array.speed" BytesPerSecond "rate of that work";
-    ARRAY_SPEED_ASKED "array.speed.asked" BytesPerSecond "rate that its own driver asks of that work";
+    ARRAY_SPEED_ASKED "array.speed.asked" BytesPerSecond "rate of that work requested by its \
+        driver";
     ARRAY_STATE "array.state" Text "state of an array, pool or volume";
     ARRAY_WRITE_CACHE "array.write_cache" WritePolicy "active write policy of a RAID controller";
     ARRAY_WRITE_CACHE_ASKED "array.write_cache.asked" WritePolicy "configured write policy of a \
@@ -161,7 +162,8 @@ keys {
     FILE_WRITES "file.writes" PerSecond "file writes by a program";
     FLUSH_IDLE "flush.idle" Microseconds "longest round of a page cleaner with nothing to flush";
     FLUSH_PENDING "flush.pending" Count "flushes a program waits for";
-    FLUSH_ROUND "flush.round" Microseconds "longest time to write and flush what a program had gathered";
+    FLUSH_ROUND "flush.round" Microseconds "longest time to write and flush what a program had \
+        buffered";
     FLUSH_SLOW "flush.slow" Count "flushes slower than a limit";
     FLUSH_SLOWEST "flush.slowest" Microseconds "duration of the slowest flush";
     FLUSH_SLOWEST_AT_LEAST "flush.slowest.at_least" Microseconds "lower bound of the slowest flush";

@@ -46,7 +46,7 @@ pub const KIND: Kind = Kind {
 };
 
 const SIZE: u32 = 4096;
-const DEEPEST: u32 = 256;
+const MAX_DEPTH: u32 = 256;
 const STEP: Duration = Duration::from_secs(2);
 /// Windows per step, and the 97.5 % point of Student's t for that many.
 const WINDOWS: usize = 8;
@@ -63,7 +63,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     columns.extend([("X R / N", Unit::Ratio), ("varies", Unit::Share)]);
     let mut table = Table::new("ramp", &columns);
     let mut steps: Vec<Step> = Vec::new();
-    let (deepest, length) = (ask.depth.unwrap_or(DEEPEST), ask.time.unwrap_or(STEP));
+    let (deepest, length) = (ask.depth.unwrap_or(MAX_DEPTH), ask.time.unwrap_or(STEP));
     let mut depth = 1;
     let mut without_gain = 0;
     while depth <= deepest && without_gain < 2 && !session.over() {

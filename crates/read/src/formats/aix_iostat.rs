@@ -239,7 +239,7 @@ impl AixIostat {
         }
         let is_row = words.iter().all(|word| is_value(word));
         let (Some((_, parts)), Some(part)) = (&mut self.block, self.awaited.take()) else {
-            return Step::skipped_if(is_row, "no heading stands above the values");
+            return Step::skipped_if(is_row, "values without a header");
         };
         if !is_row || words.len() != WIDTHS[part] || !parts[part].is_empty() {
             let is_meant = words.iter().any(|word| is_value(word));

@@ -315,9 +315,7 @@ impl Biosnoop {
             // A second one shows that there were several runs, but not which row belongs to which.
             if self.headed && same {
                 sink.source().infer(Inference::Order);
-                sink.note(note(
-                    "rows of several runs are mixed in no order: their times do not match",
-                ));
+                sink.note(note("rows of several runs are mixed: their times do not match"));
             }
             self.columns = columns;
             self.headed = true;

@@ -241,7 +241,7 @@ impl Reader for DatabaseIo {
         }
         let names = self.columns.iter().cloned();
         let row = names.zip(cells.into_iter().map(str::to_string)).collect();
-        Step::skipped_if(!self.state(&row, sink), "the row counts nothing")
+        Step::skipped_if(!self.state(&row, sink), "the row has no counts")
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

@@ -131,7 +131,7 @@ impl Diskspd {
         };
         let step = match place + 1 == self.open.len() {
             true => Step::Consumed,
-            false => Step::Malformed(format!("`{name}` is closed around an open element")),
+            false => Step::Malformed(format!("`{name}` ends while an element in it is still open")),
         };
         match name {
             "Target" if self.within(&["Thread", "Target"]) => self.end_target(),

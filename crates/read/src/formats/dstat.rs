@@ -240,7 +240,7 @@ const WAITS: f64 = 10.0;
 const NOTHING: f64 = 100.0;
 
 /// Why a row is not read.
-const UNLIKE: &str = "the values do not match the heading";
+const MISMATCH: &str = "the values do not match the heading";
 
 /// What a row reports of one disk.
 #[derive(Clone, Copy, Default)]
@@ -349,7 +349,7 @@ impl Dstat {
             if let Some(parts) = self.by_width(line) {
                 return self.take(&parts, sink);
             }
-            return Step::skipped_if(parts.len() > 2, UNLIKE);
+            return Step::skipped_if(parts.len() > 2, MISMATCH);
         }
         let parts: Vec<Vec<&str>> =
             parts.iter().map(|part| part.split_whitespace().collect()).collect();
@@ -388,7 +388,7 @@ impl Dstat {
         if line.split(',').count() != widths {
             return match line.starts_with('"') {
                 true => Step::NotMine,
-                false => Step::skipped(UNLIKE),
+                false => Step::skipped(MISMATCH),
             };
         }
         let parts: Vec<Vec<&str>> =
@@ -415,7 +415,7 @@ impl Dstat {
                 continue;
             }
             if words.len() != *width && !matches!(group, Group::When | Group::Other) {
-                return Step::skipped(UNLIKE);
+                return Step::skipped(MISMATCH);
             }
             let is_number = |word: &&str| bytes(word).is_some();
             if group.is_of_a_disk() && !words.iter().all(is_number) {

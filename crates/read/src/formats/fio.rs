@@ -51,7 +51,7 @@ pub const FORMAT: Format = Format::by_line::<Fio>(
 );
 
 /// Beginnings of lines of fio that carry nothing for us.
-const PASSED_OVER: [&str; 17] = [
+const IGNORED_LINES: [&str; 17] = [
     "fio-", "Starting ", "Jobs: ", "Description ", "bw (", "fsync/fdatasync/sync_file_range:",
     "iops ", "cpu ", "IO depths", "submit ", "complete ", "latency ", "READ:", "WRITE:", "TRIM:",
     "MIXED:", "fio: ",
@@ -68,7 +68,7 @@ fn spoken(line: &str) -> (Option<&str>, &str) {
 }
 
 /// The last column of the distribution of depths: this many or more.
-const DEEPEST: u64 = 64;
+const MAX_DEPTH_COLUMN: u64 = 64;
 
 fn begins(line: &str) -> bool {
     let (_, line) = spoken(line);
@@ -263,7 +263,7 @@ impl Fio {
             || text.starts_with("Disk stats")
             || text.starts_with("aggr")
             || text.contains("Laying out IO file")
-            || PASSED_OVER.iter().any(|beginning| text.starts_with(beginning));
+            || IGNORED_LINES.iter().any(|beginning| text.starts_with(beginning));
         if known { Step::Consumed } else { Step::NotMine }
     }
 
@@ -345,7 +345,7 @@ impl Fio {
         let alone = met.is_some_and(|met| met.by_all && met.depth == 1);
         let met = asked
             .zip(met.map(|met| met.depth))
-            .filter(|(asked, met)| (*met..2 * met).contains(asked) || *met == DEEPEST);
+            .filter(|(asked, met)| (*met..2 * met).contains(asked) || *met == MAX_DEPTH_COLUMN);
         let most = match self.depths.get(&self.job) {
             _ if alone => jobs,
             Some((engine, depth)) => at_once(engine.as_deref(), depth.as_deref(), jobs),

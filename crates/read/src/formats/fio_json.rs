@@ -133,7 +133,7 @@ impl FioJson {
             self.job(rest, sink);
         }
         for job in list("client_stats") {
-            // Sums over all clients repeat what each of them said.
+            // Sums over all clients repeat the values of each of them.
             if job.get("jobname").and_then(Value::as_str) != Some("All clients") {
                 self.job(job, sink);
             }

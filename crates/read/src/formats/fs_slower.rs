@@ -101,7 +101,7 @@ fn heading(at: f64, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
 }
 
 fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
-    const UNLIKE: &str = "the columns do not match the heading";
+    const MISMATCH: &str = "the columns do not match the heading";
     let words: Vec<&str> = found.line().split_whitespace().collect();
     let time = *words.first()?;
     let clock = WallTime::read(time);
@@ -112,7 +112,7 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     // A program's name may hold blanks: the process is the first number before a letter.
     let is_process = |pair: &[&str]| integer(pair[0]).is_some() && op(pair[1]).is_some();
     let Some(place) = words.windows(2).skip(2).position(is_process).map(|place| place + 2) else {
-        return if words.len() > 5 && is_timed { report.fails(UNLIKE) } else { None };
+        return if words.len() > 5 && is_timed { report.fails(MISMATCH) } else { None };
     };
     if !is_timed {
         return report.fails("the time of the row is not a time");
@@ -122,7 +122,7 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let at = report.kept("latency")? as usize;
     let latency = values.get(at).and_then(|word| fixed(word, 6)).filter(|ns| *ns >= 0);
     let (Some(latency), Some(op)) = (latency, values.first().and_then(|letter| op(letter))) else {
-        return report.fails(UNLIKE);
+        return report.fails(MISMATCH);
     };
     if values.first().is_some_and(|letter| OF_NFS.contains(letter)) {
         report.keep("of nfs", 1.0);

@@ -68,7 +68,7 @@ struct Stream {
     listings: Vec<Listing>,
 }
 
-/// One of its listings, and what its source had said at the last block.
+/// One of its listings, and the losses of its source at the last block.
 struct Listing {
     number: u64,
     here: usize,
@@ -122,7 +122,7 @@ impl Binary for IowhyCapture {
         }
         let left = self.rest().len();
         if left > 0 {
-            self.complain(sink, left, "the capture ends in the middle of a block");
+            self.add_loss(sink, left, "the capture ends in the middle of a block");
         }
         self.leave(sink);
         Ok(())
@@ -180,7 +180,7 @@ impl IowhyCapture {
         Ok(())
     }
 
-    fn complain(&mut self, sink: &mut dyn Sink, bytes: usize, reason: &str) {
+    fn add_loss(&mut self, sink: &mut dyn Sink, bytes: usize, reason: &str) {
         let text = format!("byte {}", self.base + self.at as u64);
         let reason = format!("{reason}: {bytes} bytes are left over");
         sink.skip(Note { line: 0, text, reason });
@@ -343,7 +343,7 @@ fn begin(reported: &Source, first: bool, sink: &mut dyn Sink) -> usize {
     here
 }
 
-/// What the source said more than at the last block.
+/// What the source reports beyond the last block.
 fn amend(before: &Source, now: &Source, sink: &mut dyn Sink) {
     let source = sink.source();
     source.resolution = now.resolution;

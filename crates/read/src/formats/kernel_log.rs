@@ -152,20 +152,20 @@ const ABORTS: &str = "attempting task abort";
 /// Lines after a hung task that may be its call trace.
 const TRACE_LINES: u32 = 64;
 /// Lines between the message that a task hangs and its stack (kernel/hung_task.c).
-const SAID_BEFORE: u32 = 4;
+const LINES_TO_STACK: u32 = 4;
 
 fn sniff(lines: &[&str]) -> Detect {
     let Some(first) = lines.first() else { return Detect::No };
     if stack_frames::begins(first, false) {
         return Detect::Yes;
     }
-    let complains = || {
+    let is_known = || {
         let printed = as_printed(first);
         let is_known = || kind(&printed).is_some() || is_stopped_card(&printed);
         let by_kernel = printed.len() < first.len() && is_known();
         by_kernel || is_bare_message(&printed)
     };
-    if is_for_people(first) && (split(first).is_some() || complains()) {
+    if is_for_people(first) && (split(first).is_some() || is_known()) {
         return Detect::Yes;
     }
     journal::sniff(lines)
@@ -185,8 +185,8 @@ fn ends_a_process(message: &str) -> bool {
 }
 
 fn is_bare_message(line: &str) -> bool {
-    let complains = |part: &&str| kind(split(part).map_or(part, |(_, message)| message)).is_some();
-    is_bare(line) && messages(line).iter().any(complains)
+    let is_known = |part: &&str| kind(split(part).map_or(part, |(_, message)| message)).is_some();
+    is_bare(line) && messages(line).iter().any(is_known)
 }
 
 /// Messages of every kind that is known, made up.
@@ -441,7 +441,7 @@ struct KernelLog {
     /// When that was, seconds on the log's clock.
     port_at: Option<f64>,
     /// A `res` line whose port was not named in its second: the next message may name it.
-    unported: Option<(MessageKind, Said)>,
+    unported: Option<(MessageKind, PlacedMessage)>,
     /// The disk of the last message, if that was one of the SCSI layer, which adds lines of its
     /// own.
     reported: String,
@@ -475,7 +475,7 @@ struct KernelLog {
     /// Aborts of commands at a SCSI address whose result was not printed yet.
     aborted: BTreeMap<String, u64>,
     /// A command that an adapter gave up, until the next line names the device.
-    given_up: Option<Said>,
+    given_up: Option<PlacedMessage>,
     /// The last line, if it was no log event: it may continue in the next.
     unfinished: Option<(String, String)>,
     /// Whether a drive on a port reported sense data with the last command that failed there. Where
@@ -565,7 +565,7 @@ struct BtrfsCounts {
 }
 
 /// A message, with its place.
-struct Said {
+struct PlacedMessage {
     message: Message,
     place: String,
 }
@@ -1210,7 +1210,7 @@ impl KernelLog {
             |kind: &MessageKind| *kind == MessageKind::Refused && self.reports_sense == Some(false);
         let kind = kind(message).filter(|kind| !is_made_up(kind));
         // The stack of a hung task from the previous line is not a second event.
-        let is_new = self.trace + SAID_BEFORE < TRACE_LINES;
+        let is_new = self.trace + LINES_TO_STACK < TRACE_LINES;
         let begins = kind.is_none() && stack_frames::begins(message, !stamp.is_empty());
         let kind = kind.or((begins && is_new).then_some(MessageKind::HungTask));
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind };
@@ -1252,7 +1252,7 @@ impl KernelLog {
         let kind = known;
         // Which command timed out is in the lines before; a drive's own error needs none.
         if is_result && port.is_none() && kind != MessageKind::Timeout {
-            self.unported = Some((kind, Said { message: reset_message, place }));
+            self.unported = Some((kind, PlacedMessage { message: reset_message, place }));
             return;
         }
         // The kernel's own message came before, `connection4:0: detected conn error`, and the
@@ -1280,7 +1280,7 @@ impl KernelLog {
         let address = names::address(message);
         let of_an_adapter = message.contains("scmd(") || message.contains("(sc=");
         if kind == MessageKind::Timeout && address.is_none() && of_an_adapter {
-            self.given_up = Some(Said { message: reset_message, place });
+            self.given_up = Some(PlacedMessage { message: reset_message, place });
             return;
         }
         let at = address.and_then(|address| match kind {

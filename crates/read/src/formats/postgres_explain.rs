@@ -39,7 +39,7 @@ pub const FORMAT: Format = Format::program::<PostgresExplain>(
 const BUFFERS: &str = "Buffers: ";
 const TIMINGS: &str = "I/O Timings: ";
 /// Lines between the first of a node and its times: filters, keys and workers.
-const NEAR: usize = 12;
+const MAX_DISTANCE: usize = 12;
 /// Groups of buffers and of times, and what is read and written there.
 const GROUPS: [(&[&str], &str); 2] = [
     (&["shared", "local", "shared/local", ""], "blocks"),
@@ -59,7 +59,7 @@ fn sniff(lines: &[&str]) -> Detect {
         _ if !is_first_node(first) => Detect::No,
         Some(line) if counts(line, TIMINGS).is_some() => Detect::Yes,
         Some(line) if is_node(line) => Detect::No,
-        _ if lines.len() > NEAR => Detect::No,
+        _ if lines.len() > MAX_DISTANCE => Detect::No,
         _ => Detect::NeedLine,
     }
 }
@@ -153,7 +153,7 @@ impl Reader for PostgresExplain {
             if is_first {
                 self.place = Place::Below;
                 let Some(buffers) = self.buffers.take() else {
-                    return Step::skipped("no count of blocks stands above the times");
+                    return Step::skipped("I/O times without a preceding block count");
                 };
                 self.emit(&counts(&buffers, BUFFERS).unwrap_or_default(), &times, sink);
             }

@@ -208,7 +208,7 @@ impl Sadf {
         }
         // The line counts as one; of several disks each is a row of its own.
         sink.source().skipped += lost - 1;
-        Step::skipped(UNLIKE)
+        Step::skipped(MISMATCH)
     }
 
     fn disk(&mut self, name: &str, cells: &[&str], when: (f64, WallTime), sink: &mut dyn Sink) {
@@ -270,7 +270,7 @@ impl Paging {
         let values: Vec<f64> =
             rest.iter().filter_map(|word| decimal(word).filter(|value| *value >= 0.0)).collect();
         if values.len() != self.columns.len() || values.len() != rest.len() {
-            return Err(UNLIKE.to_string());
+            return Err(MISMATCH.to_string());
         }
         let rows = if stamp == Stamp::Average { &mut self.average } else { &mut self.rows };
         for (row, (_, columns)) in rows.iter_mut().zip(PAGING) {
@@ -297,7 +297,7 @@ impl Paging {
 }
 
 /// Why a row is not read.
-const UNLIKE: &str = "the values do not match the header";
+const MISMATCH: &str = "the values do not match the header";
 
 /// Rows of all disks together that wait for the end of the listing, in which a table of each disk
 /// may follow. A day of seconds has a tenth of them.
@@ -335,7 +335,7 @@ impl Totals {
     fn row(&mut self, stamp: Stamp, rest: &[&str]) -> Result<(), String> {
         let values: Vec<Option<f64>> = rest.iter().map(|word| decimal(word)).collect();
         if values.len() != self.columns.len() || values.iter().any(Option::is_none) {
-            return Err(UNLIKE.to_string());
+            return Err(MISMATCH.to_string());
         }
         let of = |name: &str| {
             let place = self.columns.iter().position(|column| column == name)?;
@@ -525,7 +525,7 @@ impl Reader for Sar {
                 let device = sink.device(&named(name));
                 sink.skipped_of(device);
             }
-            return Step::skipped(UNLIKE);
+            return Step::skipped(MISMATCH);
         };
         match stamp {
             Stamp::Average => self.averages.push((name, draft)),

@@ -38,9 +38,10 @@ static LABELS: Labels = Labels {
             let counters = || cells.iter().skip(1).map(|path| counter(path));
             match counters().flatten().next() {
                 Some((host, _)) => sink.source().is_of_host(host),
-                None => {
-                    sink.note(note("no disk counter found: only their English names are known"))
-                }
+                None => sink.note(note(
+                    "no disk counter found: only English counter names are \
+                        recognised",
+                )),
             }
             let named = counters().map(|known| known.map_or(String::new(), |(_, column)| column));
             report.heading = named.collect();

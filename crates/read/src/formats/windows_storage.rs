@@ -52,7 +52,7 @@ const OWN: [&str; 10] = [
 /// Properties with which their lists begin.
 const FIRST: [&str; 5] = ["Active", "DeviceId", "FriendlyName", "InstanceName", "ObjectId"];
 /// Lines of a list before one that only these cmdlets have.
-const NEAR: usize = 12;
+const MAX_DISTANCE: usize = 12;
 
 fn sniff(lines: &[&str]) -> Detect {
     let Some((first, rest)) = lines.split_first() else { return Detect::No };
@@ -64,7 +64,9 @@ fn sniff(lines: &[&str]) -> Detect {
         None => Detect::No,
         Some((name, _)) if !FIRST.contains(&name) && !OWN.contains(&name) => Detect::No,
         Some(_) if lines.iter().any(is_own) => Detect::Yes,
-        Some(_) if lines.len() > NEAR || rest.iter().any(|line| property(line).is_none()) => {
+        Some(_)
+            if lines.len() > MAX_DISTANCE || rest.iter().any(|line| property(line).is_none()) =>
+        {
             Detect::No
         }
         Some(_) => Detect::NeedLine,

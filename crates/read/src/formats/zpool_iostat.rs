@@ -42,7 +42,7 @@ pub const FORMAT: Format = Format::program::<ZpoolIostat>(
 );
 
 /// Columns before those of `-l` and `-q`: name, two of capacity, operations, bandwidth.
-const PLAIN: usize = 7;
+const LEADING_COLUMNS: usize = 7;
 /// Columns of `-l`: four pairs, and scrub, trim, rebuild, as many as the version has.
 const BARE: std::ops::RangeInclusive<usize> = 9..=11;
 const GROUPS: [&str; 7] =
@@ -90,7 +90,7 @@ fn is_bare(line: &str) -> bool {
     }
     let words: Vec<&str> = line.split_whitespace().collect();
     let (Some(sizes), Some(rates), Some(waits)) =
-        (words.get(1..3), words.get(3..PLAIN), words.get(PLAIN..))
+        (words.get(1..3), words.get(3..LEADING_COLUMNS), words.get(LEADING_COLUMNS..))
     else {
         return false;
     };
@@ -283,7 +283,7 @@ impl ZpoolIostat {
         let name = words.len().saturating_sub(values);
         let (name, cells) = words.split_at_checked(name).unwrap_or_default();
         let is_cell = |word: &&str| *word == "-" || number(word).is_some() || ns(word).is_some();
-        if values < PLAIN - 1 || name.is_empty() || !cells.iter().all(is_cell) {
+        if values < LEADING_COLUMNS - 1 || name.is_empty() || !cells.iter().all(is_cell) {
             let cells = words.iter().skip(1).filter(|word| is_cell(word)).count();
             return Step::skipped_if(cells > 3, "the values do not match the heading");
         }
@@ -324,7 +324,9 @@ impl ZpoolIostat {
             _ => 2,
         };
         let before: usize = self.groups.iter().take(place).map(width).sum();
-        let at = |place: usize| cells.get(PLAIN - 1 + before + place).and_then(|word| ns(word));
+        let at = |place: usize| {
+            cells.get(LEADING_COLUMNS - 1 + before + place).and_then(|word| ns(word))
+        };
         Some([at(0), at(1)])
     }
 

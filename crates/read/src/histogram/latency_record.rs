@@ -112,7 +112,7 @@ impl LatencyRecord {
         self.take(Item::of(line)?, unit)
     }
 
-    /// Takes what a line said.
+    /// Takes the item of a line.
     pub(crate) fn take(&mut self, item: Item, unit: &mut Unit) -> Result<(), &'static str> {
         match item {
             Item::Time(at_us) => self.at_us = Some(at_us),

@@ -234,7 +234,7 @@ enum NestingChange {
 }
 
 /// Deepest nesting; serde_json's own limit is 128.
-const DEEPEST: usize = 100;
+const MAX_NESTING: usize = 100;
 
 impl Nesting {
     fn take(&mut self, byte: u8) -> NestingChange {
@@ -246,7 +246,7 @@ impl Nesting {
             (b'"', _) => self.string = !self.string,
             (b'{' | b'[', false) => {
                 self.open.push(byte);
-                return if self.open.len() > DEEPEST {
+                return if self.open.len() > MAX_NESTING {
                     NestingChange::Wrong
                 } else {
                     NestingChange::Opened

@@ -16,7 +16,7 @@ const TEXT: usize = 80;
 /// Characters of a heading that are examined.
 const HEADING: usize = 400;
 /// Most passages reported of one input.
-const SAID: u64 = 20;
+const MAX_REPORTED: u64 = 20;
 /// Words of headings above latencies, rates and queues of disks.
 const HEADINGS: [&str; 16] = [
     "await", "svctm", "svc_t", "%util", "%busy", "aqu-sz", "avgqu", "iops", "latency", "lat(",
@@ -108,7 +108,7 @@ impl Rows {
             Kind::Values => rows >= LEAST && about_disks,
             Kind::OfDisk | Kind::Buckets => true,
         };
-        if !enough || self.reported == SAID {
+        if !enough || self.reported == MAX_REPORTED {
             return;
         }
         self.reported += 1;

@@ -6,7 +6,7 @@ use jiff::civil::{Date, date};
 use crate::facts::AddFact;
 use crate::{decimal, integer};
 
-/// A point in time as printed. It is compared with its like only, so zones are read over.
+/// A point in time as printed. It is compared with its like only, so zones are ignored.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WallTime {
     /// Days since 1970, if a date was printed.

@@ -39,7 +39,7 @@ const RULES: [Rule; 14] = [
 ];
 
 /// Most rules around one line: a log line, quoted in a mail, indented.
-const DEEPEST: usize = 4;
+const MAX_LAYERS: usize = 4;
 /// Most wrappings tried on one line.
 const TRIED: usize = 8;
 
@@ -47,7 +47,7 @@ const TRIED: usize = 8;
 /// line of a log makes several, so they are not on the heap.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Wrapping {
-    all: [(usize, usize); DEEPEST],
+    all: [(usize, usize); MAX_LAYERS],
     deep: usize,
 }
 
@@ -149,7 +149,7 @@ impl Wrapping {
                 // The speaker may be several words; all else occurs once.
                 let again = rule.behind.is_empty()
                     && wrapping.layers().iter().any(|(known, _)| *known == place);
-                if !fits || again || found.len() > TRIED || wrapping.deep == DEEPEST {
+                if !fits || again || found.len() > TRIED || wrapping.deep == MAX_LAYERS {
                     continue;
                 }
                 let bare = match &text {

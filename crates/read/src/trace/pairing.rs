@@ -85,7 +85,7 @@ struct Request {
     pid: Option<u32>,
     comm: Option<Name>,
     /// Others with the same device and sector, after it.
-    twins: Vec<Request>,
+    concurrent: Vec<Request>,
 }
 
 type Key = (DeviceId, u64);
@@ -218,7 +218,7 @@ impl Pairing {
         if at <= point.sector {
             return;
         }
-        let mut rest = Request { twins: Vec::new(), ..front.clone() };
+        let mut rest = Request { concurrent: Vec::new(), ..front.clone() };
         front.bytes = u32::try_from((at - point.sector).saturating_mul(512)).unwrap_or(u32::MAX);
         rest.bytes = rest.bytes.saturating_sub(front.bytes);
         (rest.sector, rest.stage) = (at, Action::Queue);
@@ -248,7 +248,7 @@ impl Pairing {
         for queues in both {
             let before = queues.len;
             queues.first.retain(|_, request| request.begun() > median);
-            queues.len = queues.first.values().map(|request| 1 + request.twins.len()).sum();
+            queues.len = queues.first.values().map(|request| 1 + request.concurrent.len()).sum();
             sink.lost("requests without a completion in the trace", (before - queues.len) as u64);
         }
         self.depths.clear();
@@ -269,7 +269,7 @@ impl Request {
             flags: point.flags,
             pid: point.pid,
             comm: point.comm,
-            twins: Vec::new(),
+            concurrent: Vec::new(),
         }
     }
 
@@ -297,7 +297,7 @@ impl Request {
 mod tests {
     use iowhy_model::{Level, Recording, Source};
 
-    use super::queues::TWINS;
+    use super::queues::MAX_PER_SECTOR;
     use super::*;
 
     #[test]
@@ -317,7 +317,7 @@ mod tests {
             error: None,
         };
         let mut pairing = Pairing::default();
-        let kept = TWINS as i64 + 1;
+        let kept = MAX_PER_SECTOR as i64 + 1;
         for ns in 0..300 {
             pairing.take(Action::Issue, &point(ns), &mut recording);
         }

@@ -64,11 +64,6 @@ pub const PICTURES: &[Picture] = &[
         "Columns, not lines: in each batch latency climbs from the lowest row to the highest, because the last of sixteen requests waits for fifteen. Between the batches there is nothing.",
     ),
     picture(
-        "large/platter",
-        "Healthy disk: large requests",
-        "One line at 8.7 ms, the time to move a megabyte under the head. Per byte the disk is fast.",
-    ),
-    picture(
         "stall/flash",
         "Faulty: a disk that freezes",
         "A quiet line near the bottom and, at regular intervals, columns up to half a second: a request that arrives during a freeze waits for its end. Few in the frequency map, everything in the intensity map: tail latency.",
@@ -89,11 +84,6 @@ pub const PICTURES: &[Picture] = &[
         "Alone it is a slow disk. Its seven peers do the same work four times faster, which proves the fault.",
     ),
     picture(
-        "cleaning/flash",
-        "Faulty: flash that collects garbage during writes",
-        "Reads wait for garbage collection (write amplification): the low line of fast reads, and a cloud two octaves and more above it, present only during writes.",
-    ),
-    picture(
         "cliff/flash",
         "Faulty: flash with a full write cache",
         "A line with a step. The load is the same on both sides; before the step writes go to the fast cells, after it they do not.",
@@ -107,11 +97,6 @@ pub const PICTURES: &[Picture] = &[
         "shingled/scattered",
         "Faulty: random writes to a shingled disk",
         "Fast at first, while writes go to the reserved zone. When that is full each write waits until a whole band is read and written.",
-    ),
-    picture(
-        "recovery/flash",
-        "Faulty: error recovery",
-        "A quiet line, and far above it single requests that all took the same time: a time limit, not a tail.",
     ),
     picture(
         "periodic/flash",

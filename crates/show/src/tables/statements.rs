@@ -66,7 +66,7 @@ impl Statement {
 
 /// Facts that several tools state under names of their own, and the name that fleets are compared
 /// by.
-const PLAIN: &[(&str, &[&str])] = &[
+const COMMON_NAMES: &[(&str, &[&str])] = &[
     ("firmware", &["device.firmware", "smart.firmware"]),
     ("kernel", &["host.kernel"]),
     ("model", &["device.model", "smart.model"]),
@@ -91,7 +91,7 @@ pub fn of_facts(recording: &Recording) -> Vec<Statement> {
         let stated = listing.facts.iter().filter(|fact| !fact.key.is_under(CLOCKS));
         rows.extend(stated.map(|fact| of_fact(fact, fact.device.map(name), zero)));
     }
-    for (plain, keys) in PLAIN {
+    for (plain, keys) in COMMON_NAMES {
         let mut known: HashSet<Option<String>> = HashSet::new();
         for key in *keys {
             let stated = rows.iter().filter(|row| row.key == *key && !row.value.is_empty());

@@ -221,7 +221,7 @@ fn pattern(event: &Event, ends: &mut HashMap<DeviceId, u64>) -> &'static str {
 fn error_words(errno: u16) -> &'static str {
     match errno {
         5 => "EIO, I/O error",
-        11 => "EAGAIN, it would have to wait",
+        11 => "EAGAIN, it would have had to wait",
         12 => "ENOMEM, out of kernel memory",
         16 => "EBUSY, out of device resources",
         28 => "ENOSPC, no space left",

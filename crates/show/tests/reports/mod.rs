@@ -120,7 +120,7 @@ fn dusty_findings(sdb: DeviceId) -> Vec<Finding> {
             place,
         ),
         evidence(
-            "extra revolutions, median",
+            "median extra revolutions",
             17.0,
             Unit::Revolutions,
             Some(Bound::Above(0.5)),

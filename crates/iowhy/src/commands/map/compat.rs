@@ -78,7 +78,7 @@ impl Compat {
             }
             run.end(&mut out)?;
             if records.skipped > 0 {
-                complain(&input, &records);
+                warn_skipped(&input, &records);
                 status = if status == Status::Failed { status } else { Status::Incomplete };
             }
         }
@@ -119,7 +119,7 @@ fn no_records(input: &str) -> anyhow::Error {
 }
 
 /// Reports once where the original would have failed.
-fn complain(input: &str, records: &LiteralRecords) {
+fn warn_skipped(input: &str, records: &LiteralRecords) {
     let skipped = records.skipped;
     let first: Vec<String> = records
         .notes

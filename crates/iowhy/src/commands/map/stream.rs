@@ -47,7 +47,7 @@ impl Map {
                 iowhy_read::scan(&input, &mut reader, known, &mut feed)?;
                 Ok::<(), anyhow::Error>(())
             });
-            drop(feed.settle());
+            drop(feed.amended_tally());
             // If the receiver is gone, the user stopped it.
             let _ = done.send(outcome);
         });
@@ -106,7 +106,7 @@ impl SharedArrivals {
     }
 
     /// The recording with the current state of its source.
-    fn settle(&mut self) -> MutexGuard<'_, Tally> {
+    fn amended_tally(&mut self) -> MutexGuard<'_, Tally> {
         let amended = self.amended.take();
         let mut tally = self.tally();
         if let Some(amended) = amended {
@@ -118,43 +118,43 @@ impl SharedArrivals {
 
 impl Sink for SharedArrivals {
     fn begin(&mut self, source: Source) -> usize {
-        self.settle().begin(source)
+        self.amended_tally().begin(source)
     }
 
     fn resume(&mut self, listing: usize) {
-        self.settle().resume(listing);
+        self.amended_tally().resume(listing);
     }
 
     fn source(&mut self) -> &mut Source {
-        let source = self.settle().source().clone();
+        let source = self.amended_tally().source().clone();
         self.amended.insert(source)
     }
 
     fn device(&mut self, name: &str) -> DeviceId {
-        self.settle().device(name)
+        self.amended_tally().device(name)
     }
 
     fn name(&mut self, text: &str) -> Name {
-        self.settle().name(text)
+        self.amended_tally().name(text)
     }
 
     fn event(&mut self, event: Event) {
-        self.settle().event(event);
+        self.amended_tally().event(event);
     }
 
     fn interval(&mut self, interval: Interval) {
-        self.settle().interval(interval);
+        self.amended_tally().interval(interval);
     }
 
     fn distribution(&mut self, distribution: Distribution) {
-        self.settle().distribution(distribution);
+        self.amended_tally().distribution(distribution);
     }
 
     fn fact(&mut self, fact: Fact) {
-        self.settle().fact(fact);
+        self.amended_tally().fact(fact);
     }
 
     fn end(&mut self) {
-        self.settle().end();
+        self.amended_tally().end();
     }
 }

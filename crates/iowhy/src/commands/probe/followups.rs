@@ -87,7 +87,7 @@ pub const FOLLOWUPS: &[Followup] = &[
 ];
 
 /// A rival whose weight comes this near the first one's leaves the question open.
-const NEAR: f64 = 0.5;
+const OPEN_RATIO: f64 = 0.5;
 
 /// A probe to run, and its purpose.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -163,7 +163,7 @@ pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> 
             rival.verdict != leader.verdict && rival.subject.device == leader.subject.device
         })
     });
-    let contested = leader.zip(rival).filter(|(a, b)| b.weight() >= a.weight() * NEAR);
+    let contested = leader.zip(rival).filter(|(a, b)| b.weight() >= a.weight() * OPEN_RATIO);
     if !closes(first) && first.confidence() >= STANDS && contested.is_none() {
         return None;
     }

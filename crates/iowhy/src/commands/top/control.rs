@@ -127,7 +127,7 @@ impl State {
     }
 
     /// Selects a device unless the user has.
-    pub fn settle(&mut self, ticks: &[Tick]) {
+    pub fn select_default(&mut self, ticks: &[Tick]) {
         self.selected = self.device(ticks);
     }
 

@@ -39,7 +39,7 @@ pub struct Terms {
 pub fn serve(listener: TcpListener, shared: &SharedMetrics, terms: &Terms) -> io::Result<()> {
     let (hand_over, accepted) = sync_channel(0);
     let accepted = Arc::new(Mutex::new(accepted));
-    let (connections, answers) = (Places::new(AT_ONCE), Places::new(ANSWERS));
+    let (connections, answers) = (ConnectionSlots::new(AT_ONCE), ConnectionSlots::new(ANSWERS));
     let thread = || std::thread::Builder::new().name("metrics".to_string()).stack_size(512 << 10);
     for _ in 0..AT_ONCE {
         let (accepted, answers) = (Arc::clone(&accepted), answers.clone());
@@ -67,14 +67,14 @@ pub fn serve(listener: TcpListener, shared: &SharedMetrics, terms: &Terms) -> io
 }
 
 /// A connection and its place, which is freed on drop.
-type Admitted = (TcpStream, Place);
+type Admitted = (TcpStream, ConnectionSlot);
 
 fn next(accepted: &Mutex<Receiver<Admitted>>) -> Option<Admitted> {
     accepted.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
 /// Passes a connection to a thread as soon as one is free; another was closed for it if necessary.
-fn admit(socket: TcpStream, connections: &Places, hand_over: &SyncSender<Admitted>) {
+fn admit(socket: TcpStream, connections: &ConnectionSlots, hand_over: &SyncSender<Admitted>) {
     let Some(place) = connections.take(&socket) else { return };
     let mut admitted = (socket, place);
     let begun = std::time::Instant::now();
@@ -89,9 +89,9 @@ fn admit(socket: TcpStream, connections: &Places, hand_over: &SyncSender<Admitte
 
 /// This many places for connections.
 #[derive(Clone)]
-struct Places(Arc<Mutex<Taken>>);
+struct ConnectionSlots(Arc<Mutex<OpenConnections>>);
 
-struct Taken {
+struct OpenConnections {
     most: usize,
     next: u64,
     /// By age: number, address, and the connection, to close it.
@@ -99,19 +99,19 @@ struct Taken {
 }
 
 /// An occupied place.
-struct Place(Places, u64);
+struct ConnectionSlot(ConnectionSlots, u64);
 
-impl Places {
-    fn new(most: usize) -> Places {
-        Places(Arc::new(Mutex::new(Taken { most, next: 0, by_age: Vec::new() })))
+impl ConnectionSlots {
+    fn new(most: usize) -> ConnectionSlots {
+        ConnectionSlots(Arc::new(Mutex::new(OpenConnections { most, next: 0, by_age: Vec::new() })))
     }
 
     /// Takes a place for a connection; `None` if it is closed already.
-    fn take(&self, socket: &TcpStream) -> Option<Place> {
+    fn take(&self, socket: &TcpStream) -> Option<ConnectionSlot> {
         self.take_for(socket.peer_addr().ok()?.ip(), socket)
     }
 
-    fn take_for(&self, address: IpAddr, socket: &TcpStream) -> Option<Place> {
+    fn take_for(&self, address: IpAddr, socket: &TcpStream) -> Option<ConnectionSlot> {
         let own = socket.try_clone().ok()?;
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.by_age.len() >= taken.most {
@@ -128,11 +128,11 @@ impl Places {
         taken.next += 1;
         taken.by_age.push((number, address, own));
         drop(taken);
-        Some(Place(self.clone(), number))
+        Some(ConnectionSlot(self.clone(), number))
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut taken = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         taken.by_age.retain(|(number, ..)| *number != self.1);
@@ -143,7 +143,7 @@ fn answer(
     mut wire: Wire,
     shared: &SharedMetrics,
     token: Option<&str>,
-    place: &dyn Fn() -> Option<Place>,
+    place: &dyn Fn() -> Option<ConnectionSlot>,
 ) -> io::Result<()> {
     let head = head(&mut wire)?;
     wire.for_another(PATIENCE);
@@ -303,7 +303,7 @@ mod tests {
     fn the_address_with_most_connections_makes_room() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let to = listener.local_addr().expect("an address");
-        let places = Places::new(4);
+        let places = ConnectionSlots::new(4);
         let from = |last: u8| {
             let client = TcpStream::connect(to).expect("it listens");
             let (server, _) = listener.accept().expect("a connection");

@@ -40,7 +40,7 @@ const HALF_DIGIT: f64 = 0.005;
 /// Bytes of a sector, of a KiB.
 const SECTOR: f64 = 512.0;
 const KIB: f64 = 1024.0;
-/// A busy share above this is none.
+/// Busy shares above this are implausible.
 const FULL: f64 = 110.0;
 
 /// What a row without a heading reports of its columns.

@@ -12,7 +12,7 @@ use crate::text::invocation::Invocation;
 use crate::text::table::TableRow;
 
 /// Rates that show whether a report counts over an interval: four are whole by chance once in 10^4.
-const RATES_TOLD: usize = 4;
+const MIN_RATES: usize = 4;
 /// Devices of one report at most: as many as a recording keeps.
 const DEVICES: usize = 1 << 17;
 const DEVICES_LOST: &str = "rows of one report of iostat beyond its first 131072 devices";
@@ -180,7 +180,7 @@ impl Reports {
         let report = ReportRows { drafts: std::mem::take(&mut self.drafts), shares, length, start };
         self.run.reports += 1;
         let known = self.run.banner || self.run.omits_first || self.run.elided;
-        if first && !known && !whole && rates.len() >= RATES_TOLD {
+        if first && !known && !whole && rates.len() >= MIN_RATES {
             self.held = Some(report);
             return;
         }

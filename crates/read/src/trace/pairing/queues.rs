@@ -7,14 +7,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::{Key, Request};
 
 /// Most requests kept for one sector: programs that read or flush the same place at once.
-pub(super) const TWINS: usize = 255;
+pub(super) const MAX_PER_SECTOR: usize = 255;
 
 /// Requests by device and sector, first come first served.
 #[derive(Default)]
 pub(super) struct Queues {
     pub(super) first: HashMap<Key, Request, BuildHasherDefault<FoldHasher>>,
     pub(super) len: usize,
-    /// Requests for which there was no room, not yet said.
+    /// Requests for which there was no room, not yet reported.
     pub(super) refused: u64,
 }
 
@@ -23,8 +23,8 @@ impl Queues {
     pub(super) fn push(&mut self, key: Key, request: Request) -> bool {
         match self.first.entry(key) {
             Entry::Vacant(place) => drop(place.insert(request)),
-            Entry::Occupied(place) if place.get().twins.len() < TWINS => {
-                place.into_mut().twins.push(request);
+            Entry::Occupied(place) if place.get().concurrent.len() < MAX_PER_SECTOR => {
+                place.into_mut().concurrent.push(request);
             }
             Entry::Occupied(_) => {
                 self.refused += 1;
@@ -38,17 +38,17 @@ impl Queues {
     pub(super) fn take_first(&mut self, key: Key) -> Option<Request> {
         let Entry::Occupied(mut place) = self.first.entry(key) else { return None };
         self.len -= 1;
-        if place.get().twins.is_empty() {
+        if place.get().concurrent.is_empty() {
             return Some(place.remove());
         }
-        let mut twins = std::mem::take(&mut place.get_mut().twins);
-        let mut next = twins.remove(0);
-        next.twins = twins;
+        let mut concurrent = std::mem::take(&mut place.get_mut().concurrent);
+        let mut next = concurrent.remove(0);
+        next.concurrent = concurrent;
         Some(place.insert(next))
     }
 
     pub(super) fn take_last(&mut self, key: Key) -> Option<Request> {
-        let last = self.first.get_mut(&key)?.twins.pop();
+        let last = self.first.get_mut(&key)?.concurrent.pop();
         match last {
             Some(last) => {
                 self.len -= 1;
@@ -68,7 +68,7 @@ impl Queues {
         if passes(first) {
             return Some(first);
         }
-        first.twins.iter_mut().find(|request| passes(request))
+        first.concurrent.iter_mut().find(|request| passes(request))
     }
 }
 

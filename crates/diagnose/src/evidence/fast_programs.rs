@@ -28,7 +28,7 @@ const FLUSH_MS: f64 = 5.0;
 const WRITE_MS: f64 = 1.0;
 /// Every request completed within a tenth of a second, however many were in flight (Nielsen,
 /// Usability Engineering, 1993), and no single wait was ten times that.
-const FELT_MS: f64 = 100.0;
+const NOTICEABLE_MS: f64 = 100.0;
 const LONG_MS: f64 = 1000.0;
 /// Share of all time that slow requests may take: the mean is then theirs (as in `healthy`).
 const HOLDS: f64 = 1.0 / 3.0;
@@ -38,8 +38,8 @@ const IN_CALLS: f64 = 0.5;
 /// Standard deviation of a run's rate, over its mean, from which on it is not one rate (a choice).
 const MOVES: f64 = 0.5;
 /// Minimum count of requests of one kind, and flushes, each of which is many writes.
-const FEWEST: u64 = 100;
-const FEWEST_FLUSHES: u64 = 3;
+const MIN_REQUESTS: u64 = 100;
+const MIN_FLUSHES: u64 = 3;
 /// Bytes per second of a test of throughput from which on any disk is healthy (a disk of 2005
 /// reaches it).
 const FLOWS: f64 = 50e6;
@@ -86,7 +86,7 @@ impl Timed {
 
     fn is_quick(&self) -> bool {
         self.pace_ms() <= self.bound_ms()
-            && self.mean_ms < FELT_MS
+            && self.mean_ms < NOTICEABLE_MS
             && self.longest_ms.is_none_or(|ms| ms < LONG_MS)
             && self.slow_share < HOLDS
     }
@@ -204,7 +204,7 @@ fn timed(analysis: &Analysis, host: Host) -> Option<Vec<Timed>> {
         let whole = |stage: Stage| matches!(stage, Stage::Total | Stage::Device);
         for one in listing.histograms().filter(|one| above(one.layer) && whole(one.stage)) {
             let n = one.histogram.count();
-            let needed = if one.op == Some(Op::Flush) { FEWEST_FLUSHES } else { FEWEST };
+            let needed = if one.op == Some(Op::Flush) { MIN_FLUSHES } else { MIN_REQUESTS };
             let (mean_ns, _) = one.histogram.mean_ns().filter(|_| n >= needed)?;
             let (device, op, bytes, mean_ms) = (one.device, one.op, None, mean_ns / 1e6);
             // The size is reported beside it, if at all.
