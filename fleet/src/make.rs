@@ -70,6 +70,38 @@ impl Make {
     /// # Errors
     /// If the folder is not empty or cannot be written to.
     pub fn run(&self) -> anyhow::Result<Status> {
+        let (fleet, rows) = self.write()?;
+        crate::say(&format!(
+            "{} disks on {} hosts, {} days, {rows} cells in `{}`; the truth is in `truth.csv`",
+            fleet.disks.len(),
+            fleet.hosts,
+            self.days,
+            self.folder.display()
+        ));
+        Ok(Status::Done)
+    }
+
+    /// The fleet of `why --example`, in a folder that is removed with what is returned.
+    ///
+    /// # Errors
+    /// If there is no place for it.
+    pub fn example() -> anyhow::Result<tempfile::TempDir> {
+        let folder = tempfile::tempdir()?;
+        let make = Make {
+            folder: folder.path().to_path_buf(),
+            disks: 160,
+            per_host: 8,
+            days: 2,
+            faulty: 30.0,
+            bad_firmwares: 1,
+            ..Make::small()
+        };
+        make.write()?;
+        crate::say("a generated fleet; `iowhy-fleet make` generates others");
+        Ok(folder)
+    }
+
+    fn write(&self) -> anyhow::Result<(disks::Fleet, u64)> {
         let thin = self.thin.unwrap_or(self.span);
         anyhow::ensure!(
             thin.is_multiple_of(self.span) && 86_400 % thin == 0,
@@ -80,19 +112,9 @@ impl Make {
         let fleet = disks::Fleet::new(self);
         let rows = files::write(self, &fleet)?;
         fleet.write_truth(&self.folder.join("truth.csv"))?;
-        crate::say(&format!(
-            "{} disks on {} hosts, {} days, {rows} cells in `{}`; the truth is in `truth.csv`",
-            fleet.disks.len(),
-            fleet.hosts,
-            self.days,
-            self.folder.display()
-        ));
-        Ok(Status::Done)
+        Ok((fleet, rows))
     }
-}
 
-#[cfg(test)]
-impl Make {
     /// Of a day, in cells of an hour; nothing is wrong with it.
     pub fn small() -> Make {
         Make {

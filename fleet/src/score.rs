@@ -191,10 +191,42 @@ fn early(disks: &Disks, truth: &Truth) -> anyhow::Result<Status> {
     }
     writeln!(
         out,
-        "\nFaulty disks found within so many days of the fault's first hour, of those watched for so long."
+        "\nFaulty disks found within so many days of the fault's first hour, of those watched for so long.\n"
     )?;
+    before_the_end(out, days, &first, truth)?;
     out.flush()?;
     Ok(Status::Done)
+}
+
+/// For each way and number of days before the end: of the disks whose fault had begun, those that
+/// were accused by then, and the healthy disks that were.
+fn before_the_end(
+    out: &mut impl Write,
+    days: usize,
+    first: &[(&str, BTreeMap<Name, usize>)],
+    truth: &Truth,
+) -> anyhow::Result<()> {
+    let heads: String = (0..days).map(|before| format!(" {before} |")).collect();
+    writeln!(out, "| way, days before the end |{heads}")?;
+    writeln!(out, "| --- |{}", " --: |".repeat(days))?;
+    for (way, seen) in first {
+        let cell = |day: usize| {
+            let by_then = |disk: &Name| seen.get(disk).is_some_and(|first| *first <= day);
+            let begun = truth.since.iter().filter(|(_, since)| **since < day as f64 * 24.0);
+            let begun: Vec<&Name> = begun.map(|(disk, _)| disk).collect();
+            let found = begun.iter().filter(|disk| by_then(disk)).count();
+            let is_wrong = |disk: &&Name| by_then(disk) && !truth.faulty.contains(*disk);
+            let wrong = seen.keys().filter(is_wrong).count();
+            format!(" {found} of {}, {wrong} false |", begun.len())
+        };
+        let cells: String = (0..days).map(|before| cell(days - before)).collect();
+        writeln!(out, "| {way} |{cells}")?;
+    }
+    writeln!(
+        out,
+        "\nFaulty disks accused by so many days before the end, of those whose fault had begun; healthy disks accused by then."
+    )?;
+    Ok(())
 }
 
 /// Two ways that do not look at load: mean latency of all reads above twice the median of the class

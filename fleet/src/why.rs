@@ -30,6 +30,7 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::command::Status;
+use crate::make::Make;
 use crate::place::Place;
 pub use accusations::Subject;
 
@@ -38,8 +39,11 @@ pub use accusations::Subject;
 pub struct Why {
     /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote, or `s3://bucket/prefix`
     /// of such
-    #[arg(required = true)]
+    #[arg(required_unless_present = "example")]
     pub folders: Vec<Place>,
+    /// Instead of folders: a generated fleet of 160 disks, six of them faulty
+    #[arg(long, conflicts_with = "folders")]
+    pub example: bool,
     /// One JSON object
     #[arg(long)]
     pub json: bool,
@@ -58,7 +62,13 @@ impl Why {
     /// # Errors
     /// If the files cannot be read.
     pub fn run(&self) -> anyhow::Result<Status> {
-        let disks = hours::read(&self.folders)?;
+        let disks = match self.example {
+            true => {
+                let made = Make::example()?;
+                hours::read(&[made.path().into()])?
+            }
+            false => hours::read(&self.folders)?,
+        };
         let verdicts = accusations::judge(&disks);
         if let Some(folder) = &self.baseline_out {
             let failed = || format!("cannot write into `{}`: name a new folder", folder.display());

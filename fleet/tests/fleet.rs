@@ -209,6 +209,20 @@ fn sick_disks_are_accused_and_hot_ones_are_not() {
     assert!(shares.iter().all(|(found, all)| found <= all), "{early}");
     assert!(shares[0].1 >= shares[2].1 && shares[0].1 >= 4, "{early}");
     assert!(cells[2].parse::<usize>().unwrap() >= accused.len() - right, "{early}");
+    // At the end, by the days before it: nothing is accused later.
+    let mut rows = early.lines().filter(|line| line.starts_with("| `iowhy-fleet why`"));
+    let at_the_end = rows.nth(1).and_then(|row| row.split('|').nth(2)).expect(&early).trim();
+    let (found, rest) = at_the_end.split_once(" of ").unwrap();
+    assert!(found.parse::<usize>().unwrap() >= right, "{early}");
+    assert_eq!(rest, format!("{}, {} false", faulty.len(), cells[2]), "{early}");
+}
+
+#[test]
+fn the_example_needs_no_files() {
+    let report: Value = serde_json::from_str(&good(&["why", "--example", "--json"])).unwrap();
+    let accused = report["accused"].as_array().unwrap();
+    assert_eq!((accused.len(), &report["judged"]), (6, &json!(160)), "{report}");
+    assert!(bad(&["why"]).contains("<FOLDERS>"));
 }
 
 #[test]

@@ -65,14 +65,14 @@ const SCRIPT: &str = "tracepoint:block:block_rq_issue { @at[args->dev, args->sec
     @us[args->dev] = hist((nsecs - @at[args->dev, args->sector]) / 1000); \
     delete(@at[args->dev, args->sector]); }";
 
-/// The bars of a setup.
+/// The goals of a setup.
 #[derive(Clone, Copy)]
 enum Bar {
     None,
     /// This share of biolatency's time at most, and a rate higher by this much.
     Beside(f64, f64),
-    /// This share of the rate without it.
-    Kept(f64),
+    /// This share of the rate without it, and so many ns per I/O at most.
+    Kept(f64, Option<u32>),
 }
 
 /// A setup: its name, its bars, how it runs.
@@ -170,12 +170,16 @@ fn setups() -> Vec<Setup> {
         new("nothing", Bar::None, TracerKind::Nothing),
         new("another device", Bar::None, TracerKind::Elsewhere(Loop::beside_others(16))),
         new("one probe", Bar::None, TracerKind::OneProbe),
-        new("hist, kernel's clock", Bar::Kept(0.97), traced(Histograms, Kernel)),
-        new("every event, kernel's clock", Bar::Kept(0.97), traced(Events, Kernel)),
-        new("hist", Bar::Beside(0.35, 0.05), traced(Histograms, Exact)),
+        new("hist, kernel's clock", Bar::Kept(0.97, Some(120)), traced(Histograms, Kernel)),
+        new("every event, kernel's clock", Bar::Kept(0.97, Some(170)), traced(Events, Kernel)),
+        new("hist", Bar::Beside(0.3, 0.05), traced(Histograms, Exact)),
         new("every event", Bar::Beside(0.5, 0.0), traced(Events, Exact)),
-        new("iowhy watch", Bar::Kept(0.95), TracerKind::Recorder("exact")),
-        new("iowhy watch, kernel's clock", Bar::Kept(0.97), TracerKind::Recorder("kernel")),
+        new("iowhy watch", Bar::Kept(0.95, None), TracerKind::Recorder("exact")),
+        new(
+            "iowhy watch, kernel's clock",
+            Bar::Kept(0.97, Some(170)),
+            TracerKind::Recorder("kernel"),
+        ),
         new("biolatency", Bar::None, TracerKind::Biolatency),
     ];
     if Command::new("bpftrace").arg("--version").stdout(Stdio::null()).status().is_ok() {
@@ -470,12 +474,12 @@ fn print(disk: &Loop, setups: &mut [Setup], rounds: u64, slice: Duration) {
     let heads = [
         "attached",
         "ns/I/O",
-        "of its",
-        "bar",
+        "of biolatency's",
+        "goal",
         "IOPS",
         "ratio",
-        "above its",
-        "bar",
+        "above biolatency's",
+        "goal",
         "95 %",
         "quartiles",
         "switches",
@@ -496,7 +500,7 @@ fn print(disk: &Loop, setups: &mut [Setup], rounds: u64, slice: Duration) {
     println!(
         "ns/I/O: in BPF, median of slices, less {STATS_FLOOR_NS} ns per program run for counting it"
     );
-    println!("of its, above its: beside `biolatency -D -d {}`", disk.name);
+    println!("of biolatency's, above biolatency's: `biolatency -D -d {}`", disk.name);
     println!("ratio: median over turns of IOPS with it to IOPS just before and behind");
     println!("switches: context switches of the machine per I/O, median of turns");
 }
@@ -505,8 +509,12 @@ fn row(setup: &mut Setup, peer_ns: Option<f64>, peer_ratio: f64) {
     let Setup { name, bar, rates, ratios, costs, switches, .. } = setup;
     let (cost_bar, rate_bar) = match bar {
         Bar::None => (String::new(), String::new()),
-        Bar::Beside(share, above) => (format!("<= {share}"), format!(">= +{above:.2}")),
-        Bar::Kept(kept) => (String::new(), format!("ratio >= {kept}")),
+        Bar::Beside(share, above) => {
+            (format!("share <= {share:.2}"), format!("above >= +{above:.2}"))
+        }
+        Bar::Kept(kept, ns) => {
+            (ns.map_or(String::new(), |ns| format!("<= {ns} ns")), format!("ratio >= {kept}"))
+        }
     };
     let ns = (!costs.is_empty()).then(|| percentile(costs, 0.5));
     let of_its = ns.zip(peer_ns).map_or(String::new(), |(ns, peer)| format!("{:.2}", ns / peer));

@@ -176,6 +176,7 @@ impl Programs {
     /// # Errors
     /// If the kernel refuses.
     pub fn load(shape: &KernelShape, settings: &Settings) -> Result<Programs, Error> {
+        let mut loader = bare_loader();
         let btf = Btf::from_sys_fs().map_err(refused)?;
         let number = |yes: bool| u32::from(yes);
         let filter = &settings.filter;
@@ -230,7 +231,6 @@ impl Programs {
         let remembers = !settings.kernel_times || settings.by_turns || settings.bios;
         let ring_bytes = if settings.events { settings.ring_bytes } else { PAGE };
         let pids = PidNamespace::own();
-        let mut loader = EbpfLoader::new();
         loader
             .btf(Some(&btf))
             .map_max_entries("devices", 1 << settings.place_bits)
@@ -499,6 +499,14 @@ const FILES: u32 = 16_384;
 const STACKS: u32 = 16_384;
 /// A memory page: the minimum size of a ring.
 const PAGE: u32 = 4096;
+
+/// A loader without the kernel's types. aya's parses them at once: tens of megabytes, which are
+/// dropped here, before the caller parses its own.
+pub(crate) fn bare_loader<'a>() -> EbpfLoader<'a> {
+    let mut loader = EbpfLoader::new();
+    loader.btf(None);
+    loader
+}
 
 fn program<'p>(ebpf: &'p mut Ebpf, name: &str) -> Result<&'p mut BtfTracePoint, Error> {
     ebpf.program_mut(name).ok_or_else(|| absent(name))?.try_into().map_err(refused)

@@ -26,12 +26,12 @@ use std::path::Path;
 
 use aya::maps::{MapData, PerCpuArray, PerCpuHashMap};
 use aya::programs::BtfTracePoint;
-use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::{Btf, Ebpf, include_bytes_aligned};
 use iowhy_model::typed::{Bytes, OfProcess};
 use iowhy_model::{Fact, Level, Nanos, Sampling, Sink, Source, Time, typed};
 use rustix::time::{ClockId, clock_getres};
 
-use crate::bpf::{absent, broke, refused};
+use crate::bpf::{absent, bare_loader, broke, refused};
 use crate::btf::KernelTypes;
 use crate::call_latencies::{CallerGlobals, Callers, missed, name_in};
 use crate::rights::Rights;
@@ -94,8 +94,8 @@ impl AttachedState {
         Rights::read()?.suffice()?;
         let types = KernelTypes::read()?;
         let many = has_many(types.tracepoint_arguments(TRACEPOINT))?;
+        let (globals, mut loader) = (CallerGlobals::of(&Callers::default()), bare_loader());
         let btf = Btf::from_sys_fs().map_err(refused)?;
-        let (globals, mut loader) = (CallerGlobals::of(&Callers::default()), EbpfLoader::new());
         loader.btf(Some(&btf)).override_global("many_arguments", &many, true);
         globals.set(&mut loader);
         let mut programs = loader.load(OBJECT).map_err(refused)?;

@@ -37,10 +37,10 @@ use std::path::Path;
 
 use aya::maps::{HashMap, MapData, PerCpuArray, PerCpuHashMap, StackTraceMap};
 use aya::programs::{BtfTracePoint, Iter};
-use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::{Btf, Ebpf, include_bytes_aligned};
 use iowhy_model::{Level, Nanos, Op, Sampling, Sink, Source, Time};
 
-use crate::bpf::{absent, broke, refused};
+use crate::bpf::{absent, bare_loader, broke, refused};
 use crate::btf::KernelTypes;
 use crate::call_latencies::{CallerGlobals, Callers, missed, name_in};
 use crate::rights::Rights;
@@ -240,10 +240,10 @@ impl Collector for Waits {
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         Rights::read()?.suffice()?;
         let types = KernelTypes::read()?;
+        let (globals, mut loader) = (CallerGlobals::of(&self.options.whom), bare_loader());
         let btf = Btf::from_sys_fs().map_err(refused)?;
         let arguments = types.tracepoint_arguments(TRACEPOINT);
         let state_argument = u32::from(arguments.is_some_and(|number| number > 3));
-        let (globals, mut loader) = (CallerGlobals::of(&self.options.whom), EbpfLoader::new());
         let arguments = types.tracepoint_arguments("block_rq_issue");
         let rq_argument = u32::from(arguments == Some(2));
         let has_rq_disk = u32::from(types.has_member("request", "rq_disk"));
