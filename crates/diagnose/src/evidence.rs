@@ -57,5 +57,6 @@ pub mod throughput;
 pub mod transport;
 pub mod unaccused;
 pub mod unseen_wait;
+pub mod unused_facts;
 pub mod volumes;
 pub mod ways;
