@@ -23,11 +23,39 @@ need_cargo() {
     fi
 }
 
+# Whether `--setup` was given, and what is missing without it.
+setup=
+missing=
+
+is_there() { # PROGRAM
+    [ -x "/usr/sbin/$1" ] || command -v "$1" >/dev/null
+}
+
+want() { # PROGRAM PACKAGE...: installed with --setup, else named by `name_missing`
+    if [ -n "$setup" ]; then
+        need "$@"
+    else
+        is_there "$1" || missing="$missing, $1"
+    fi
+}
+
+must_have() { # PROGRAM PACKAGE...: installed with --setup, else there is no build
+    if [ -n "$setup" ]; then
+        need "$@"
+    elif ! is_there "$1"; then
+        fail "cannot build: \`$1\` is missing" "as root: \`./test --setup\`, or \`apt-get install ${*:2}\`"
+    fi
+}
+
+name_missing() { # WHAT-HAPPENS WHAT-INSTALLS
+    [ -z "$missing" ] || printf 'iowhy: missing: %s; %s; %s installs them (as root)\n' "${missing#, }" "$1" "$2" >&2
+}
+
 apt_is_fresh=
-need() { # PROGRAM PACKAGE...
+need() { # PROGRAM PACKAGE...: installed if it is missing
     local program=$1
     shift
-    [ -x "/usr/sbin/$program" ] || command -v "$program" >/dev/null && return
+    is_there "$program" && return
     command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] ||
         fail "\`$program\` is missing" "install the package(s) $* (as root: apt-get install $*)"
     echo "iowhy: installing $* (for \`$program\`)" >&2
@@ -38,10 +66,11 @@ need() { # PROGRAM PACKAGE...
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
 }
 
-need_files() { # PROGRAM PACKAGE: its files only, beside the build cache; installed, it would run as a service
+want_files() { # PROGRAM PACKAGE: its files only, beside the build cache; installed, it would run as a service
     local place=${CARGO_TARGET_DIR%/*}/files folder
     export PATH=$PATH:$place/usr/bin
     command -v "$1" >/dev/null && return
+    [ -n "$setup" ] || { missing="$missing, $1" && return; }
     command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || return 0
     echo "iowhy: unpacking $2 (for \`$1\`)" >&2
     [ -n "$apt_is_fresh" ] || apt-get update -qq >&2
@@ -50,6 +79,16 @@ need_files() { # PROGRAM PACKAGE: its files only, beside the build cache; instal
     (cd "$folder" && apt-get download -qq "$2" >&2 && dpkg-deb -x "$2"_*.deb "$place") ||
         echo "iowhy: left out: tests that need \`$1\`" >&2
     rm -rf "$folder"
+}
+
+want_tool() { # CARGO-SUBCOMMAND: built with --setup
+    local tools=${CARGO_TARGET_DIR%/*}/tools
+    export PATH=$tools/bin:$PATH
+    if [ -n "$setup" ]; then
+        need_tool "$1"
+    else
+        command -v "$1" >/dev/null || missing="$missing, $1"
+    fi
 }
 
 need_tool() { # CARGO-SUBCOMMAND, built once and kept beside the build cache

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::env;
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -80,7 +81,48 @@ fn compile(name: &str) -> Result<(), String> {
     if let Some(strip) = find("llvm-strip") {
         let _ = Command::new(strip).arg("-g").arg(&object).status();
     }
-    Ok(())
+    let bytes = fs::read(&object).map_err(|error| format!("{}: {error}", object.display()))?;
+    let names = defined(&bytes).ok_or_else(|| format!("{} has no symbols", object.display()))?;
+    fs::write(out.join(format!("{name}.names")), names).map_err(|error| error.to_string())
+}
+
+/// What a 64-bit object in the byte order of this machine defines: `map devices`, `global rows`,
+/// `program issue`, a line each (elf(5)).
+fn defined(object: &[u8]) -> Option<String> {
+    const SYMBOLS: u64 = 2;
+    const GLOBAL: u8 = 1;
+    let number = |at: usize, bytes: usize| -> Option<u64> {
+        let mut wide = [0; 8];
+        wide[..bytes].copy_from_slice(object.get(at..at.checked_add(bytes)?)?);
+        Some(u64::from_le_bytes(wide))
+    };
+    let text = |at: usize| -> Option<&str> {
+        std::str::from_utf8(object.get(at..)?.split(|byte| *byte == 0).next()?).ok()
+    };
+    let (first, size, count) = (number(40, 8)?, number(58, 2)?, number(60, 2)?);
+    let section = |place: u64| (first + place * size) as usize;
+    let data = |place: u64| Some(number(section(place) + 24, 8)? as usize);
+    let names = data(number(62, 2)?)?;
+    let name_of = |place: u64| text(names + number(section(place), 4)? as usize);
+    let table = (0..count).find(|place| number(section(*place) + 4, 4) == Some(SYMBOLS))?;
+    let (symbols, length) = (data(table)?, number(section(table) + 32, 8)? as usize);
+    let strings = data(number(section(table) + 40, 4)?)?;
+    let mut lines: Vec<String> = (0..length / 24)
+        .map(|place| symbols + 24 * place)
+        .filter(|at| object.get(at + 4).is_some_and(|info| info >> 4 == GLOBAL))
+        .filter_map(|at| {
+            let place = number(at + 6, 2)?;
+            let kind = match name_of(place).filter(|_| (1..count).contains(&place))? {
+                ".maps" => "map",
+                "license" => return None,
+                section if section.starts_with('.') => "global",
+                _ => "program",
+            };
+            Some(format!("{kind} {}\n", text(strings + number(at, 4)? as usize)?))
+        })
+        .collect();
+    lines.sort();
+    (!lines.is_empty()).then(|| lines.concat())
 }
 
 /// The target architecture: the arguments of a function are in its registers.

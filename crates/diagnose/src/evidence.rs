@@ -58,4 +58,5 @@ pub mod throughput;
 pub mod transport;
 pub mod unaccused;
 pub mod unseen_wait;
+pub mod unused_facts;
 pub mod volumes;

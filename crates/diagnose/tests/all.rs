@@ -28,5 +28,6 @@ mod seeds;
 mod slowdowns;
 mod stated;
 mod trials;
+mod unused_facts;
 mod verdicts;
 mod vetoes;

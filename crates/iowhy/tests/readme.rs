@@ -109,3 +109,124 @@ fn everything_that_is_listed_has_a_manual() {
         }
     }
 }
+
+fn workspace() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Files below a folder with one of these endings, and their text.
+fn texts(folder: &std::path::Path, endings: &[&str]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        let ending = path.extension().map(|ending| ending.to_string_lossy().into_owned());
+        if path.is_dir() && !path.ends_with("target") {
+            found.extend(texts(&path, endings));
+        } else if endings.contains(&ending.unwrap_or_default().as_str()) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            found.push((path.display().to_string(), text));
+        }
+    }
+    found
+}
+
+/// What stands between backticks, of several lines too, but not in listings.
+fn spans(text: &str) -> Vec<String> {
+    let mut prose = String::new();
+    for (place, part) in text.split("```").enumerate() {
+        prose += if place % 2 == 0 { part } else { "\n\n" };
+    }
+    let paragraphs = prose.split("\n\n");
+    let of_one = |text: &str| -> Vec<String> {
+        let words = |span: &str| span.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.split('`').skip(1).step_by(2).map(words).collect()
+    };
+    paragraphs.flat_map(of_one).collect()
+}
+
+/// The pages, and the manuals in the code.
+fn manuals() -> Vec<(String, String)> {
+    let root = workspace();
+    let mut all = texts(&root.join("docs"), &["md"]);
+    all.extend(["README.md", "SECURITY.md"].map(|name| (name.to_string(), page(name))));
+    for (path, text) in texts(&root.join("crates"), &["rs"]) {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("//!"));
+        all.push((path, lines.map(|line| format!("{}\n", line.trim())).collect()));
+    }
+    all
+}
+
+/// Options in a help text or a page.
+fn options_in(text: &str) -> std::collections::BTreeSet<String> {
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let starts = text.match_indices("--").filter(|(place, _)| {
+        let before = text[..*place].chars().next_back();
+        !before.is_some_and(|c| is_name(c) || c.is_ascii_uppercase())
+    });
+    let named = starts.map(|(place, _)| {
+        let rest = &text[place..];
+        &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())]
+    });
+    named.filter(|name| name.len() > 3).map(str::to_string).collect()
+}
+
+#[test]
+fn commands_and_options_in_backticks_exist() {
+    let help = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+            .args(words)
+            .arg("--help")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        options_in(&String::from_utf8(output.stdout).unwrap())
+    };
+    let commands: std::collections::BTreeMap<String, _> =
+        names("commands").into_iter().map(|name| (name.clone(), help(&[&name]))).collect();
+    // Without a command it is `why`.
+    let bare: std::collections::BTreeSet<String> =
+        help(&[]).union(&commands["why"]).cloned().collect();
+    let mut wrong = Vec::new();
+    for (path, text) in manuals() {
+        for span in spans(&text) {
+            // `--setup` is for `./run` itself.
+            let words = span.split(' ').skip_while(|word| *word == "sudo");
+            let words: Vec<&str> = words.filter(|word| *word != "--setup").collect();
+            let [program @ ("iowhy" | "./run"), rest @ ..] = &words[..] else { continue };
+            let is_name = |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase());
+            let name = rest.first().filter(is_name).copied();
+            if *program == "./run" && matches!(name, Some("demo" | "fleet"))
+                || matches!(name, Some("help"))
+            {
+                continue;
+            }
+            let known = match name {
+                None => &bare,
+                Some(name) => match commands.get(name) {
+                    Some(options) => options,
+                    None => {
+                        wrong.push(format!("{path}: `{span}`: no command `{name}`"));
+                        continue;
+                    }
+                },
+            };
+            // What comes after a pipe or a semicolon is another program's.
+            let own = rest.iter().take_while(|word| **word != "|" && !word.ends_with(';'));
+            let own: Vec<&str> = own.copied().collect();
+            let unknown: Vec<String> =
+                options_in(&own.join(" ")).difference(known).cloned().collect();
+            if !unknown.is_empty() {
+                wrong.push(format!("{path}: `{span}`: no option {unknown:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn spans_and_options_are_found() {
+    let text = "a `iowhy why\n--for 5s` b\n```\n`not`\n```\n`x`\n\n`cut\n\n`y`";
+    assert_eq!(spans(text), ["iowhy why --for 5s", "x", "cut", "y"]);
+    let found = options_in("  --for <TIME>, [--at=T] a--b ---- --2x");
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), ["--2x", "--at", "--for"]);
+}

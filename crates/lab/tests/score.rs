@@ -125,6 +125,17 @@ fn added_up(finding: &Finding) -> f64 {
     })
 }
 
+/// The samples of the readers.
+fn files_below(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let inside = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = inside.flat_map(|path| match path.is_dir() {
+        true => files_below(&path),
+        false => vec![path],
+    });
+    let is_golden = |path: &std::path::Path| path.extension().is_some_and(|end| end == "golden");
+    files.filter(|path| !is_golden(path)).collect()
+}
+
 #[test]
 fn every_ledger_adds_up_and_every_doubt_is_stated() {
     let mut findings: Vec<Finding> = Vec::new();
@@ -137,6 +148,18 @@ fn every_ledger_adds_up_and_every_doubt_is_stated() {
         iowhy_read::scan(&case.name, &mut text.as_bytes(), None, &mut recording).unwrap();
         findings.extend(judge(&recording, &Options::default()));
     }
+    let before = findings.len();
+    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../read/samples");
+    for path in files_below(std::path::Path::new(samples)) {
+        let text = std::fs::read(&path).unwrap();
+        let name = path.display().to_string();
+        let mut recording = Recording::for_a_verdict();
+        // What no format recognises has no finding.
+        if iowhy_read::scan(&name, &mut &text[..], None, &mut recording).is_ok() {
+            findings.extend(judge(&recording, &Options::default()));
+        }
+    }
+    assert!(findings.len() > before + 400, "{} of the samples", findings.len() - before);
     assert!(findings.len() > 1000, "{} findings", findings.len());
     for finding in &findings {
         let (shown, sum) = (finding.confidence(), added_up(finding));

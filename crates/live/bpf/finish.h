@@ -36,6 +36,11 @@ struct full_record {
 	u32 queue; /* plus one; 0: none */
 };
 
+/* src/ring_records.rs has the same sizes: records are distinguished by them. */
+_Static_assert(sizeof(struct record) == 72, "not as in src/ring_records.rs");
+_Static_assert(sizeof(struct more_record) == 88, "not as in src/ring_records.rs");
+_Static_assert(sizeof(struct full_record) == 120, "not as in src/ring_records.rs");
+
 /* include/linux/blk-mq.h */
 struct blk_mq_hw_ctx {
 	u32 queue_num;

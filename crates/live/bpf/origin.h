@@ -88,6 +88,7 @@ struct path {
 	u16 whole; /* the last part is the root of the file system */
 	char part[PARTS][PART_BYTES];
 };
+_Static_assert(sizeof(struct path) == 536, "not as in src/ring_records.rs");
 
 /* When a file's path was last sent. */
 struct {

@@ -4,6 +4,7 @@ use iowhy_model::Flags;
 
 use crate::Error;
 use crate::btf::KernelTypes;
+use crate::object_names::names_of;
 
 /// What the tracer needs to know about the kernel before it is loaded.
 #[derive(Clone, Debug)]
@@ -79,19 +80,25 @@ impl CommandFlags {
     }
 }
 
+names_of!($ BLOCK_TRACE);
+
 /// Required tracepoints, with their programs.
-const NEEDED: [(&str, &str); 2] = [("block_rq_issue", "issue"), ("block_rq_complete", "complete")];
+const NEEDED: [(&str, &str); 2] =
+    [("block_rq_issue", program!("issue")), ("block_rq_complete", program!("complete"))];
 /// Optional tracepoints: the first exists since 6.5 (5a80bd075f3b).
-const WELCOME: [(&str, &str); 3] =
-    [("block_io_start", "start"), ("block_rq_requeue", "requeue"), ("block_rq_merge", "merge")];
+const WELCOME: [(&str, &str); 3] = [
+    ("block_io_start", program!("start")),
+    ("block_rq_requeue", program!("requeue")),
+    ("block_rq_merge", program!("merge")),
+];
 /// Tracepoints of bios: for devices that make no requests, and for the time before a request.
 const OF_BIOS: [(&str, &str); 2] =
-    [("block_bio_queue", "arrive"), ("block_bio_complete", "end_bio")];
+    [("block_bio_queue", program!("arrive")), ("block_bio_complete", program!("end_bio"))];
 /// Tracepoints of direct I/O on files (iomap, since 6.6).
 const OF_FILES: [(&str, &str); 3] = [
-    ("iomap_dio_rw_begin", "direct_begins"),
-    ("iomap_dio_rw_queued", "direct_queued"),
-    ("iomap_dio_complete", "direct_done"),
+    ("iomap_dio_rw_begin", program!("direct_begins")),
+    ("iomap_dio_rw_queued", program!("direct_queued")),
+    ("iomap_dio_complete", program!("direct_done")),
 ];
 
 impl KernelShape {

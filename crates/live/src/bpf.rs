@@ -12,11 +12,13 @@ use crate::attach::KernelShape;
 use crate::batch::PerCpuTable;
 use crate::clock;
 use crate::kernel_filter::{KernelFilter, PidNamespace};
+use crate::object_names::names_of;
 use crate::slots::{self, OpenSlot, SET_WORDS, word};
 use crate::thinning::ThinRule;
 
 /// The compiled `bpf/block_trace.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/block_trace.bpf.o"));
+names_of!($ BLOCK_TRACE);
 
 /// Operations, numbered by the programs as in `Op::ALL`.
 pub const OPS: u32 = 5;
@@ -32,8 +34,8 @@ pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
 type Attachment = (&'static str, &'static str);
 
 /// The only program of the kernel clock, and its variant with turns of the exact tracer.
-const SINGLE_PROBE: Attachment = ("block_rq_complete", "complete_alone");
-const ALTERNATING: Attachment = ("block_rq_complete", "complete_by_turns");
+const SINGLE_PROBE: Attachment = ("block_rq_complete", program!("complete_alone"));
+const ALTERNATING: Attachment = ("block_rq_complete", program!("complete_by_turns"));
 /// Maximum in-flight counters per device: with more CPUs, some share one.
 const CELLS: u32 = 16;
 
@@ -183,43 +185,46 @@ impl Programs {
         let cpus = aya::util::nr_cpus().map_or(u32::MAX, |cpus| cpus as u32);
         let cells = cpus.clamp(1, CELLS).next_power_of_two();
         let globals: [(&str, u32); 37] = [
-            ("by_turns", number(settings.by_turns)),
-            ("events", number(settings.events)),
-            ("histograms", number(settings.histograms)),
-            ("unsent_only", number(settings.unsent_only)),
-            ("thinned", number(settings.thinned)),
-            ("ops_wanted", settings.ops_wanted),
-            ("every_device", number(settings.every_device)),
-            ("rq_argument", number(shape.queue_comes_first)),
-            ("start_in_rq", number(shape.start_in_request)),
-            ("has_rq_disk", number(shape.has_rq_disk)),
-            ("never_nested", number(shape.never_nested)),
-            ("task_known", number(shape.task_is_known)),
-            ("plug_clock", number(shape.plug_clock)),
-            ("io_stat_flag", shape.request_flags.0),
-            ("flush_seq_flag", shape.request_flags.1),
-            ("asks_flush", if settings.events { shape.command_flags.of_flushes() } else { 0 }),
-            ("set_shift", 64 - settings.set_bits),
-            ("place_shift", 32 - settings.place_bits),
-            ("cells", cells),
-            ("own_cells", number(shape.never_nested && cpus <= cells)),
-            ("rows", settings.rows),
-            ("histogram_rows", settings.histogram_rows),
-            ("stages", settings.stages()),
-            ("before", number(settings.before)),
-            ("arrival_shift", 64 - ARRIVAL_BITS),
-            ("bio_argument", number(shape.queue_before_bio)),
-            ("has_bi_disk", number(shape.has_bi_disk)),
-            ("cgroups", number(settings.cgroups && shape.has_payer)),
-            ("files", number(settings.files)),
-            ("stacks", number(settings.stacks)),
-            ("places", number(settings.places)),
-            ("filtering", number(filter.by_request())),
-            ("bytes_low", filter.bytes.0),
-            ("bytes_high", filter.bytes.1),
-            ("flags_set", filter.set),
-            ("flags_clear", filter.clear),
-            ("by_who", number(filter.by_who())),
+            (global!("by_turns"), number(settings.by_turns)),
+            (global!("events"), number(settings.events)),
+            (global!("histograms"), number(settings.histograms)),
+            (global!("unsent_only"), number(settings.unsent_only)),
+            (global!("thinned"), number(settings.thinned)),
+            (global!("ops_wanted"), settings.ops_wanted),
+            (global!("every_device"), number(settings.every_device)),
+            (global!("rq_argument"), number(shape.queue_comes_first)),
+            (global!("start_in_rq"), number(shape.start_in_request)),
+            (global!("has_rq_disk"), number(shape.has_rq_disk)),
+            (global!("never_nested"), number(shape.never_nested)),
+            (global!("task_known"), number(shape.task_is_known)),
+            (global!("plug_clock"), number(shape.plug_clock)),
+            (global!("io_stat_flag"), shape.request_flags.0),
+            (global!("flush_seq_flag"), shape.request_flags.1),
+            (
+                global!("asks_flush"),
+                if settings.events { shape.command_flags.of_flushes() } else { 0 },
+            ),
+            (global!("set_shift"), 64 - settings.set_bits),
+            (global!("place_shift"), 32 - settings.place_bits),
+            (global!("cells"), cells),
+            (global!("own_cells"), number(shape.never_nested && cpus <= cells)),
+            (global!("rows"), settings.rows),
+            (global!("histogram_rows"), settings.histogram_rows),
+            (global!("stages"), settings.stages()),
+            (global!("before"), number(settings.before)),
+            (global!("arrival_shift"), 64 - ARRIVAL_BITS),
+            (global!("bio_argument"), number(shape.queue_before_bio)),
+            (global!("has_bi_disk"), number(shape.has_bi_disk)),
+            (global!("cgroups"), number(settings.cgroups && shape.has_payer)),
+            (global!("files"), number(settings.files)),
+            (global!("stacks"), number(settings.stacks)),
+            (global!("places"), number(settings.places)),
+            (global!("filtering"), number(filter.by_request())),
+            (global!("bytes_low"), filter.bytes.0),
+            (global!("bytes_high"), filter.bytes.1),
+            (global!("flags_set"), filter.set),
+            (global!("flags_clear"), filter.clear),
+            (global!("by_who"), number(filter.by_who())),
         ];
         // Without histograms their table has one entry, without records the ring one page.
         let histograms = 2 * settings.histogram_rows * OPS * settings.stages();
@@ -233,29 +238,29 @@ impl Programs {
         let pids = PidNamespace::own();
         loader
             .btf(Some(&btf))
-            .map_max_entries("devices", 1 << settings.place_bits)
-            .map_max_entries("tallied", (settings.rows + 1) * OPS)
-            .map_max_entries("counted", histograms)
-            .map_max_entries("thinnings", only_if(settings.thinned, settings.rows * OPS))
-            .map_max_entries("slots", only_if(remembers, 1 << settings.set_bits))
+            .map_max_entries(map!("devices"), 1 << settings.place_bits)
+            .map_max_entries(map!("tallied"), (settings.rows + 1) * OPS)
+            .map_max_entries(map!("counted"), histograms)
+            .map_max_entries(map!("thinnings"), only_if(settings.thinned, settings.rows * OPS))
+            .map_max_entries(map!("slots"), only_if(remembers, 1 << settings.set_bits))
             .map_max_entries(
-                "crossed",
+                map!("crossed"),
                 only_if(settings.events && remembers, cells << settings.place_bits),
             )
-            .map_max_entries("records", ring_bytes)
-            .map_max_entries("arrivals", arrivals)
-            .map_max_entries("origins", only_if(origins, 1 << settings.set_bits))
-            .map_max_entries("told", only_if(settings.files, FILES))
-            .map_max_entries("direct", only_if(settings.files, FILES))
-            .map_max_entries("traces", only_if(settings.stacks, STACKS))
-            .override_global("pid_wanted", &filter.pid, true)
-            .override_global("pids_dev", &pids.dev, true)
-            .override_global("pids_ino", &pids.ino, true)
-            .override_global("comm_wanted", &filter.comm, true)
-            .override_global("cgroup_wanted", &filter.cgroup, true)
-            .override_global("over_ns", &settings.over_ns, true)
-            .override_global("sector_first", &filter.sectors.0, true)
-            .override_global("sector_last", &filter.sectors.1, true);
+            .map_max_entries(map!("records"), ring_bytes)
+            .map_max_entries(map!("arrivals"), arrivals)
+            .map_max_entries(map!("origins"), only_if(origins, 1 << settings.set_bits))
+            .map_max_entries(map!("told"), only_if(settings.files, FILES))
+            .map_max_entries(map!("direct"), only_if(settings.files, FILES))
+            .map_max_entries(map!("traces"), only_if(settings.stacks, STACKS))
+            .override_global(global!("pid_wanted"), &filter.pid, true)
+            .override_global(global!("pids_dev"), &pids.dev, true)
+            .override_global(global!("pids_ino"), &pids.ino, true)
+            .override_global(global!("comm_wanted"), &filter.comm, true)
+            .override_global(global!("cgroup_wanted"), &filter.cgroup, true)
+            .override_global(global!("over_ns"), &settings.over_ns, true)
+            .override_global(global!("sector_first"), &filter.sectors.0, true)
+            .override_global(global!("sector_last"), &filter.sectors.1, true);
         for (name, value) in &globals {
             loader.override_global(name, value, true);
         }
@@ -266,23 +271,23 @@ impl Programs {
             let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
             program.load(tracepoint, &btf).map_err(|error| refused_program(tracepoint, error))?;
         }
-        let all_tallied = ebpf.map("tallied").and_then(|map| match map {
+        let all_tallied = ebpf.map(map!("tallied")).and_then(|map| match map {
             Map::PerCpuArray(map) => PerCpuTable::new(map, REQUEST_COUNTS),
             _ => None,
         });
         let mut take = |name: &str| ebpf.take_map(name).ok_or_else(|| absent(name));
         Ok(Programs {
-            devices: Array::try_from(take("devices")?).map_err(refused)?,
-            tallied: PerCpuArray::try_from(take("tallied")?).map_err(refused)?,
+            devices: Array::try_from(take(map!("devices"))?).map_err(refused)?,
+            tallied: PerCpuArray::try_from(take(map!("tallied"))?).map_err(refused)?,
             all_tallied,
-            counted: PerCpuArray::try_from(take("counted")?).map_err(refused)?,
-            epochs: Array::try_from(take("epochs")?).map_err(refused)?,
+            counted: PerCpuArray::try_from(take(map!("counted"))?).map_err(refused)?,
+            epochs: Array::try_from(take(map!("epochs"))?).map_err(refused)?,
             epoch: 0,
-            thinnings: Array::try_from(take("thinnings")?).map_err(refused)?,
-            slots: Array::try_from(take("slots")?).map_err(refused)?,
-            records: RingBuf::try_from(take("records")?).map_err(refused)?,
-            traces: StackTraceMap::try_from(take("traces")?).map_err(refused)?,
-            names: Some(HashMap::try_from(take("names")?).map_err(refused)?),
+            thinnings: Array::try_from(take(map!("thinnings"))?).map_err(refused)?,
+            slots: Array::try_from(take(map!("slots"))?).map_err(refused)?,
+            records: RingBuf::try_from(take(map!("records"))?).map_err(refused)?,
+            traces: StackTraceMap::try_from(take(map!("traces"))?).map_err(refused)?,
+            names: Some(HashMap::try_from(take(map!("names"))?).map_err(refused)?),
             always,
             besides,
             turn: Vec::new(),
@@ -560,7 +565,22 @@ fn in_short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::in_short;
+    use super::*;
+    use crate::object_names::sizes;
+
+    #[test]
+    fn tables_have_the_layout_that_is_read() {
+        let words = |map: &str, words: usize| {
+            assert_eq!(sizes(OBJECT, map), (size_of::<u32>(), words * size_of::<u64>()), "{map}");
+        };
+        words(map!("devices"), 2);
+        words(map!("tallied"), REQUEST_COUNTS);
+        words(map!("counted"), HISTOGRAM_WORDS);
+        words(map!("epochs"), 3);
+        words(map!("thinnings"), 2);
+        words(map!("slots"), SET_WORDS);
+        words(map!("names"), 4);
+    }
 
     #[test]
     fn a_refusal_is_told_by_its_reason_not_by_the_statistics_behind_it() {

@@ -8,6 +8,16 @@ use iowhy_model::{Edges, Histogram};
 use crate::Error;
 use crate::bpf::{absent, broke, refused};
 use crate::kernel_filter::PidNamespace;
+use crate::object_names::{defined, names_of};
+
+names_of!($ SYSCALLS | UPROBE);
+
+/// A constant of `bpf/process.h`.
+macro_rules! of_callers {
+    ($name:literal) => {
+        defined!(DIRTY_PAUSES | SYSCALLS | UPROBE | WAITS, global $name)
+    };
+}
 
 /// Buckets of a histogram: those of `Edges::standard()`.
 const BUCKETS: usize = 8 + 27 * 8 + 1;
@@ -90,11 +100,11 @@ impl CallerGlobals {
     /// Sets them before loading.
     pub fn set<'a>(&'a self, loader: &mut EbpfLoader<'a>) {
         loader
-            .override_global("only_pid", &self.only_pid, true)
-            .override_global("own_pid", &self.own_pid, true)
-            .override_global("pids_dev", &self.pids.dev, true)
-            .override_global("pids_ino", &self.pids.ino, true)
-            .override_global("only_comm", &self.only_comm, true);
+            .override_global(of_callers!("only_pid"), &self.only_pid, true)
+            .override_global(of_callers!("own_pid"), &self.own_pid, true)
+            .override_global(of_callers!("pids_dev"), &self.pids.dev, true)
+            .override_global(of_callers!("pids_ino"), &self.pids.ino, true)
+            .override_global(of_callers!("only_comm"), &self.only_comm, true);
     }
 }
 
@@ -145,14 +155,14 @@ impl CallLatencies {
             loader.override_global(name, *value, true);
         }
         if let Some(unit) = unit {
-            loader.override_global("latency_unit", unit, true);
+            loader.override_global(defined!(UPROBE, global "latency_unit"), unit, true);
         }
         let mut ebpf = loader.load(object).map_err(refused)?;
         let mut take = |name: &str| ebpf.take_map(name).ok_or_else(|| absent(name));
-        let groups = PerCpuHashMap::try_from(take("groups")?).map_err(refused)?;
-        let others = PerCpuHashMap::try_from(take("others")?).map_err(refused)?;
+        let groups = PerCpuHashMap::try_from(take(map!("groups"))?).map_err(refused)?;
+        let others = PerCpuHashMap::try_from(take(map!("others"))?).map_err(refused)?;
         let groups = [groups, others];
-        let missed = PerCpuArray::try_from(take("missed")?).map_err(refused)?;
+        let missed = PerCpuArray::try_from(take(map!("missed"))?).map_err(refused)?;
         Ok((ebpf, CallLatencies { groups, missed }))
     }
 
@@ -212,6 +222,21 @@ fn merged([pid, kind, system]: [u32; 3], cpus: &[[u64; GROUP_WORDS]]) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_have_the_layout_that_is_read() {
+        let objects: [&[u8]; 2] = [
+            include_bytes!(concat!(env!("OUT_DIR"), "/syscalls.bpf.o")),
+            include_bytes!(concat!(env!("OUT_DIR"), "/uprobe.bpf.o")),
+        ];
+        let group = (size_of::<[u32; 3]>(), size_of::<[u64; GROUP_WORDS]>());
+        for object in objects {
+            for map in [map!("groups"), map!("others")] {
+                assert_eq!(crate::object_names::sizes(object, map), group, "{map}");
+            }
+            assert_eq!(crate::object_names::sizes(object, map!("missed")), (4, 8));
+        }
+    }
 
     #[test]
     fn a_group_is_merged_over_all_cpus_and_knows_its_extremes() {

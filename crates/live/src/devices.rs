@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use iowhy_model::{FactKey, Medium, key};
+use iowhy_model::{FactKey, KernelDisk, Medium, key};
 
 use crate::Error;
 use crate::foreign_files;
@@ -136,7 +136,7 @@ fn read_device(folder: &Path) -> Option<BlockDevice> {
         minor,
         // In units of 512 bytes, whatever the device's block size.
         bytes: read(folder, "size").and_then(|size| size.parse::<u64>().ok()?.checked_mul(512)),
-        medium: medium_of(folder, &name, model.as_deref().unwrap_or("")),
+        medium: Medium::of_kernel_disk(&Folder { path: folder, name: &name }),
         model,
         partitions: partitions(folder),
         slaves: names_in(&folder.join("slaves")),
@@ -147,45 +147,28 @@ fn read_device(folder: &Path) -> Option<BlockDevice> {
     })
 }
 
-/// The medium of a device. The kernel's `rotational` is trusted only for disks that are neither
-/// virtual nor remote: virtual disks report 1 by default.
-fn medium_of(folder: &Path, name: &str, model: &str) -> Option<Medium> {
-    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-    let names = |words: &[&str]| words.iter().any(|word| model.contains(word));
-    if begins(&["dm-", "md", "loop", "bcache"]) {
-        return Some(Medium::Stacked);
-    }
-    if begins(&["rbd", "nbd", "drbd", "sheep"]) || names(&NETWORK_MODELS) || is_remote(folder) {
-        return Some(Medium::Network);
-    }
-    if begins(&["vd", "xvd", "zram", "ram", "ublk"]) || names(&VIRTUAL_MODELS) {
-        return None;
-    }
-    if begins(&["nvme"]) {
-        return Some(Medium::Nvme);
-    }
-    match read(folder, "queue/rotational")?.as_str() {
-        "1" => Some(Medium::Rotational),
-        "0" => Some(Medium::Flash),
-        _ => None,
-    }
+/// The folder of a disk, for the answer that iowhy probe gives, too.
+struct Folder<'a> {
+    path: &'a Path,
+    name: &'a str,
 }
 
-/// Models of a provider's network volumes: EBS, Google persistent disks, Azure.
-const NETWORK_MODELS: [&str; 4] =
-    ["Amazon Elastic Block Store", "PersistentDisk", "nvme_card-pd", "MSFT NVMe Accelerator"];
-/// Vendors and models of virtual machines' disks.
-const VIRTUAL_MODELS: [&str; 5] = ["QEMU", "VMware", "VBOX", "Msft", "Virtual disk"];
+impl KernelDisk for Folder<'_> {
+    fn name(&self) -> &str {
+        self.name
+    }
 
-/// Whether the device is attached by iSCSI, Fibre Channel or NVMe over fabrics.
-fn is_remote(folder: &Path) -> bool {
-    let over_fabric = read(folder, "device/transport").is_some_and(|by| by != "pcie");
-    let way = fs::canonicalize(folder).unwrap_or_default();
-    let by_session = way.components().any(|part| {
-        let part = part.as_os_str().to_string_lossy();
-        part.starts_with("session") || part.starts_with("rport-")
-    });
-    over_fabric || by_session
+    fn way(&self) -> String {
+        fs::canonicalize(self.path).unwrap_or_default().display().to_string()
+    }
+
+    fn read(&self, file: &str) -> Option<String> {
+        read(self.path, file)
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        names_in(&self.path.join(folder))
+    }
 }
 
 /// The selected one of `mq-deadline kyber [none]`.

@@ -27,6 +27,7 @@ mod kernel_filter;
 mod memory;
 mod mount_points;
 mod names;
+mod object_names;
 mod records;
 mod request_counts;
 mod rights;

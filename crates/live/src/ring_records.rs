@@ -74,3 +74,9 @@ pub struct SentPath {
     /// From the file up.
     pub part: [[u8; PART_BYTES]; PARTS],
 }
+
+// `bpf/` asserts the same: a change of one side does not compile.
+const _: () = assert!(size_of::<Completion>() == 72);
+const _: () = assert!(size_of::<MoreCompletion>() == 88);
+const _: () = assert!(size_of::<FullCompletion>() == 120);
+const _: () = assert!(size_of::<SentPath>() == 536);

@@ -146,6 +146,15 @@ fn what_a_device_is_made_of() {
     disk("nvme2n1", "259:2", "0", "Linux");
     folder.write("block/nvme2n1/device/transport", "tcp\n");
     folder.write("block/nvme0n1/device/transport", "pcie\n");
+    // A LUN by its iSCSI session, and a volume of a virtual machine by its bus.
+    for (name, number, by) in [("sde", "8:64", "host3/session1"), ("sdf", "8:80", "virtio2/host2")]
+    {
+        let place = format!("devices/platform/{by}/block/{name}");
+        folder.write(&format!("{place}/dev"), number);
+        folder.write(&format!("{place}/queue/rotational"), "1");
+        let link = folder.0.join("block").join(name);
+        std::os::unix::fs::symlink(folder.0.join(place), link).expect("a link");
+    }
     folder.write("block/cciss!c0d0/dev", "104:0\n");
     folder.write("block/sda/sda1/partition", "1\n");
     folder.write("block/sda/sda1/dev", "8:1\n");
@@ -159,6 +168,8 @@ fn what_a_device_is_made_of() {
         ("sdb", Some(Medium::Flash)),
         ("sdc", None),
         ("sdd", Some(Medium::Network)),
+        ("sde", Some(Medium::Network)),
+        ("sdf", None),
         ("vda", None),
         ("dm-0", Some(Medium::Stacked)),
         ("nvme0n1", Some(Medium::Nvme)),

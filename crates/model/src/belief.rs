@@ -66,6 +66,14 @@ impl Step {
         }
     }
 
+    /// The value and the bound of a clause that compares numbers.
+    pub fn compared(&self) -> Option<(f64, Bound)> {
+        match self {
+            Step::Clause(clause) => clause.compared,
+            _ => None,
+        }
+    }
+
     /// Its number: nats of a clause, else a probability or a factor.
     pub fn weight(&self) -> f64 {
         match self {

@@ -129,6 +129,17 @@ impl Bound {
     }
 }
 
+/// Without a unit: `> 3.100`, `< 4.000`, `1.000 to 2.000`.
+impl fmt::Display for Bound {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Above(limit) => write!(out, "> {limit:.3}"),
+            Bound::Below(limit) => write!(out, "< {limit:.3}"),
+            Bound::Between(low, high) => write!(out, "{low:.3} to {high:.3}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

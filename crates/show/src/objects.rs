@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use iowhy_model::{
     Bound, DeviceId, Entry, Evidence, Finding, Forecast, Impact, Listing, NameTable, Nanos, Note,
-    Observation, Owner, OwnerNames, Recording, Report, Requester, Severity, Step,
+    Observation, Owner, OwnerNames, Recording, Report, Requester, Severity,
 };
 use serde_json::{Map, Value, json};
 
@@ -342,18 +342,13 @@ pub const LEDGER: &[Field<LedgerStep>] = &[
         |_, of| number(of.entry.step.weight())
     }),
     field("value", "the value that a clause compared, or `null`", |_, of| {
-        maybe(compared(of).map(|of| of.0))
+        maybe(of.entry.step.compared().map(|of| of.0))
     }),
-    field("bound", "its threshold, or `null`", |_, of| bound(compared(of).map(|of| of.1))),
+    field("bound", "its threshold, or `null`", |_, of| {
+        bound(of.entry.step.compared().map(|of| of.1))
+    }),
     field("after", "the probability after this step", |_, of| number(of.after)),
 ];
-
-fn compared(of: &LedgerStep) -> Option<(f64, Bound)> {
-    match &of.entry.step {
-        Step::Clause(clause) => clause.compared,
-        _ => None,
-    }
-}
 
 /// What was seen, and what it would mean.
 pub const SEEN: &[Field<Observation>] = &[

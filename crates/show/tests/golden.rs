@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use iowhy_model::Report;
+use iowhy_model::{Bound, Clause, Report};
 use iowhy_show::{Colour, Palette, Style, VIEWS};
 
 use crate::accepted::check;
@@ -132,6 +132,25 @@ fn numbers_are_rounded_as_iostat_rounds_them() {
     for number in ["4.50", "576.00", "434.31", "128.00", "1.98", "100.00"] {
         assert!(row.split_whitespace().any(|cell| cell == number), "{number} in {row}");
     }
+}
+
+/// Only where a rule compares numbers: two empty columns would be noise.
+#[test]
+fn a_ledger_shows_each_value_beside_its_bound() {
+    let ledger = Style { ledger: true, verbose: true, ..style(80, Colour::None) };
+    let mut report = reports::dusty();
+    let table = |report: &Report| -> String {
+        let text = drawn("summary", report, &ledger);
+        let (_, rest) = text.split_once("How the confidence was computed").unwrap();
+        rest.split("\n\n").next().unwrap().to_string()
+    };
+    let bare = table(&report);
+    assert!(!bare.contains("value") && bare.contains("after"), "{bare}");
+    let compared = Some((0.81, Bound::Above(0.3)));
+    report.findings[0].weigh([Clause { what: "share of lost time".into(), compared, nats: 1.5 }]);
+    let full = table(&report);
+    let words: Vec<&str> = full.split_whitespace().collect();
+    assert!(words.join(" ").contains("share of lost time 0.810 > 0.300 +1.50 nats"), "{full}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! about something that does not exist yet returns none.
 
 mod arrows;
+mod backticks;
 mod cycles;
 mod facts;
 mod goldens;
@@ -76,6 +77,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "nothing of this machine in a file", check: leaks::check },
     Rule { name: "numbers are written in one place", check: units::check },
     Rule { name: "pages are few and count nothing", check: pages::check },
+    Rule { name: "paths in backticks exist", check: backticks::check },
     Rule { name: "pure crates use no clock, file or network", check: pure::check },
     Rule { name: "samples, goldens and cases belong together", check: names::samples },
     Rule { name: "tests check what needs it", check: profiles::check },

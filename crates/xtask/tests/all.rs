@@ -2,5 +2,6 @@
 //! its own.
 
 mod new;
+mod setup;
 mod supply;
 mod tidy;

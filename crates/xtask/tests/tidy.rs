@@ -87,6 +87,11 @@ fn pages_are_few_and_count_nothing() {
 }
 
 #[test]
+fn paths_in_backticks_exist() {
+    holds("paths in backticks exist");
+}
+
+#[test]
 fn pure_crates_touch_nothing() {
     holds("pure crates use no clock, file or network");
 }

@@ -41,6 +41,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::reported_problem;
 use crate::evidence::shortage::{self, Symptom};
+use crate::evidence::unused_facts::LITTLE;
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
@@ -184,9 +185,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// Shares of available memory, of used swap, and of iowait, on a machine that repeatedly rereads
-/// its own pages (choices: a page cache of a few per cent contains no program's working set).
-const LITTLE: f64 = 0.1;
+/// Shares of used swap and of iowait on a machine that repeatedly rereads its own pages (choices).
 const SWAPPED_OUT: f64 = 0.1;
 const WAITS: f64 = 0.5;
 /// Tasks in uninterruptible sleep at one moment that show the same (a choice).

@@ -98,7 +98,7 @@ const UNCOUNTED: &str =
     "the number and latency of requests are not in this output (`iostat -x 1`, `dstat -dr`)";
 
 /// Numbers of the whole machine. Bounds are choices: lower values are normal.
-const OF_MACHINE: [NotableNumber; 39] = [
+const OF_MACHINE: [NotableNumber; 40] = [
     rate(key::DISKS_READ.of("mean"), NOTABLE_PER_S, "read from all disks together, per second")
         .means(UNCOUNTED),
     rate(key::DISKS_WRITTEN.of("mean"), NOTABLE_PER_S, "written to all disks together, per second")
@@ -244,6 +244,8 @@ const OF_MACHINE: [NotableNumber; 39] = [
     .means("the network or the disk of that node: `mmdiag --waiters` there shows which"),
     count(key::STALL_STOPPED, 0.0, "times a database stopped its own writes").means(COMPACTS),
     count(key::STALL_SLOWED, 0.0, "times a database slowed down its own writes").means(COMPACTS),
+    share(key::STALL_SHARE, 0.0, "time in which a database throttled its own writes, since it opened")
+        .means(COMPACTS),
 ];
 
 /// They and the tasks that wait in a function of the kernel.

@@ -22,6 +22,7 @@ use crate::evidence::mounts;
 use crate::evidence::notable_numbers::{self, NOTABLE_PER_S, NotableNumber, OF_DRIVE};
 use crate::evidence::recorded;
 use crate::evidence::throughput;
+use crate::evidence::unused_facts;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::tail;
 use crate::phrase;
@@ -109,6 +110,12 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[String
             seen.push(seen_busy.into());
         }
     }
+    let is_new = |one: &Observation| {
+        !seen.iter().any(|known| known.one.evidence.quantity == one.evidence.quantity)
+    };
+    let unused = unused_facts::seen(analysis, host, disks).into_iter().filter(is_new);
+    let unused: Vec<Seen> = unused.map(Seen::from).collect();
+    seen.extend(unused);
     // Nothing that was read is hidden; what an earlier line has is not repeated.
     let reported: Vec<f64> = seen.iter().map(|of| of.one.evidence.amount.value).collect();
     let is_told =

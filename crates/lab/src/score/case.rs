@@ -105,11 +105,20 @@ impl Weighed {
     }
 }
 
-/// The ledger of a finding on one line: `prior 0.200 prior of this verdict | clause +3.000 ...`.
+/// The ledger of a finding on one line, each clause with the value and bound that it compared:
+/// `prior 0.200 prior of this verdict | clause +3.000 lost time (0.810 > 0.300) | ...`.
 pub fn ledger(finding: &Finding) -> String {
     let steps = finding.belief().entries().iter();
     let steps = steps.map(|entry| {
-        format!("{} {:.3} {}", entry.step.name(), entry.step.weight(), entry.why.replace(',', ";"))
+        let compared = entry.step.compared();
+        let compared = compared.map(|(value, bound)| format!(" ({value:.3} {bound})"));
+        format!(
+            "{} {:.3} {}{}",
+            entry.step.name(),
+            entry.step.weight(),
+            entry.why.replace(',', ";"),
+            compared.unwrap_or_default()
+        )
     });
     steps.collect::<Vec<String>>().join(" | ")
 }

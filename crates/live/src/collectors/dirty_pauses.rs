@@ -34,6 +34,7 @@ use rustix::time::{ClockId, clock_getres};
 use crate::bpf::{absent, bare_loader, broke, refused};
 use crate::btf::KernelTypes;
 use crate::call_latencies::{CallerGlobals, Callers, missed, name_in};
+use crate::object_names::names_of;
 use crate::rights::Rights;
 use crate::{Collector, Error, clock, devices};
 
@@ -42,9 +43,10 @@ pub const NAME: &str = "dirty-pauses";
 
 /// The compiled `bpf/dirty_pauses.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/dirty_pauses.bpf.o"));
+names_of!($ DIRTY_PAUSES);
 
 const TRACEPOINT: &str = "balance_dirty_pages";
-const PROGRAM: &str = "note_pause";
+const PROGRAM: &str = program!("note_pause");
 /// Its arguments: with each limit as its own, and with one structure for them.
 const MANY: usize = 12;
 const FEW: usize = 8;
@@ -96,12 +98,12 @@ impl AttachedState {
         let many = has_many(types.tracepoint_arguments(TRACEPOINT))?;
         let (globals, mut loader) = (CallerGlobals::of(&Callers::default()), bare_loader());
         let btf = Btf::from_sys_fs().map_err(refused)?;
-        loader.btf(Some(&btf)).override_global("many_arguments", &many, true);
+        loader.btf(Some(&btf)).override_global(global!("many_arguments"), &many, true);
         globals.set(&mut loader);
         let mut programs = loader.load(OBJECT).map_err(refused)?;
         let mut take = |name: &str| programs.take_map(name).ok_or_else(|| absent(name));
-        let dirtiers = PerCpuHashMap::try_from(take("dirtiers")?).map_err(refused)?;
-        let missed = PerCpuArray::try_from(take("missed")?).map_err(refused)?;
+        let dirtiers = PerCpuHashMap::try_from(take(map!("dirtiers"))?).map_err(refused)?;
+        let missed = PerCpuArray::try_from(take(map!("missed"))?).map_err(refused)?;
         let program = programs.program_mut(PROGRAM).ok_or_else(|| absent(PROGRAM))?;
         let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
         program.load(TRACEPOINT, &btf).map_err(refused)?;
@@ -308,6 +310,13 @@ mod tests {
     use iowhy_model::{Recording, key};
 
     use super::*;
+    use crate::object_names::sizes;
+
+    #[test]
+    fn the_table_has_the_layout_that_is_read() {
+        let pauses = (size_of::<[u32; DIRTIER_WORDS]>(), size_of::<[u64; PAUSES_WORDS]>());
+        assert_eq!(sizes(OBJECT, map!("dirtiers")), pauses);
+    }
 
     #[test]
     fn pauses_of_all_cpus_are_summed_and_later_ones_are_new() {

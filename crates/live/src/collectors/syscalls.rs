@@ -36,6 +36,7 @@ use crate::bpf::{absent, broke, refused};
 use crate::btf::KernelTypes;
 use crate::call_latencies::{CallLatencies, CallLatency, Callers};
 use crate::mount_points::{MountPoint, MountPoints};
+use crate::object_names::names_of;
 use crate::rights::Rights;
 use crate::{Collector, Error, clock};
 
@@ -44,6 +45,7 @@ pub const NAME: &str = "syscalls";
 
 /// The compiled `bpf/syscalls.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/syscalls.bpf.o"));
+names_of!($ SYSCALLS);
 
 /// Size of the programs' call table; the kernel's own table is shorter.
 const NUMBERS: usize = 512;
@@ -198,28 +200,28 @@ impl Collector for Syscalls {
         // Since 6.16 the completion is passed as a struct: three arguments instead of many.
         let cqe = types.tracepoint_arguments("io_uring_complete") == Some(3);
         let constants = [
-            ("cqe_argument", u32::from(cqe)),
-            ("ring_call", RING),
-            ("by_system", u32::from(self.by_mount)),
+            (global!("cqe_argument"), u32::from(cqe)),
+            (global!("ring_call"), RING),
+            (global!("by_system"), u32::from(self.by_mount)),
         ];
         let (mut programs, spans) = CallLatencies::load(
             OBJECT,
             &btf,
             &self.whom,
             &constants,
-            &[("calls", &numbers)],
+            &[(global!("calls"), &numbers)],
             None,
         )?;
         let mut take = |name: &str| programs.take_map(name).ok_or_else(|| absent(name));
-        let inside = HashMap::try_from(take("inside")?).map_err(refused)?;
-        let in_ring = HashMap::try_from(take("in_ring")?).map_err(refused)?;
+        let inside = HashMap::try_from(take(map!("inside"))?).map_err(refused)?;
+        let in_ring = HashMap::try_from(take(map!("in_ring"))?).map_err(refused)?;
         let mounts = if self.by_mount { MountPoints::read() } else { MountPoints::default() };
         let ring = types.tracepoint_arguments("io_uring_submit_req").is_some();
         let all = [
-            ("sys_exit", "leave_call"),
-            ("sys_enter", "enter_call"),
-            ("io_uring_complete", "complete"),
-            ("io_uring_submit_req", "submit"),
+            ("sys_exit", program!("leave_call")),
+            ("sys_enter", program!("enter_call")),
+            ("io_uring_complete", program!("complete")),
+            ("io_uring_submit_req", program!("submit")),
         ];
         let used = all.into_iter().take(if ring { 4 } else { 2 });
         for (tracepoint, name) in used.clone() {
@@ -381,4 +383,16 @@ fn ring_operation(number: u32) -> (String, Option<Op>) {
         other => return (format!("operation {other}"), None),
     };
     (name.to_string(), op)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object_names::sizes;
+
+    #[test]
+    fn tables_have_the_layout_that_is_read() {
+        assert_eq!(sizes(OBJECT, map!("inside")), (size_of::<u32>(), size_of::<Begun>()));
+        assert_eq!(sizes(OBJECT, map!("in_ring")), (size_of::<u64>(), size_of::<Begun>()));
+    }
 }

@@ -30,6 +30,7 @@ use iowhy_model::{Distribution, Layer, Level, Nanos, Sampling, Sink, Source, Sta
 
 use crate::bpf::{absent, refused};
 use crate::call_latencies::{CallLatencies, CallLatency, Callers};
+use crate::object_names::names_of;
 use crate::rights::Rights;
 use crate::{Collector, Error, clock, symbols};
 
@@ -38,6 +39,7 @@ pub const NAME: &str = "uprobe";
 
 /// The compiled `bpf/uprobe.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/uprobe.bpf.o"));
+names_of!($ UPROBE);
 
 /// What to watch.
 #[derive(Clone, PartialEq, Debug)]
@@ -136,8 +138,10 @@ impl Collector for Uprobe {
         let place = symbols::place_of(&options.file, &options.function)?;
         let btf = Btf::from_sys_fs().map_err(refused)?;
         let latency = options.latency.map_or(0, |(argument, _)| argument);
-        let constants =
-            [("latency_argument", latency), ("event_argument", options.event.unwrap_or(0))];
+        let constants = [
+            (global!("latency_argument"), latency),
+            (global!("event_argument"), options.event.unwrap_or(0)),
+        ];
         let unit = options.latency.map_or(1, |(_, unit)| unit);
         let (mut programs, spans) =
             CallLatencies::load(OBJECT, &btf, &options.whom, &constants, &[], Some(&unit))?;
@@ -145,7 +149,7 @@ impl Collector for Uprobe {
             Some(pid) => UProbeScope::OneProcess(pid),
             None => UProbeScope::AllProcesses,
         };
-        let names = ["leave_function", "enter_function"];
+        let names = [program!("leave_function"), program!("enter_function")];
         let used = if options.latency.is_some() { &names[1..] } else { &names[..] };
         for name in used {
             let program = programs.program_mut(name).ok_or_else(|| absent(name))?;

@@ -43,6 +43,7 @@ use iowhy_model::{Level, Nanos, Op, Sampling, Sink, Source, Time};
 use crate::bpf::{absent, bare_loader, broke, refused};
 use crate::btf::KernelTypes;
 use crate::call_latencies::{CallerGlobals, Callers, missed, name_in};
+use crate::object_names::names_of;
 use crate::rights::Rights;
 use crate::stacks::KernelSymbols;
 use crate::user_frames::UserFrames;
@@ -53,19 +54,20 @@ pub const NAME: &str = "waits";
 
 /// The compiled `bpf/waits.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/waits.bpf.o"));
+names_of!($ WAITS);
 
 /// The tracepoint and its program.
 const TRACEPOINT: &str = "sched_switch";
-const PROGRAM: &str = "change_task";
+const PROGRAM: &str = program!("change_task");
 /// The programs that see what ends a wait; the one that attributes it comes last.
 const ENDS: [(&str, &str); 3] = [
-    ("block_rq_issue", "note_issue"),
-    ("block_rq_complete", "note_completion"),
-    ("sched_waking", "wake_task"),
+    ("block_rq_issue", program!("note_issue")),
+    ("block_rq_complete", program!("note_completion")),
+    ("sched_waking", program!("wake_task")),
 ];
 /// The iterator over all tasks, and its program.
 const TASKS: &str = "task";
-const LOOK: &str = "look_at_task";
+const LOOK: &str = program!("look_at_task");
 /// Frames of `struct stack`.
 const FRAMES: usize = 64;
 /// First stack number of tasks that waited before, to which the thread id is added; as in the
@@ -255,21 +257,21 @@ impl Collector for Waits {
         let with_user_stacks = u32::from(self.options.user_stacks);
         loader
             .btf(Some(&btf))
-            .override_global("watched_states", &watched_states, true)
-            .override_global("with_user_stacks", &with_user_stacks, true)
-            .override_global("state_argument", &state_argument, true)
-            .override_global("rq_argument", &rq_argument, true)
-            .override_global("has_rq_disk", &has_rq_disk, true)
-            .override_global("flush_seq_flag", &flush_seq, true)
-            .override_global("stack_bytes", &stack_bytes, true);
+            .override_global(global!("watched_states"), &watched_states, true)
+            .override_global(global!("with_user_stacks"), &with_user_stacks, true)
+            .override_global(global!("state_argument"), &state_argument, true)
+            .override_global(global!("rq_argument"), &rq_argument, true)
+            .override_global(global!("has_rq_disk"), &has_rq_disk, true)
+            .override_global(global!("flush_seq_flag"), &flush_seq, true)
+            .override_global(global!("stack_bytes"), &stack_bytes, true);
         globals.set(&mut loader);
         let mut programs = loader.load(OBJECT).map_err(refused)?;
         let mut take = |name: &str| programs.take_map(name).ok_or_else(|| absent(name));
-        let waiting = HashMap::try_from(take("waiting")?).map_err(refused)?;
-        let waits = PerCpuHashMap::try_from(take("waits")?).map_err(refused)?;
-        let traces = StackTraceMap::try_from(take("traces")?).map_err(refused)?;
-        let earlier = HashMap::try_from(take("earlier")?).map_err(refused)?;
-        let missed = PerCpuArray::try_from(take("missed")?).map_err(refused)?;
+        let waiting = HashMap::try_from(take(map!("waiting"))?).map_err(refused)?;
+        let waits = PerCpuHashMap::try_from(take(map!("waits"))?).map_err(refused)?;
+        let traces = StackTraceMap::try_from(take(map!("traces"))?).map_err(refused)?;
+        let earlier = HashMap::try_from(take(map!("earlier"))?).map_err(refused)?;
+        let missed = PerCpuArray::try_from(take(map!("missed"))?).map_err(refused)?;
         let symbols = KernelSymbols::read();
         self.hides_names = symbols.are_hidden();
         // Attached first, so that no wait begins whose end could be missed. All or none are
@@ -575,6 +577,17 @@ fn split(begun: [u32; BEGUN_WORDS]) -> Option<(u64, Wait)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object_names::sizes;
+
+    #[test]
+    fn tables_have_the_layout_that_is_read() {
+        let begun = size_of::<[u32; BEGUN_WORDS]>();
+        assert_eq!(sizes(OBJECT, map!("waiting")), (size_of::<u32>(), begun));
+        let waited = size_of::<[u64; WAITED_WORDS]>();
+        assert_eq!(sizes(OBJECT, map!("waits")), (size_of::<Wait>(), waited));
+        let frames = size_of::<[u64; FRAMES]>();
+        assert_eq!(sizes(OBJECT, map!("earlier")), (size_of::<u32>(), frames));
+    }
 
     #[test]
     fn a_wait_that_goes_on_is_read_as_it_was_kept() {

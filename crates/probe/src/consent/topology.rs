@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use iowhy_model::Medium;
+use iowhy_model::{KernelDisk, Medium};
 
 /// A block device of this machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,26 +58,9 @@ impl Node {
         self.disk().read("queue/logical_block_size")?.parse().ok()
     }
 
-    /// The medium, only if the kernel can be trusted: virtual disks report as rotational.
+    /// The medium of its disk, only if the kernel reports it reliably.
     pub fn medium(&self) -> Option<Medium> {
-        let disk = self.disk();
-        let stacked = ["loop", "dm-", "md"].iter().any(|prefix| disk.name.starts_with(prefix));
-        if stacked || !disk.children("slaves").is_empty() {
-            return Some(Medium::Stacked);
-        }
-        if disk.name.starts_with("nvme") {
-            return Some(Medium::Nvme);
-        }
-        let model = disk.read("device/model").unwrap_or_default().to_ascii_uppercase();
-        let virtual_disk = ["QEMU", "VIRTUAL", "VBOX"].iter().any(|word| model.contains(word));
-        if !disk.name.starts_with("sd") || virtual_disk {
-            return None;
-        }
-        match disk.read("queue/rotational")?.as_str() {
-            "1" => Some(Medium::Rotational),
-            "0" => Some(Medium::Flash),
-            _ => None,
-        }
+        Medium::of_kernel_disk(&self.disk())
     }
 
     /// What identifies it: its serial number or world-wide name; for a loop device its file.
@@ -127,6 +110,24 @@ impl Node {
             }
         }
         numbers
+    }
+}
+
+impl KernelDisk for Node {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn way(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    fn read(&self, file: &str) -> Option<String> {
+        Node::read(self, file)
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        self.children(folder)
     }
 }
 
@@ -191,4 +192,69 @@ fn is_in(family: &BTreeSet<String>, path: &str) -> bool {
     fs::metadata(path).is_ok_and(|found| {
         found.file_type().is_block_device() && family.contains(&text_of(found.rdev()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A copy of /sys, removed after the test.
+    struct Copy(PathBuf);
+
+    impl Copy {
+        fn new() -> Copy {
+            let path = std::env::temp_dir().join(format!("iowhy-topology-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            Copy(path)
+        }
+
+        /// A disk at this place below `devices`, and the node that is found by its link.
+        fn disk(&self, place: &str, files: &[(&str, &str)]) -> Node {
+            let folder = self.0.join("devices").join(place);
+            for (file, text) in files {
+                let path = folder.join(file);
+                fs::create_dir_all(path.parent().expect("a folder")).expect("its folder");
+                fs::write(path, text).expect("a file");
+            }
+            let name = name_of(&folder).expect("a name");
+            let link = self.0.join(&name);
+            symlink(&folder, &link).expect("a link");
+            Node { name, folder: fs::canonicalize(link).expect("its folder") }
+        }
+    }
+
+    impl Drop for Copy {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn volumes_and_luns_are_not_local_disks() {
+        let sys = Copy::new();
+        let (flash, rotational) = (("queue/rotational", "0\n"), ("queue/rotational", "1\n"));
+        let ebs = sys.disk(
+            "pci0000:00/0000:00:04.0/nvme/nvme0/nvme0n1",
+            &[
+                flash,
+                ("device/model", "Amazon Elastic Block Store              \n"),
+                ("nvme0n1p1/partition", "1\n"),
+            ],
+        );
+        assert_eq!(ebs.medium(), Some(Medium::Network), "EBS");
+        let part = ebs.partitions().pop().expect("its partition");
+        assert_eq!(part.medium(), Some(Medium::Network), "a partition of it");
+        let lun = "platform/host3/session1/target3:0:0/3:0:0:0/block/sdb";
+        let lun = sys.disk(lun, &[rotational, ("device/model", "disk1\n")]);
+        assert_eq!(lun.medium(), Some(Medium::Network), "iSCSI");
+        let local = sys.disk(
+            "pci0000:00/0000:00:1d.0/nvme/nvme1/nvme1n1",
+            &[flash, ("device/model", "Samsung SSD 990 PRO\n"), ("device/transport", "pcie\n")],
+        );
+        assert_eq!(local.medium(), Some(Medium::Nvme));
+        let volume = sys.disk("virtual/block/dm-0", &[rotational, ("slaves/sdb/dev", "8:16")]);
+        assert_eq!(volume.medium(), Some(Medium::Stacked), "multipath");
+    }
 }

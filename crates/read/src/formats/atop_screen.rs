@@ -26,7 +26,7 @@
 
 use crate::counters::processor::shares;
 use crate::describe::report::*;
-use crate::text::numbers::{span_s, unit_ns};
+use crate::text::numbers::{spaced_time_ns, span_s};
 
 pub const FORMAT: Format =
     Format::labels("atop's screen: disks, volumes, arrays and CPUs", Level::A, &LABELS);
@@ -116,12 +116,6 @@ fn number(text: &str) -> Option<f64> {
         .filter(|value| (0.0..1e18).contains(value))
 }
 
-/// `26.3 µs`, `1.33 ms`, in ns.
-fn time(text: &str) -> Option<f64> {
-    let (number, unit) = text.split_once(char::is_whitespace)?;
-    Some(decimal(number)? * unit_ns(unit.trim())?)
-}
-
 /// A line of one disk.
 #[derive(Clone, Debug, PartialEq)]
 struct Disk {
@@ -158,7 +152,7 @@ impl Disk {
             throughput: ["MBr/s", "MBw/s"].map(of),
             queue: of("avq"),
             in_flight: of("inflight"),
-            service_ns: value(&cells, "avio").and_then(time).filter(|ns| *ns > 0.0),
+            service_ns: value(&cells, "avio").and_then(spaced_time_ns).filter(|ns| *ns > 0.0),
         })
     }
 

@@ -36,7 +36,7 @@ use crate::histogram::buckets::mean_only;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::text::invocation::invocation;
-use crate::text::numbers::unit_ns;
+use crate::text::numbers::spaced_time_ns;
 use crate::text::repair::has_odd;
 
 pub const FORMAT: Format = Format::program::<Ioping>(
@@ -117,8 +117,7 @@ fn device(target: &str) -> String {
 
 /// `71.6 us`, `1.32 ms`.
 fn duration(text: &str) -> Option<u64> {
-    let (digits, unit) = text.split_once(' ')?;
-    let ns = decimal(digits)? * if unit == "min" { 6e10 } else { unit_ns(unit)? };
+    let ns = spaced_time_ns(text)?;
     (0.0..LONGEST_NS).contains(&ns).then_some(ns as u64)
 }
 

@@ -25,6 +25,7 @@
 
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::program::*;
+use crate::text::numbers::time_ns;
 
 pub const FORMAT: Format = Format::program::<Netapp>(
     "NetApp cluster-mode NFS latency histograms (stats show)",
@@ -88,10 +89,8 @@ fn below(bound: u64) -> Option<(u64, u64)> {
 }
 
 fn microseconds(text: &str) -> Option<u64> {
-    let units = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
-    let (digits, unit) =
-        units.into_iter().find_map(|(end, unit)| Some((text.strip_suffix(end)?, unit)))?;
-    integer(digits)?.checked_mul(unit)
+    let us = time_ns(text)? / 1e3;
+    ((0.0..1e15).contains(&us) && us.fract() == 0.0).then_some(us as u64)
 }
 
 #[derive(Default)]

@@ -19,7 +19,7 @@
 //! Where the time goes (`qos statistics volume latency show`), reads and writes apart.
 
 use crate::describe::report::*;
-use crate::text::numbers::unit_ns;
+use crate::text::numbers::time_ns;
 
 pub const FORMAT: Format = Format::labels(
     "NetApp ONTAP qos statistics: latency of policy groups and volumes",
@@ -46,16 +46,9 @@ fn rates(line: &str) -> Option<(&str, f64, f64, f64)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let place = words.iter().position(|word| word.ends_with("B/s")).filter(|place| *place >= 2)?;
     let ios = decimal(words.get(place - 1)?).filter(|ios| *ios >= 0.0)?;
-    let bytes = bytes_of(words.get(place)?.strip_suffix("/s")?)?;
+    let bytes = bytes(words.get(place)?.strip_suffix("/s")?)?;
     let latency = words.get(place + 1)?;
-    let digits = latency.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let ns = decimal(digits)? * unit_ns(latency.get(digits.len()..)?)?;
-    Some((words.first()?, ios, bytes, ns))
-}
-
-/// `29.76MB`, `0KB`.
-fn bytes_of(text: &str) -> Option<f64> {
-    bytes(text).or_else(|| (text == "0KB" || text == "0B").then_some(0.0))
+    Some((words.first()?, ios, bytes, time_ns(latency)?))
 }
 
 fn row(found: &Found, _: &mut Report, sink: &mut dyn Sink) -> Option<()> {

@@ -382,13 +382,8 @@ fn is_vdev(name: &str) -> bool {
 /// `1.18T`, `99`, `94.7K`.
 fn number(word: &str) -> Option<f64> {
     // `11,5T`: some languages.
-    let word = &*word.replacen(',', ".", 1);
-    let tail = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    match tail {
-        "P" => decimal(word.trim_end_matches('P')).map(|value| value * 1024f64.powi(5)),
-        "" | "K" | "M" | "G" | "T" | "B" => bytes(word),
-        _ => None,
-    }
+    let unit = word.trim_start_matches(|c: char| c.is_ascii_digit() || ".,".contains(c));
+    matches!(unit, "" | "K" | "M" | "G" | "T" | "P" | "B").then(|| bytes(word))?
 }
 
 /// `585us`, `1ms`, `-`.

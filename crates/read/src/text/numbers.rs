@@ -66,6 +66,7 @@ pub fn bytes(text: &str) -> Option<f64> {
         "m" | "mb" | "mib" => 1024.0 * 1024.0,
         "g" | "gb" | "gib" => 1024.0 * 1024.0 * 1024.0,
         "t" | "tb" | "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "p" | "pb" | "pib" => 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0,
         _ => return None,
     };
     decimal(digits).map(|value| value * scale)
@@ -75,6 +76,13 @@ pub fn bytes(text: &str) -> Option<f64> {
 pub(crate) fn time_ns(text: &str) -> Option<f64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     Some(decimal(digits)? * unit_ns(text.get(digits.len()..)?)?)
+}
+
+/// A time and its unit with a blank between them (`71.6 us`, `1.33 ms`, `2 min`), in ns.
+pub(crate) fn spaced_time_ns(text: &str) -> Option<f64> {
+    let (digits, unit) = text.split_once(char::is_whitespace)?;
+    let unit = unit.trim();
+    Some(decimal(digits)? * if unit == "min" { 6e10 } else { unit_ns(unit)? })
 }
 
 /// `1.2M`, `345K`, `17`: a number in thousands, and thousands of them.
@@ -135,6 +143,9 @@ mod tests {
         assert_eq!((time_ns("585us"), time_ns("1.5ms")), (Some(585e3), Some(1.5e6)));
         assert_eq!((time_ns("2s"), time_ns("7ns")), (Some(2e9), Some(7.0)));
         assert_eq!((time_ns("12"), time_ns("us"), time_ns("5min")), (None, None, None));
+        assert_eq!(spaced_time_ns("71.6 us"), Some(71_600.0));
+        assert_eq!(spaced_time_ns("1,33  ms"), Some(1_330_000.0));
+        assert_eq!((spaced_time_ns("2 min"), spaced_time_ns("2min")), (Some(1.2e11), None));
     }
 
     #[test]
@@ -164,7 +175,8 @@ mod tests {
         assert_eq!(integer("18446744073709551615"), Some(u64::MAX));
         assert_eq!(integer("1.0"), None);
         assert_eq!(bytes("1.3M"), Some(1.3 * 1048576.0));
-        assert_eq!(bytes("12x"), None);
+        assert_eq!(bytes("11,5P"), Some(11.5 * 1024f64.powi(5)));
+        assert_eq!((bytes("12x"), bytes("0KB")), (None, Some(0.0)));
         assert_eq!(fixed("77.96", 6), Some(77_960_000));
         assert_eq!(fixed("0.143268", 9), Some(143_268_000));
         assert_eq!(fixed("-1", 6), Some(-1_000_000));

@@ -19,22 +19,29 @@ pub fn write(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
         ("", Align::Left),
         ("why", Align::Left),
         ("value", Align::Right),
+        ("bound", Align::Right),
         ("weight", Align::Right),
         ("after", Align::Right),
     ];
-    let mut columns = Columns::new(&heads).flexible(1).droppable(&[2]).indent(2);
+    // Most rules compare no number: two empty columns would be noise.
+    let any = belief.entries().iter().any(|entry| entry.step.compared().is_some());
+    let heads: Vec<_> =
+        heads.into_iter().filter(|(head, _)| any || !["value", "bound"].contains(head)).collect();
+    let droppable: &[usize] = if any { &[2, 3] } else { &[] };
+    let mut columns = Columns::new(&heads).flexible(1).droppable(droppable).indent(2);
     for (place, entry) in belief.entries().iter().enumerate() {
-        let value = match &entry.step {
-            Step::Clause(clause) => clause.compared.map(|(value, _)| format!("{value:.3}")),
-            _ => None,
-        };
-        let cells: Vec<Cell> = vec![
+        let mut cells: Vec<Cell> = vec![
             (entry.step.name().to_string(), Tone::Faint.into()),
             (entry.why.to_string(), TextStyle::default()),
-            (value.unwrap_or_default(), Tone::Faint.into()),
-            (weight(&entry.step), TextStyle::default()),
-            (share(belief.after(place + 1)), TextStyle::strong(Tone::Plain)),
         ];
+        if any {
+            let compared = entry.step.compared();
+            let value = compared.map(|(value, _)| format!("{value:.3}")).unwrap_or_default();
+            let bound = compared.map(|(_, bound)| bound.to_string()).unwrap_or_default();
+            cells.extend([(value, Tone::Faint.into()), (bound, Tone::Faint.into())]);
+        }
+        cells.push((weight(&entry.step), TextStyle::default()));
+        cells.push((share(belief.after(place + 1)), TextStyle::strong(Tone::Plain)));
         columns.row(cells);
     }
     let lines = columns.lines(canvas.width());
