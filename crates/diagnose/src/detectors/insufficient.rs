@@ -576,7 +576,7 @@ fn amounts(analysis: &Analysis, host: Host, disks: &[String]) -> Amounts {
     let counted = requests::counted(histograms().map(|sample| (sample.listing, &*sample.known)));
     let above = |sample: &HistogramSample| sample.known.layer == Layer::Application;
     let lost = traces()
-        .map(|trace| trace.lost_ns() / trace.span_ns())
+        .map(|trace| trace.lost_ns() / analysis.watched_ns(trace.listing, trace.span_ns()))
         .chain(rows().map(IntervalSample::lost));
     Amounts {
         seen: seen as f64,
