@@ -346,6 +346,20 @@ fn a_partition_is_traced_by_its_sectors() {
         let seen = all.iter().filter(|line| line["schema"] == "iowhy.event/1").count() as u64;
         assert!(status < 2 && seen <= ios && seen + lost >= ios, "{seen} and {lost} of {ios}");
     }
+    // Nothing happens in it: an answer, as for a whole disk, also while others use the disk.
+    let judged = |words: &[&str]| {
+        let ended = iowhy(words).wait_with_output().expect("its end");
+        assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+        String::from_utf8_lossy(&ended.stdout).into_owned()
+    };
+    let idle = format!("IDLE: no I/O in 500 ms\n  watched     {} of {}", part(1), disk.name);
+    let screen = judged(&["why", "--for", "500ms", "-d", &part(1)]);
+    assert!(screen.starts_with(&idle) && !screen.contains("elsewhere"), "{screen}");
+    let script = "sleep 0.3; dd if=$0 of=/dev/null bs=4k count=9 iflag=direct";
+    let words = ["why", "-d", &part(1), "--", "sh", "-c", script, &disk.path];
+    let screen = judged(&words);
+    assert!(screen.starts_with("IDLE: no I/O while the command ran"), "{screen}");
+    assert!(screen.contains("elsewhere   9 I/Os on the same disk"), "{screen}");
     let message = iowhy(&["stat", "-d", &part(2), "0.1", "1"]).wait_with_output().expect("its end");
     let message = String::from_utf8_lossy(&message.stderr).into_owned();
     assert!(
