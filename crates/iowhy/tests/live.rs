@@ -516,6 +516,67 @@ fn a_command_is_watched_from_its_start_to_its_end() {
 }
 
 #[test]
+fn the_status_of_a_watched_command_is_passed_on() {
+    if !can_run(&[]) {
+        return;
+    }
+    let disk = Loop::beside_others(8);
+    let file = std::env::temp_dir().join(format!("iowhy-status-{}.iowhy", std::process::id()));
+    let path = file.to_str().unwrap();
+    let status = |words: &[&str]| {
+        let ended = iowhy(words).wait_with_output().unwrap();
+        let message = String::from_utf8_lossy(&ended.stderr).into_owned();
+        (ended.status.code().unwrap_or(-1), message)
+    };
+    for (script, expected) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)] {
+        for first in [&["record", "--force", "-o", path][..], &["why"], &["why", "--json"]] {
+            let words = [first, &["-d", &disk.name, "--", "sh", "-c", script]].concat();
+            let (status, message) = status(&words);
+            assert_eq!(status, expected, "{words:?} {message}");
+        }
+    }
+    std::fs::remove_file(&file).unwrap();
+    // The time is over before the command is: its status is not known.
+    let words = ["why", "-d", &disk.name, "--for", "300ms", "--", "sh", "-c", "sleep 1; exit 7"];
+    assert_eq!(status(&words).0, 0);
+    let words = ["record", "-o", "/nowhere/file", "--", "true"];
+    assert_eq!(status(&words).0, 2, "iowhy itself failed");
+}
+
+#[test]
+fn a_program_that_waits_in_fsync_is_named_instead_of_the_journals_thread() {
+    if !can_run(&["mkfs.ext4", "mount"]) {
+        return;
+    }
+    let disk = Loop::beside_others(64);
+    rig::run("mkfs.ext4", &["-q", &disk.path]);
+    let point = std::env::temp_dir().join(format!("iowhy-fsync-{}", std::process::id()));
+    std::fs::create_dir(&point).unwrap();
+    let place = point.to_str().unwrap();
+    rig::run("mount", &[&disk.path, place]);
+    let script = format!(
+        "for k in $(seq 200); do dd if=/dev/zero of={place}/f$k bs=16k count=4 conv=fsync; done"
+    );
+    let words = ["why", "--json", "-d", &disk.name, "--", "sh", "-c", &script];
+    let ended = iowhy(&words).wait_with_output().unwrap();
+    rig::run("umount", &[place]);
+    std::fs::remove_dir(&point).unwrap();
+    let report: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    let first = &report["findings"][0];
+    let all = first["requesters"].as_array().unwrap();
+    assert_eq!(all[0]["program"], "dd", "{first}");
+    let share = |who: &str| -> f64 {
+        let of =
+            all.iter().filter(|one| one["program"].as_str().is_some_and(|p| p.starts_with(who)));
+        of.filter_map(|one| one["share"].as_f64()).sum()
+    };
+    println!("{} {}", first["verdict"], first["requesters"]);
+    let by_journal = |one: &&Value| one["journal"].as_str().is_some_and(|t| t.starts_with("jbd2/"));
+    assert!(all.iter().any(|one| by_journal(&one)), "{first}");
+    assert!(share("dd") > 4.0 * share("jbd2/"), "{first}");
+}
+
+#[test]
 fn who_asked_for_a_flush_is_named() {
     if !can_run(&[]) {
         return;

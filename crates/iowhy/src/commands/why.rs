@@ -10,7 +10,12 @@
 //! and judges again with the result.
 //!
 //! With `-- COMMAND` the command is started once tracing has begun, with the rights of iowhy, and
-//! its end is the end of the watch. Where there was no I/O at all, the answer is IDLE.
+//! its end is the end of the watch. The verdict is on all I/O of that time, because the command
+//! waits for that of others too; `who waits` and `iowhy snoop --comm` show its part. The exit
+//! status is that of the command (128 + N if signal N ended it), unless iowhy failed (2) or the
+//! command succeeded and `--fail-on` found its verdict (3).
+//!
+//! Where there was no I/O at all, the answer is IDLE.
 //!
 //! Where a recorder keeps a store, the screen of a live verdict ends with its start and frequency
 //! (`recorded`), and with the latency that is usual at this hour (`usual`). A verdict on `--since`
