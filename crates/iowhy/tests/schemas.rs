@@ -62,7 +62,7 @@ const OBJECTS: &[(&str, Option<&str>, &str)] = &[
         "requester",
         None,
         "program:string|null pid:integer|null cgroup:string|null unit?:string container?:string container_name?:string \
-         pod?:string pod_name?:string file:string|null share:number",
+         pod?:string pod_name?:string file:string|null journal?:string share:number",
     ),
     (
         "evidence",

@@ -374,7 +374,7 @@ fn owner(of: &Requester) -> Owner {
 /// The waiting processes, and their share of the time.
 pub const REQUESTER: &[Field<Requester>] = &[
     field("program", "its name, or `null`", |_, of| of.program.clone().into()),
-    field("pid", "its process id, or `null`", |_, of| of.pid.into()),
+    field("pid", "its process id; `null` for several processes added up", |_, of| of.pid.into()),
     field("cgroup", "its control group, or `null`", |_, of| of.cgroup.clone().into()),
     optional("unit", "systemd unit named in the path of the control group", |_, of| {
         owner(of).unit.into()
@@ -398,6 +398,11 @@ pub const REQUESTER: &[Field<Requester>] = &[
         },
     ),
     field("file", "the file it waited for most, or `null`", |_, of| of.file.clone().into()),
+    optional(
+        "journal",
+        "thread that committed the journal for it, if it waited for that (fsync on ext4)",
+        |_, of| of.journal.clone().into(),
+    ),
     field("share", "its share of all time waited", |_, of| number(of.share)),
 ];
 

@@ -2,7 +2,8 @@
 
 pub use iowhy_model::numbers::{NONE, bytes, count, duration, several, share, short, three};
 use iowhy_model::{
-    Basis, Blame, Bound, Finding, Impact, Level, Nanos, Quantity, STANDS, Severity, Unit, Verdict,
+    Basis, Blame, Bound, Finding, Impact, Level, Nanos, Quantity, Requester, STANDS, Severity,
+    Unit, Verdict,
 };
 
 use crate::paint::{Tone, wrap};
@@ -86,6 +87,11 @@ pub fn explains(finding: &Finding) -> Option<&'static str> {
 /// Whether a finding rests on a log or a status rather than on timings.
 fn is_told(finding: &Finding) -> bool {
     finding.evidence.iter().any(|one| one.basis != Basis::Measured)
+}
+
+/// How a program waited for a thread that commits a journal, if it did: ` by fsync (jbd2/sdb1-8)`.
+pub fn by_journal(one: &Requester) -> String {
+    one.journal.as_deref().map_or(String::new(), |thread| format!(" by fsync ({thread})"))
 }
 
 /// The worst interval is reported beside the mean if it is this many times as bad.

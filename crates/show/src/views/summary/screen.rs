@@ -239,7 +239,8 @@ fn who(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
         let who: Vec<String> = pid.into_iter().chain(owner).collect();
         let who = if who.is_empty() { String::new() } else { format!(" ({})", who.join(", ")) };
         let file = one.file.as_deref().map_or(String::new(), |file| format!(" on {file}"));
-        Some(format!("{name}{who} {}{file}", share(one.share)))
+        let journal = words::by_journal(one);
+        Some(format!("{name}{who} {}{file}{journal}", share(one.share)))
     };
     let some: Vec<String> = finding.requesters.iter().filter_map(message).take(WHO).collect();
     if some.is_empty() {
