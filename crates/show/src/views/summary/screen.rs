@@ -5,7 +5,7 @@ use std::io;
 
 use iowhy_model::{
     Evidence, Finding, Forecast, Level, NameTable, Observation, OwnerNames, Recording, Report,
-    Requester, Severity, Unit, key,
+    Requester, Severity, Unit, Verdict, key,
 };
 
 use super::verdict::{about, accuses};
@@ -27,6 +27,8 @@ const DECIDE: usize = 3;
 const STEPS: usize = 3;
 const ALSO: usize = 4;
 const WHO: usize = 3;
+/// Columns below which a clause cannot be read.
+const SHORTEST: usize = 12;
 /// From this width on all numbers and refutations are in a separate column on the right.
 const TWO_COLUMNS: usize = 150;
 /// Columns of the left one then: lines longer than this are hard to read.
@@ -78,10 +80,10 @@ fn column(canvas: &Canvas, report: &Report, first: &Finding, others: &[&Finding]
         confidence(canvas, first),
         forecast(canvas, first),
         who(canvas, report, first),
-        decides(canvas, first),
-        next(canvas, first),
+        decides(canvas, first, others),
+        next(canvas, first, others),
         refuted(canvas, first),
-        also(canvas, report, others),
+        also(canvas, report, first, others),
         not_seen(canvas, report),
         inputs(canvas, report),
     ];
@@ -251,7 +253,7 @@ fn who(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
 
 /// The numbers that decide: two that met their threshold and one that describes, or what there is.
 /// A number that a reader can see for himself comes before a statistic.
-fn decides(canvas: &Canvas, finding: &Finding) -> Block {
+fn decides(canvas: &Canvas, finding: &Finding, others: &[&Finding]) -> Block {
     let met = |one: &&Evidence| one.bound.is_some_and(|bound| bound.holds(one.amount.value));
     let plain = |one: &&Evidence| !matches!(one.amount.unit, Unit::Sigma | Unit::Nats);
     let all = &finding.evidence;
@@ -271,16 +273,20 @@ fn decides(canvas: &Canvas, finding: &Finding) -> Block {
     let mut lines = Vec::new();
     // The subject of the sentence is evidence as well.
     let reported = |one: &Observation| finding.evidence.first() == Some(&one.evidence);
-    let untold: Vec<&Observation> = finding.seen.iter().filter(|one| !reported(one)).collect();
+    let mut untold: Vec<&Observation> = finding.seen.iter().filter(|one| !reported(one)).collect();
+    let mut ends = Vec::new();
+    // The sentence has the causes that are not certain enough, and what speaks for them.
+    let suspected = suspicions(finding, others);
+    untold.retain(|one| !suspected.iter().any(|known| one.verdict == Some(known.verdict)));
     if !untold.is_empty() {
         for one in untold.into_iter().take(DECIDE) {
             let mark = label(if lines.is_empty() { name } else { "" });
             let text = format!("{}: {}", number(canvas, &one.evidence), one.would_mean);
             lines.extend(canvas.wrapped(&mark, &text, Tone::Plain));
+            ends.push(lines.len());
         }
-        return Block::text(lines, 1);
+        return Block { ends, ..Block::text(lines, 1) };
     }
-    let mut ends = Vec::new();
     for one in some {
         let mark = label(if lines.is_empty() { name } else { "" });
         lines.extend(canvas.wrapped(&mark, &number(canvas, one), Tone::Plain));
@@ -333,9 +339,19 @@ fn behind(canvas: &Canvas, finding: &Finding) -> Vec<Line> {
     lines
 }
 
-fn next(canvas: &Canvas, finding: &Finding) -> Block {
+/// Without a verdict: the causes that are not certain enough, of which its sentence names two.
+fn suspicions<'a>(first: &Finding, others: &[&'a Finding]) -> Vec<&'a Finding> {
+    let is_open = first.verdict == Verdict::Insufficient;
+    let is_seen = |of: &Finding| first.seen.iter().any(|one| one.verdict == Some(of.verdict));
+    let suspected = |one: &&&Finding| one.is_probability() && !one.stands() && is_seen(one);
+    others.iter().filter(|_| is_open).filter(suspected).copied().collect()
+}
+
+fn next(canvas: &Canvas, finding: &Finding, others: &[&Finding]) -> Block {
     let (mut lines, mut ends) = (Vec::new(), Vec::new());
-    for (place, step) in finding.next_step.iter().take(STEPS).enumerate() {
+    // Of causes that are not certain enough, one step decides.
+    let most = if suspicions(finding, others).is_empty() { STEPS } else { 1 };
+    for (place, step) in finding.next_step.iter().take(most).enumerate() {
         let mark = label(if place == 0 { "next" } else { "" });
         lines.extend(canvas.wrapped(&mark, step, Tone::Plain));
         ends.push(lines.len());
@@ -352,10 +368,14 @@ fn refuted(canvas: &Canvas, finding: &Finding) -> Block {
 }
 
 /// The other valid findings, one line each; consequences only count.
-fn also(canvas: &Canvas, report: &Report, others: &[&Finding]) -> Block {
+fn also(canvas: &Canvas, report: &Report, first: &Finding, others: &[&Finding]) -> Block {
     let mut lines = Vec::new();
-    let standing: Vec<&&Finding> =
-        others.iter().filter(|finding| finding.explained_by.is_none()).collect();
+    let suspected = suspicions(first, others);
+    let is_told = |one: &Finding| suspected.iter().any(|known| std::ptr::eq(*known, one));
+    let standing: Vec<&&Finding> = others
+        .iter()
+        .filter(|finding| finding.explained_by.is_none() && !is_told(finding))
+        .collect();
     let shown = if standing.len() > ALSO { ALSO - 1 } else { ALSO };
     for finding in standing.iter().take(shown) {
         let mut line = label(if lines.is_empty() { "also" } else { "" });
@@ -369,7 +389,7 @@ fn also(canvas: &Canvas, report: &Report, others: &[&Finding]) -> Block {
             true => finding.sentence.clone(),
             false => format!("{device}: {}", finding.sentence),
         };
-        line.push(&format!("  {}", words::ended(&text, room)), Tone::Plain);
+        line.push(&format!("  {text}"), Tone::Plain);
         lines.push(line);
     }
     if standing.len() > shown {
