@@ -296,7 +296,24 @@ fn a_device_is_known_by_its_file_and_its_mount_point() {
     let capture = format!("{file}.iowhy");
     output(iowhy(&["record", "-o", &capture, "--for", "1500ms", "-d", &point]), 0);
     let nearly = refused(&["stat", "-d", &format!("{point}x"), "0.1", "1"]);
-    let below = refused(&["stat", "-d", &format!("{point}/lost+found"), "0.1", "1"]);
+    let below = refused(&["stat", "-d", &format!("{point}/missing"), "0.1", "1"]);
+    // A file below the mount point, also.
+    let inside =
+        rows(&["stat", "--sampled", "--json", "-d", &format!("{point}/lost+found"), "0.2", "1"]);
+    assert!(!inside.is_empty() && inside.iter().all(|row| row["device"] == disk.name.as_str()));
+    for (given, text, hint) in [
+        ("UUID=f00d-1234", "no device has the UUID `f00d-1234`", "`blkid -t UUID=f00d-1234`"),
+        ("LABEL=nowhere", "no device has the LABEL `nowhere`", "`blkid -t LABEL=nowhere`"),
+        (
+            "00000000-1111-2222-3333-444444444444",
+            "no device has the UUID `00000000-1111-2222-3333-444444444444`",
+            "`blkid -t UUID=00000000-",
+        ),
+        ("/proc/self/status", "`/proc/self/status` is on no block device", "`findmnt -T /proc"),
+    ] {
+        let message = refused(&["stat", "-d", given, "0.1", "1"]);
+        assert!(message.contains(text) && message.contains(hint), "{message}");
+    }
     for given in [file.as_str(), point.as_str(), disk.path.as_str()] {
         let live = rows(&["stat", "--sampled", "--json", "-d", given, "0.2", "1"]);
         let read = rows(&["stat", "--json", "-d", given, &capture]);
