@@ -23,6 +23,24 @@ pub fn ended(sentence: &str, room: usize) -> String {
     format!("{first} ..")
 }
 
+/// The first clauses of a sentence that there is room for, whole, so that nothing is cut; the
+/// beginning of the first one if that is too long.
+pub fn clauses(sentence: &str, room: usize) -> String {
+    if sentence.chars().count() <= room {
+        return sentence.to_string();
+    }
+    // A bracket or a quote that is open would not be closed.
+    let is_whole = |text: &str| {
+        text.matches('(').count() == text.matches(')').count() && text.matches('`').count() % 2 == 0
+    };
+    let ends = [": ", "; ", ", ", " ("].into_iter();
+    let ends = ends.flat_map(|end| sentence.match_indices(end)).map(|(at, _)| at);
+    let heads = ends.filter_map(|at| sentence.get(..at));
+    let heads = heads.filter(|head| head.chars().count() <= room && is_whole(head));
+    let longest = heads.max_by_key(|head| head.len());
+    longest.filter(|head| head.contains(' ')).map_or_else(|| ended(sentence, room), str::to_string)
+}
+
 /// What a finding blames, as a headline; or suspects, if it is not certain enough to be acted on.
 pub fn blame_headline(finding: &Finding) -> &'static str {
     let blames = finding.blames();
@@ -168,6 +186,13 @@ mod tests {
 
     #[test]
     fn a_cut_sentence_fills_its_line() {
+        let saturated = "sda is saturated: await 32 ms, service time 0.3 ms (a guess), and so on";
+        assert_eq!(clauses(saturated, 100), saturated);
+        assert_eq!(clauses(saturated, 40), "sda is saturated: await 32 ms");
+        assert_eq!(clauses(saturated, 52), "sda is saturated: await 32 ms, service time 0.3 ms");
+        assert_eq!(clauses(saturated, 20), "sda is saturated");
+        assert_eq!(clauses(saturated, 14), "sda is satu ..");
+        assert_eq!(clauses("in `a, b, c` of a line that is too long", 20), "in `a, b, c` of a ..");
         assert_eq!(ended("a short one", 20), "a short one");
         assert_eq!(ended("the disk needs too long for a read", 21), "the disk needs too ..");
         let path = ended("the server of /tmp/iowhy-slow-29-1/mount does not answer", 40);

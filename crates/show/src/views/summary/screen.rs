@@ -88,8 +88,14 @@ fn column(canvas: &Canvas, report: &Report, first: &Finding, others: &[&Finding]
         inputs(canvas, report),
     ];
     // What is shortened first: other findings, steps, numbers, the forecast, refutation, sentence.
+    // Whole items go before any sentence is cut.
     let lines = |blocks: &[Block]| blocks.iter().map(|block| block.lines.len()).sum::<usize>();
     let mut over = lines(&blocks).saturating_sub(LINES);
+    for place in [10, 8, 7] {
+        if let Some(block) = blocks.get_mut(place) {
+            over = over.saturating_sub(block.leave_out(over));
+        }
+    }
     for place in [10, 8, 9, 7, 5, 6, 11, 1] {
         if let Some(block) = blocks.get_mut(place) {
             over -= block.shorten(over, canvas.width());
@@ -105,6 +111,18 @@ impl Block {
 
     fn none() -> Block {
         Block::text(Vec::new(), 0)
+    }
+
+    /// Leaves out its last items, but not the first, to save `over` lines; how many it saves.
+    fn leave_out(&mut self, over: usize) -> usize {
+        let mut away = 0;
+        while away < over && self.ends.len() > 1 {
+            self.ends.pop();
+            let left = self.ends.last().copied().unwrap_or(0);
+            away += self.lines.len().saturating_sub(left);
+            self.lines.truncate(left);
+        }
+        away
     }
 
     /// Gives up to `over` lines away, and shows it; how many.
@@ -386,8 +404,13 @@ fn also(canvas: &Canvas, report: &Report, first: &Finding, others: &[&Finding]) 
         let room = canvas.width().saturating_sub(line.width() + 2);
         let device = about(report, finding);
         let text = match finding.sentence.contains(&device) {
-            true => finding.sentence.clone(),
-            false => format!("{device}: {}", finding.sentence),
+            true => words::clauses(&finding.sentence, room),
+            false => match room.saturating_sub(device.chars().count() + 2) {
+                left if left < SHORTEST => {
+                    words::ended(&format!("{device}: {}", finding.sentence), room)
+                }
+                left => format!("{device}: {}", words::clauses(&finding.sentence, left)),
+            },
         };
         line.push(&format!("  {text}"), Tone::Plain);
         lines.push(line);
