@@ -156,6 +156,14 @@ impl<'a> Analysis<'a> {
         places.iter().filter_map(|place| self.intervals.get(*place)).collect()
     }
 
+    /// How long the I/Os of a listing were watched, ns, where its source reports it and all of them
+    /// are judged; otherwise the time between the first and the last, which is given.
+    pub fn watched_ns(&self, listing: usize, span_ns: f64) -> f64 {
+        let known = self.listing(listing);
+        let watched = known.source.watched.filter(|_| known.stretch.is_none());
+        watched.map_or(span_ns, |watched| span_ns.max(watched.ns() as f64))
+    }
+
     /// The share of all the time that requests of a device lost in a listing, for an excess of
     /// them, ns.
     pub fn share_of_lost(&self, listing: usize, device: DeviceId, excess_ns: f64) -> f64 {

@@ -98,6 +98,25 @@ fn quick_reads(reads: usize, watched_s: i64, mount: Option<(&str, &str)>) -> Vec
 }
 
 #[test]
+fn time_waited_is_per_second_watched_not_per_second_of_io() {
+    // Three reads of 0.1 ms in 0.3 ms.
+    for (watched_s, waited_per_s) in [(2, 1.5e-4), (0, 1.0)] {
+        let findings = quick_reads(3, watched_s, None);
+        let impact = findings[0].impact.expect("it was measured");
+        let waited = impact.waited_per_s.expect("with times");
+        assert!((waited / waited_per_s - 1.0).abs() < 0.1, "{waited} in {watched_s} s watched");
+    }
+    // And of so few, what is lost per second.
+    let mut capture = MadeCapture::traced();
+    capture.chain("sda", Op::Read, 4096, &[20.0, 20.0, 20.0]);
+    capture.recording.listings[0].source.watched = Some(Nanos(10_000_000_000));
+    let findings = capture.judge();
+    let lost = findings[0].evidence.iter().find(|e| e.quantity == "excess wait per second");
+    let lost = lost.unwrap_or_else(|| panic!("{findings:#?}")).amount.value;
+    assert!((0.0..=0.006).contains(&lost), "{lost} s per second of 60 ms in 10 s");
+}
+
+#[test]
 fn small_requests_on_an_idle_device_accuse_nobody() {
     let findings = quick_reads(50, 4, None);
     assert!(of(&findings, "load.small-sync").is_empty(), "{}", brief(&findings));

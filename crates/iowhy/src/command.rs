@@ -85,11 +85,16 @@ pub enum Status {
     Failed,
     /// Done, and a verdict named by `--fail-on` was found: 3.
     Found,
+    /// Done, and this is the status of the command that was watched.
+    OfCommand(u8),
 }
 
 /// What each exit status means, for the manual.
 pub const STATUSES: [(u8, &str); 4] = [
-    (0, "Done."),
+    (
+        0,
+        "Done. After `-- COMMAND` the exit status of the command, if it is not 2 or 3 by the rules below.",
+    ),
     (1, "Done, but something was lost or could not be read; the output lists it."),
     (
         2,
@@ -103,6 +108,16 @@ impl Status {
     pub fn incomplete(incomplete: bool) -> Status {
         if incomplete { Status::Incomplete } else { Status::Done }
     }
+
+    /// The same after watching a command that ended with this status: that is passed on, unless
+    /// there is no result, or the command succeeded and a verdict was found.
+    pub fn after_command(self, ended: Option<u8>) -> Status {
+        match (self, ended) {
+            (Status::Failed, _) | (Status::Found, Some(0)) => self,
+            (_, Some(status)) => Status::OfCommand(status),
+            (_, None) => self,
+        }
+    }
 }
 
 impl From<Status> for ExitCode {
@@ -112,6 +127,28 @@ impl From<Status> for ExitCode {
             Status::Incomplete => ExitCode::from(1),
             Status::Failed => ExitCode::from(2),
             Status::Found => ExitCode::from(3),
+            Status::OfCommand(status) => ExitCode::from(status),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_of_a_command_is_passed_on_unless_iowhy_failed() {
+        for (own, ended, status) in [
+            (Status::Done, None, Status::Done),
+            (Status::Incomplete, None, Status::Incomplete),
+            (Status::Incomplete, Some(0), Status::OfCommand(0)),
+            (Status::Done, Some(7), Status::OfCommand(7)),
+            (Status::Found, Some(0), Status::Found),
+            (Status::Found, Some(137), Status::OfCommand(137)),
+            (Status::Failed, Some(0), Status::Failed),
+            (Status::Failed, Some(7), Status::Failed),
+        ] {
+            assert_eq!(own.after_command(ended), status, "{own:?} after {ended:?}");
         }
     }
 }

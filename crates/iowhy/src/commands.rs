@@ -126,6 +126,65 @@ mod tests {
         assert!(problems.is_empty(), "{}", problems.join("\n"));
     }
 
+    /// Options that users expect of every command, and why some commands lack them.
+    const LACKS: &[(&str, &[&str], &str)] = &[
+        ("csv", &["why", "report"], "findings are sentences and numbers of many units: `--json`"),
+        ("csv", &["probe"], "its tables differ from kind to kind: `--json`"),
+        ("csv", &["doctor", "explain"], "checks and manuals are text: `--json`"),
+        ("csv", &["record", "convert", "export"], "they write files: `convert --to csv` is one"),
+        ("csv", &["top"], "a screen with keys: `stat --csv` has its rows"),
+        ("csv", &["watch", "mark", "mcp"], "a service and its clients: `incidents --csv` lists"),
+        ("example", &["doctor"], "it reports on this machine, of which there is no example"),
+        ("example", &["explain"], "its manuals are text: `why --example NAME` applies one"),
+        ("example", &["incidents", "watch", "mark", "mcp"], "examples are captures, not stores"),
+        ("example", &["record"], "it writes captures, and reads none"),
+        ("example", &["syscalls", "uprobe", "waits"], "no format keeps what they count"),
+        ("files", &["hist", "map", "stat"], "`--by file` counts by it"),
+        ("files", &["syscalls", "uprobe", "waits"], "calls and stacks, not I/Os of files"),
+        (
+            "files",
+            &["compare", "convert", "export", "probe", "report", "top", "why"],
+            "files are read from the capture, and `why` records them by itself",
+        ),
+        (
+            "files",
+            &["doctor", "explain", "incidents", "watch", "mark", "mcp"],
+            "they show no single I/Os",
+        ),
+        ("for", &["compare", "convert", "export"], "they read captures only"),
+        ("for", &["doctor", "explain", "incidents", "mark", "mcp"], "they watch nothing"),
+        ("json", &["convert", "export"], "they write files in a format of their own"),
+        ("json", &["top"], "a screen with keys: `stat --json` has its rows"),
+        ("json", &["mark"], "it prints nothing but an identifier"),
+        ("json", &["mcp"], "its protocol is JSON already"),
+        ("width", &["convert", "export", "record"], "they draw nothing"),
+        ("width", &["report"], "a page is as wide as its window"),
+        ("width", &["top"], "it draws on the whole terminal"),
+        ("width", &["watch", "mark", "mcp"], "they draw nothing"),
+    ];
+
+    #[test]
+    fn an_option_is_in_every_command_where_it_can_act() {
+        let mut problems = Vec::new();
+        for command in line().get_subcommands() {
+            let name = command.get_name();
+            for option in ["csv", "example", "files", "for", "json", "width"] {
+                let has = |arg: &clap::Arg| arg.get_long() == Some(option) && !arg.is_hide_set();
+                let has = command.get_arguments().any(has);
+                let lacks =
+                    LACKS.iter().filter(|(of, names, _)| *of == option && names.contains(&name));
+                match (has, lacks.count()) {
+                    (true, 0) | (false, 1) => {}
+                    (true, _) => {
+                        problems.push(format!("{name} has `--{option}`: no reason needed"))
+                    }
+                    (false, n) => problems.push(format!("{name} lacks `--{option}`: {n} reasons")),
+                }
+            }
+        }
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
+    }
+
     #[test]
     fn an_option_stands_under_one_heading() {
         let mut headings = std::collections::BTreeMap::new();

@@ -2,6 +2,7 @@
 //! numbers; for this machine and for captures with names.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use iowhy_live::{BlockDevice, naming_facts};
@@ -134,7 +135,29 @@ fn one(given: &str, known: &[BlockDevice], table: &NameTable) -> Vec<NamedTarget
         return found;
     }
     let by_number = partition_by_number().filter(|found| !found.is_empty());
-    by_number.or_else(by_link).unwrap_or_default()
+    let by_link = || by_link().filter(|found| !found.is_empty());
+    by_number.or_else(by_link).or_else(|| of_file(given, table)).unwrap_or_default()
+}
+
+/// The device that a file lies on: by the number that its file system reports, or, for one that has
+/// a number of its own (btrfs), by the mount point above the file.
+fn of_file(given: &str, table: &NameTable) -> Option<Vec<NamedTarget>> {
+    let number = fs::metadata(given).ok()?.dev();
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    let link = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
+    let by_number = link.and_then(|link| {
+        let name = link.file_name()?.to_string_lossy().into_owned();
+        Some(table.resolve(&name)).filter(|found| !found.is_empty())
+    });
+    by_number.or_else(|| {
+        let place = fs::canonicalize(given).ok()?;
+        let points = place.ancestors().filter_map(Path::to_str);
+        // The file systems of other mount points below this one have no device.
+        let above =
+            points.take_while(|point| fs::metadata(point).is_ok_and(|of| of.dev() == number));
+        let mut found = above.map(|point| table.resolve(point)).filter(|found| !found.is_empty());
+        found.next()
+    })
 }
 
 /// The note if a partition is selected.
@@ -153,9 +176,31 @@ fn unknown(given: &str, known: &[BlockDevice], table: &NameTable) -> anyhow::Err
         .filter(|device| device.bytes.unwrap_or(0) > 0)
         .map(|device| device.name.as_str())
         .collect();
-    let hint =
-        hint(given, table).unwrap_or_else(|| format!("this machine has {}", names.join(", ")));
+    let has = || format!("this machine has {}", names.join(", "));
+    if let Some((tag, value)) = tag(given) {
+        let text = format!("no device has the {tag} `{value}` in /dev/disk, where udev lists them");
+        let hint = format!("`blkid -t {tag}={value}` names the device; {}", has());
+        return HintedError::error(text, hint);
+    }
+    if Path::new(given).exists() {
+        let text = format!("`{given}` is on no block device of this machine");
+        let hint = format!("`findmnt -T {given}` shows its file system; {}", has());
+        return HintedError::error(text, hint);
+    }
+    let hint = hint(given, table).unwrap_or_else(has);
     HintedError::error(format!("no device or mount point `{given}`"), hint)
+}
+
+/// The tag and the value of `UUID=...` or `LABEL=...` as in fstab(5), or of a UUID alone.
+fn tag(given: &str) -> Option<(&str, &str)> {
+    const TAGS: [&str; 4] = ["UUID", "LABEL", "PARTUUID", "PARTLABEL"];
+    if let Some((tag, value)) = given.split_once('=') {
+        return TAGS.contains(&tag).then_some((tag, value));
+    }
+    let lengths = || given.split('-').map(str::len);
+    let is_uuid =
+        given.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') && lengths().eq([8, 4, 4, 4, 12]);
+    is_uuid.then_some(("UUID", given))
 }
 
 /// A suggestion: a similar name, or the mount point of a path.

@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     let Some((name, given)) = matches.subcommand() else { return Status::Failed.into() };
     let Some(command) = command::find(name) else { return Status::Failed.into() };
     match (command.run)(given) {
-        Ok(status) => status.into(),
+        Ok(status) => status.after_command(watch_time::status_of_command()).into(),
         Err(error) if messages::is_broken_pipe(&error) => Status::Done.into(),
         Err(error) => {
             messages::error(&error);

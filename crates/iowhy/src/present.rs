@@ -303,6 +303,9 @@ pub fn repeated(
             style.filter.devices.clear();
         }
         incomplete |= recording.is_incomplete();
+        // Only the first part of a watch knows its clock.
+        let zero = || recording.listings.iter().find_map(clock::zero);
+        style.time_of_day = style.time_of_day.or_else(zero);
         let report = Report { recording, findings: Vec::new() };
         let mut out = sanitised::buffered();
         // Rows of one interval are distinguished from those of the next, with their times.

@@ -13,8 +13,8 @@ use crate::when::duration;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Filters")]
 pub struct Selection {
-    /// Only this device, by any of its names: `sdb`, `8:16`, `vg/data`, a partition, a link in
-    /// `/dev/disk`, a mount point (may be given several times)
+    /// Only this device, by any of its names: `sdb`, `8:16`, `vg/data`, a partition, `UUID=...`, a
+    /// link in `/dev/disk`, a mount point or a file below it (may be given several times)
     #[arg(short, long, value_name = "NAME", add = complete::devices())]
     pub device: Vec<String>,
     /// Only this operation: read, write, discard, flush (may be given several times)

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::io::stderr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
 
 use crate::arguments::{Files, watch_time};
 use crate::messages::HintedError;
@@ -47,7 +48,8 @@ impl WatchTime {
 /// A command that is watched from its start to its end.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GivenCommand {
-    /// Run this command and watch until it ends; its output goes to stderr
+    /// Run this command and watch until it ends; its output goes to stderr, its exit status is
+    /// passed on
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -78,15 +80,36 @@ impl GivenCommand {
     }
 }
 
-/// A started command, by its pidfd: after confinement waiting for processes is forbidden, polling
-/// is not.
+/// The exit status of the command that was watched, once it has ended.
+static ENDED: OnceLock<u8> = OnceLock::new();
+
+/// The exit status of the command that was watched as a shell reports it: 128 + N if signal N ended
+/// it; `None` without a command, and if it still runs.
+pub fn status_of_command() -> Option<u8> {
+    ENDED.get().copied()
+}
+
+/// A started command, by its pidfd.
 pub struct RunningCommand(OwnedFd);
 
 impl RunningCommand {
-    /// Whether it has ended.
+    /// Whether it has ended; keeps its exit status.
     pub fn has_ended(&self) -> bool {
         let mut ends = [PollFd::new(&self.0, PollFlags::IN)];
-        poll(&mut ends, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+        let ended = poll(&mut ends, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);
+        if let Some(status) = ended.then(|| self.status()).flatten() {
+            // The same, if it was asked before.
+            let _ = ENDED.set(status);
+        }
+        ended
+    }
+
+    /// Its exit status, once: after that it is not a child of this process any more.
+    fn status(&self) -> Option<u8> {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        let ended = waitid(WaitId::PidFd(self.0.as_fd()), how).ok().flatten()?;
+        let signal = ended.terminating_signal().map(|signal| signal.saturating_add(128));
+        ended.exit_status().or(signal).and_then(|status| u8::try_from(status & 0xff).ok())
     }
 }
 
@@ -102,6 +125,13 @@ mod tests {
         assert!(!running.has_ended());
         std::thread::sleep(Duration::from_millis(400));
         assert!(running.has_ended());
+        assert_eq!(running.status(), None, "asked and kept");
+        let statuses = [("exit 3", Some(3)), ("kill -9 $$", Some(137)), ("sleep 9", None)];
+        for (script, status) in statuses {
+            let running = given(&["sh", "-c", script]).start().unwrap().unwrap();
+            std::thread::sleep(Duration::from_millis(400));
+            assert_eq!(running.status(), status, "{script}");
+        }
         assert!(given(&[]).start().unwrap().is_none());
         assert!(given(&["/nowhere/program"]).start().is_err());
     }

@@ -10,9 +10,29 @@ pub const WORDS: &[(&str, &str, &str)] = &[
          arrays and cloud volumes.",
     ),
     (
+        "a guess",
+        "confidence below 40 %",
+        "//! The word for a confidence below 40 %: take it as a hint where to look.",
+    ),
+    (
+        "a verdict",
+        "shows the verdict of a bundled capture",
+        "//! How to see a verdict where there was nothing to judge: `why --example NAME` judges a bundled capture.",
+    ),
+    (
+        "accuses",
+        "the verdict names a cause",
+        "//! A verdict names a cause if its confidence is at least 60 % and it explains at least 30 % of the excess latency.",
+    ),
+    (
         "actv",
         "mean number of requests on the device",
         "//! Mean number of requests on the device, of iostat(1M) of Solaris.",
+    ),
+    (
+        "almost idle",
+        "fewer than twenty I/Os were watched",
+        "//! Fewer than 20 I/Os were seen and nothing is to blame: watch again while it is slow, or `why -- COMMAND`.",
     ),
     (
         "also",
@@ -28,6 +48,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "areq-sz",
         "mean size of a request, KiB",
         "//! Mean size of a request in KiB (iostat(1); older: avgrq-sz, in sectors of 512 bytes).",
+    ),
+    (
+        "assumed",
+        "taken for granted: the input does not say",
+        "//! Not in the input, so a usual value was taken, such as the class of the disk. The confidence is lower, and both readings are given where they differ.",
     ),
     (
         "asvc_t",
@@ -79,6 +104,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ),
     ("BYTES", "size of a request in bytes", "//! Size of a request in bytes (biosnoop)."),
     (
+        "calibration",
+        "how often such answers were right",
+        "//! The last step of a confidence: what the steps before it give, replaced by the share of answers with that value that were right in captures nobody had seen. `why -vv`.",
+    ),
+    (
         "call",
         "system call, or what it does",
         "//! System call, or what it does to the file: read, write, sync.",
@@ -100,9 +130,19 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Control group that an I/O is charged to. `--by cgroup`.",
     ),
     (
+        "clause",
+        "one test of a rule",
+        "//! One test of a rule: a value compared with its threshold. It adds its weight, in nats, to the log odds.",
+    ),
+    (
         "COMM",
         "name of a thread",
         "//! Name of the thread that sent the request, at most 15 bytes (proc_pid_comm(5)).",
+    ),
+    (
+        "computed",
+        "exactly, from printed or traced values",
+        "//! Calculated exactly from values that were traced or printed.",
     ),
     (
         "confidence",
@@ -146,9 +186,39 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("DISK", "name of a disk", "//! Kernel name of the disk of a request (biosnoop)."),
     ("dkB/s", "KiB discarded per second", "//! KiB discarded per second (iostat(1))."),
     (
+        "doubt",
+        "reason that limits the confidence",
+        "//! A step of a confidence: another cause would look the same, so the probability is at most the printed value.",
+    ),
+    (
         "drqm/s",
         "discards merged per second",
         "//! Discards merged into a queued request, per second (iostat(1)).",
+    ),
+    (
+        "elsewhere",
+        "I/O on the same disk, outside the partition",
+        "//! I/Os on the same disk that are not of the partition that was selected.",
+    ),
+    (
+        "ended",
+        "what ended a wait",
+        "//! What ended a wait: a block request (its device and operation) or another task. `iowhy waits`.",
+    ),
+    (
+        "estimated",
+        "from buckets or a fit",
+        "//! Estimated from histogram buckets or from a fit, not measured one by one.",
+    ),
+    (
+        "evidence",
+        "numbers that support a verdict",
+        "//! Numbers that support a verdict, each with unit, threshold, number of samples, basis and source. `why -v`.",
+    ),
+    (
+        "excess latency",
+        "latency beyond that of a healthy device",
+        "//! Latency minus the healthy service time, summed over all I/Os; what is below it counts as 0. `excess wait per second` divides it by the seconds watched.",
     ),
     (
         "explains",
@@ -166,11 +236,21 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "mean latency of flushes, ms",
         "//! Mean time of a flush of the device's write cache in ms (iostat(1)).",
     ),
+    (
+        "factor",
+        "step that multiplies the confidence",
+        "//! A step of a confidence that multiplies the probability, because the input leaves something open.",
+    ),
     ("failed", "calls that returned an error", "//! System calls that returned an error."),
     (
         "FILE",
         "file of a request",
         "//! File whose data a request carries, where the tracer knew it (`snoop --files`); `-` if not.",
+    ),
+    (
+        "floor",
+        "lower bound of a confidence",
+        "//! A step of a confidence: the probability is at least the printed value.",
     ),
     (
         "flush",
@@ -193,6 +273,16 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "FUA",
         "forced unit access: on the medium when it completes",
         "//! Force unit access: a write that must be on the medium before it completes (REQ_FUA of the kernel).",
+    ),
+    (
+        "HEALTHY",
+        "the device is as fast as its class",
+        "//! The mean latency is near the healthy service time, few I/Os are much slower, and nothing else is wrong (`iowhy explain healthy`).",
+    ),
+    (
+        "healthy service time",
+        "what a healthy device needs for it",
+        "//! Time that a healthy device of this class needs for the same request at queue depth 1, in ms (S0). Nine values from fast to slow are tried.",
     ),
     (
         "I/Os",
@@ -230,6 +320,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "heat map of the time waited",
         "//! Heat map coloured by time waited per second: a few slow I/Os are as visible as many fast ones. `iowhy map`.",
     ),
+    (
+        "journal",
+        "log of a file system, written at fsync",
+        "//! Log of a file system that is written before the changes. On ext4 the thread `jbd2/DEVICE` commits it for each fsync; the program waits for it.",
+    ),
     ("kB/s", "KiB read and written per second", "//! KiB read and written per second."),
     (
         "ladder",
@@ -248,6 +343,21 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Time from issue to completion in ms: D2C. Column of `snoop`.",
     ),
     ("latest", "the newest sample", "//! Newest sample of a map."),
+    (
+        "level",
+        "how detailed an input is: A to E",
+        "//! How detailed an input is: A averages, B histograms, C a line per I/O, D traced requests, E system evidence. A rough input limits the confidence.",
+    ),
+    (
+        "likely",
+        "confidence of 60 to 79 %",
+        "//! The word for a confidence of 60 to 79 %; from 80 % `very likely`, from 95 % `nearly certain`.",
+    ),
+    (
+        "limit",
+        "largest confidence for such an input",
+        "//! A step of a confidence: an input of this level supports at most this probability.",
+    ),
     ("longest", "the longest wait", "//! Longest single wait of a row."),
     (
         "lost",
@@ -282,6 +392,16 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "n",
         "how many samples a number rests on",
         "//! Number of I/Os, rows or samples that a number was computed from. `why -v`.",
+    ),
+    (
+        "nats",
+        "unit of the weight of evidence",
+        "//! Unit of evidence: the natural logarithm of how many times likelier the number is with this cause than without it. 0.7 nats double the odds, 2.3 nats are ten times.",
+    ),
+    (
+        "nearly certain",
+        "confidence of 95 % or more",
+        "//! The word for a confidence of 95 % or more.",
     ),
     (
         "next",
@@ -343,6 +463,16 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Namespace and name of a pod, from the control group and /var/log/pods. `--by pod`.",
     ),
     (
+        "possible",
+        "confidence of 40 to 59 %",
+        "//! The word for a confidence of 40 to 59 %: below 60 % no cause is accused.",
+    ),
+    (
+        "prior",
+        "probability before any number is read",
+        "//! Probability of a cause before its evidence is read. The first step of a confidence.",
+    ),
+    (
         "process",
         "program that sent an I/O",
         "//! Name of the program that sent an I/O; for buffered writes, of who writes the pages back. `--by process`.",
@@ -361,6 +491,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "Q2D",
         "from queue to issue: waiting in the host",
         "//! Time from the queueing of a request to its issue to the driver (events Q and D of blktrace, btt(1)): merging, the scheduler,\n//! a full queue of the device. `hist --stage queue`.",
+    ),
+    (
+        "QD",
+        "queue depth",
+        "//! Queue depth: number of requests in flight on the device at once. By Little's law it equals I/Os per second times latency in seconds.",
     ),
     ("quantity", "what was measured", "//! What was measured, in a table of evidence. `why -v`."),
     (
@@ -391,17 +526,47 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "since when, how often",
         "//! Since when the recorder has had this verdict on this device, and how often in 24 hours.",
     ),
+    (
+        "reported",
+        "printed by the source itself",
+        "//! Printed by the tool or the device itself, not measured by iowhy.",
+    ),
+    (
+        "rev",
+        "revolutions of a platter",
+        "//! Revolutions of a platter: 8.33 ms each at 7,200 rpm, 60 s divided by the speed.",
+    ),
     ("rkB/s", "KiB read per second", "//! KiB read per second (iostat(1))."),
     ("rMB/s", "MB read per second", "//! Megabytes (1,000,000 bytes) read per second."),
+    (
+        "rpm",
+        "revolutions per minute",
+        "//! Revolutions of a platter per minute; one takes 60,000 / rpm ms.",
+    ),
     (
         "rrqm/s",
         "reads merged per second",
         "//! Reads merged into a queued request, per second (iostat(1)).",
     ),
     (
+        "runner-up",
+        "the next most probable verdict",
+        "//! The verdict after the first one, on the same or another device. `why -v`.",
+    ),
+    (
         "rwbs",
         "the letters of an operation and its flags",
         "//! Letters of a request: R read, W write, D discard, F flush (before) or FUA (after), S synchronous, A read-ahead, M metadata\n//! (blk_fill_rwbs of the kernel).",
+    ),
+    (
+        "S0",
+        "healthy service time",
+        "//! Time that a healthy device of this class needs for the same request at queue depth 1, in ms: the healthy service time.",
+    ),
+    (
+        "sampled",
+        "counters, or a part of the I/Os",
+        "//! Counters read at intervals; of single I/Os: only slow ones and a part of the others are kept, the rest is counted.",
     ),
     (
         "SECTOR",
@@ -412,6 +577,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "seen",
         "what was found, without a verdict",
         "//! What was found where the evidence supports no verdict, and which verdict it may mean.",
+    ),
+    (
+        "service time",
+        "time that the device works on a request",
+        "//! Time that the device works on one request, without the wait for those before it: completion minus the later of issue and the completion before it.",
     ),
     (
         "severe",
@@ -428,6 +598,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "part of the whole, in percent",
         "//! Part of the whole: of all I/Os, or of the time that all I/Os waited.",
     ),
+    (
+        "sigma",
+        "standard deviations from chance",
+        "//! How many standard deviations a number is from what chance gives: 3 happen once in 700 times on one side.",
+    ),
     ("size", "bytes of a request", "//! Bytes of a request. `--size`, `--by size`."),
     (
         "slowest",
@@ -440,9 +615,24 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Input that a number was computed from. `why -v`.",
     ),
     (
+        "stage",
+        "part of a request's life",
+        "//! Part of the life of a request that a latency covers: B2Q, Q2D, D2C or Q2C (Q2D and D2C together). `--stage`.",
+    ),
+    (
+        "state",
+        "state of a task: D or S",
+        "//! State of a task in /proc: D waits in the kernel and cannot be interrupted, S sleeps until an event. `iowhy waits --state`.",
+    ),
+    (
         "sure",
         "confidence of an incident's verdict",
         "//! Confidence of an incident's verdict: see `confidence`.",
+    ),
+    (
+        "suspected",
+        "not certain enough to accuse",
+        "//! A cause with less than 60 % confidence: the next step tests it.",
     ),
     (
         "svctm",
@@ -451,6 +641,16 @@ pub const WORDS: &[(&str, &str, &str)] = &[
          service time of the device.",
     ),
     ("T", "kind of a request", "//! Kind of a request: R, W, D, F; with flags as in rwbs."),
+    (
+        "tail latency",
+        "latency of the slowest I/Os",
+        "//! Latency of the slowest I/Os: p99 or p99.9, which one in 100 or 1,000 exceeds.",
+    ),
+    (
+        "thinned",
+        "slow I/Os and a sample of the others",
+        "//! Every I/O was seen; slow ones and a sample of the others are kept one by one, all others are counted in histograms.",
+    ),
     (
         "threshold",
         "limit that a number was compared with",
@@ -472,6 +672,7 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Time of day at which a request completed, local time (`--utc`: UTC).",
     ),
     ("tps", "requests completed per second", "//! Requests that completed per second (iostat(1))."),
+    ("traced", "every I/O was seen", "//! Every I/O was seen, with its own times."),
     (
         "unit",
         "systemd unit of a program",
@@ -488,11 +689,17 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! The median latency compared with the one learned for this device and hour (UTC) by the recorder.",
     ),
     (
+        "V-test",
+        "test for latencies on steps",
+        "//! Test whether latencies lie on whole steps, such as revolutions (Mardia and Jupp 2000): u in sigma; beyond 3.1 chance is less than 1 in 1,000.",
+    ),
+    (
         "verdict",
         "the cause that fits best",
         "//! Name of the cause; `iowhy explain verdicts` lists all. Its first part is the party to \
          blame: `device`, `path`, `layer`, `cap`, `cfg` or `load`.",
     ),
+    ("very likely", "confidence of 80 to 94 %", "//! The word for a confidence of 80 to 94 %."),
     (
         "volume",
         "logical volume, array or mapped device",
@@ -517,6 +724,16 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("waits", "number of waits", "//! Number of waits in uninterruptible sleep (state D)."),
     ("wareq-sz", "mean size of a write, KiB", "//! Mean size of a write in KiB (iostat(1))."),
     (
+        "watched",
+        "devices and time that were looked at",
+        "//! Devices and time that iowhy looked at; `waited per second` divides by this time.",
+    ),
+    (
+        "weight",
+        "how much a number says",
+        "//! How much a number says for a cause, in nats (positive: for it). `why -vv`.",
+    ),
+    (
         "who",
         "program with the longest waits",
         "//! Program that waited longest in an incident, and its pod, container or unit. `iowhy incidents`.",
@@ -528,6 +745,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ),
     ("wkB/s", "KiB written per second", "//! KiB written per second (iostat(1))."),
     ("wMB/s", "MB written per second", "//! Megabytes (1,000,000 bytes) written per second."),
+    (
+        "write-back",
+        "dirty pages written later by the kernel",
+        "//! The kernel writes dirty pages later, in `kworker` threads: the program that made them dirty does not send these I/Os. `load.writeback` names the programs.",
+    ),
     (
         "wrong if",
         "what would refute the verdict",

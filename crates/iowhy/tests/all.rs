@@ -46,6 +46,7 @@ mod store_faults;
 mod stories;
 mod sweeps;
 mod top;
+mod tour;
 mod views;
 mod waits;
 mod watch;

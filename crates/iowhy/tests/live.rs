@@ -296,7 +296,24 @@ fn a_device_is_known_by_its_file_and_its_mount_point() {
     let capture = format!("{file}.iowhy");
     output(iowhy(&["record", "-o", &capture, "--for", "1500ms", "-d", &point]), 0);
     let nearly = refused(&["stat", "-d", &format!("{point}x"), "0.1", "1"]);
-    let below = refused(&["stat", "-d", &format!("{point}/lost+found"), "0.1", "1"]);
+    let below = refused(&["stat", "-d", &format!("{point}/missing"), "0.1", "1"]);
+    // A file below the mount point, also.
+    let inside =
+        rows(&["stat", "--sampled", "--json", "-d", &format!("{point}/lost+found"), "0.2", "1"]);
+    assert!(!inside.is_empty() && inside.iter().all(|row| row["device"] == disk.name.as_str()));
+    for (given, text, hint) in [
+        ("UUID=f00d-1234", "no device has the UUID `f00d-1234`", "`blkid -t UUID=f00d-1234`"),
+        ("LABEL=nowhere", "no device has the LABEL `nowhere`", "`blkid -t LABEL=nowhere`"),
+        (
+            "00000000-1111-2222-3333-444444444444",
+            "no device has the UUID `00000000-1111-2222-3333-444444444444`",
+            "`blkid -t UUID=00000000-",
+        ),
+        ("/proc/self/status", "`/proc/self/status` is on no block device", "`findmnt -T /proc"),
+    ] {
+        let message = refused(&["stat", "-d", given, "0.1", "1"]);
+        assert!(message.contains(text) && message.contains(hint), "{message}");
+    }
     for given in [file.as_str(), point.as_str(), disk.path.as_str()] {
         let live = rows(&["stat", "--sampled", "--json", "-d", given, "0.2", "1"]);
         let read = rows(&["stat", "--json", "-d", given, &capture]);
@@ -346,6 +363,20 @@ fn a_partition_is_traced_by_its_sectors() {
         let seen = all.iter().filter(|line| line["schema"] == "iowhy.event/1").count() as u64;
         assert!(status < 2 && seen <= ios && seen + lost >= ios, "{seen} and {lost} of {ios}");
     }
+    // Nothing happens in it: an answer, as for a whole disk, also while others use the disk.
+    let judged = |words: &[&str]| {
+        let ended = iowhy(words).wait_with_output().expect("its end");
+        assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+        String::from_utf8_lossy(&ended.stdout).into_owned()
+    };
+    let idle = format!("IDLE: no I/O in 500 ms\n  watched     {} of {}", part(1), disk.name);
+    let screen = judged(&["why", "--for", "500ms", "-d", &part(1)]);
+    assert!(screen.starts_with(&idle) && !screen.contains("elsewhere"), "{screen}");
+    let script = "sleep 0.3; dd if=$0 of=/dev/null bs=4k count=9 iflag=direct";
+    let words = ["why", "-d", &part(1), "--", "sh", "-c", script, &disk.path];
+    let screen = judged(&words);
+    assert!(screen.starts_with("IDLE: no I/O while the command ran"), "{screen}");
+    assert!(screen.contains("elsewhere   9 I/Os on the same disk"), "{screen}");
     let message = iowhy(&["stat", "-d", &part(2), "0.1", "1"]).wait_with_output().expect("its end");
     let message = String::from_utf8_lossy(&message.stderr).into_owned();
     assert!(
@@ -499,6 +530,67 @@ fn a_command_is_watched_from_its_start_to_its_end() {
     let summary: Value = serde_json::from_slice(&recorded.stdout).expect("JSON alone");
     std::fs::remove_file(&file).unwrap();
     assert!(summary["events"].as_u64() >= Some(200), "{summary}");
+}
+
+#[test]
+fn the_status_of_a_watched_command_is_passed_on() {
+    if !can_run(&[]) {
+        return;
+    }
+    let disk = Loop::beside_others(8);
+    let file = std::env::temp_dir().join(format!("iowhy-status-{}.iowhy", std::process::id()));
+    let path = file.to_str().unwrap();
+    let status = |words: &[&str]| {
+        let ended = iowhy(words).wait_with_output().unwrap();
+        let message = String::from_utf8_lossy(&ended.stderr).into_owned();
+        (ended.status.code().unwrap_or(-1), message)
+    };
+    for (script, expected) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)] {
+        for first in [&["record", "--force", "-o", path][..], &["why"], &["why", "--json"]] {
+            let words = [first, &["-d", &disk.name, "--", "sh", "-c", script]].concat();
+            let (status, message) = status(&words);
+            assert_eq!(status, expected, "{words:?} {message}");
+        }
+    }
+    std::fs::remove_file(&file).unwrap();
+    // The time is over before the command is: its status is not known.
+    let words = ["why", "-d", &disk.name, "--for", "300ms", "--", "sh", "-c", "sleep 1; exit 7"];
+    assert_eq!(status(&words).0, 0);
+    let words = ["record", "-o", "/nowhere/file", "--", "true"];
+    assert_eq!(status(&words).0, 2, "iowhy itself failed");
+}
+
+#[test]
+fn a_program_that_waits_in_fsync_is_named_instead_of_the_journals_thread() {
+    if !can_run(&["mkfs.ext4", "mount"]) {
+        return;
+    }
+    let disk = Loop::beside_others(64);
+    rig::run("mkfs.ext4", &["-q", &disk.path]);
+    let point = std::env::temp_dir().join(format!("iowhy-fsync-{}", std::process::id()));
+    std::fs::create_dir(&point).unwrap();
+    let place = point.to_str().unwrap();
+    rig::run("mount", &[&disk.path, place]);
+    let script = format!(
+        "for k in $(seq 200); do dd if=/dev/zero of={place}/f$k bs=16k count=4 conv=fsync; done"
+    );
+    let words = ["why", "--json", "-d", &disk.name, "--", "sh", "-c", &script];
+    let ended = iowhy(&words).wait_with_output().unwrap();
+    rig::run("umount", &[place]);
+    std::fs::remove_dir(&point).unwrap();
+    let report: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+    let first = &report["findings"][0];
+    let all = first["requesters"].as_array().unwrap();
+    assert_eq!(all[0]["program"], "dd", "{first}");
+    let share = |who: &str| -> f64 {
+        let of =
+            all.iter().filter(|one| one["program"].as_str().is_some_and(|p| p.starts_with(who)));
+        of.filter_map(|one| one["share"].as_f64()).sum()
+    };
+    println!("{} {}", first["verdict"], first["requesters"]);
+    let by_journal = |one: &&Value| one["journal"].as_str().is_some_and(|t| t.starts_with("jbd2/"));
+    assert!(all.iter().any(|one| by_journal(&one)), "{first}");
+    assert!(share("dd") > 4.0 * share("jbd2/"), "{first}");
 }
 
 #[test]

@@ -199,3 +199,47 @@ fn each_column_of_a_table_is_explained() {
         assert!(output.unwrap().status.success(), "`{word}` is not explained");
     }
 }
+
+/// Labels of the lines of a verdict: what stands between the second and the fourteenth column.
+fn labels(screen: &str) -> Vec<String> {
+    let lines = screen.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let labels = lines.map(|line| line.chars().take(14).collect::<String>().trim().to_string());
+    labels.filter(|label| label.chars().next().is_some_and(char::is_alphabetic)).collect()
+}
+
+#[test]
+fn each_word_of_a_screen_is_explained() {
+    let mut words: std::collections::BTreeSet<String> = std::collections::BTreeSet::new();
+    for name in ["dusty-disk", "one-of-seventeen"] {
+        let screen = asked(&["why", "--example", name, "--width", "80"], None);
+        assert!(labels(&screen).len() > 5, "{screen}");
+        words.extend(labels(&screen));
+        let json = asked(&["why", "--example", name, "--json"], None);
+        let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+        for finding in report["findings"].as_array().unwrap() {
+            words.extend(
+                finding["severity"].as_str().filter(|one| *one != "none").map(str::to_string),
+            );
+            let steps = finding["ledger"].as_array().unwrap().iter();
+            words.extend(steps.filter_map(|step| step["step"].as_str()).map(str::to_string));
+            let evidence = finding["evidence"].as_array().unwrap().iter();
+            words.extend(evidence.filter_map(|one| one["how"].as_str()).map(str::to_string));
+        }
+    }
+    words.extend(iowhy_model::Sampling::ALL.iter().map(|how| how.word().to_string()));
+    let fixed = "runner-up; evidence; computed; estimated; assumed; reported; prior; factor; \
+                 calibration; weight; nearly certain; very likely; likely; possible; a guess; \
+                 sampled; traced; HEALTHY; IDLE; NO VERDICT; stage; suspected; V-test; sigma; nats; \
+                 rev; level; excess latency; service time; healthy service time; QD; state; ended; \
+                 almost idle; watched; write-back; journal; S0; rpm; clause; doubt; limit; floor; \
+                 in flight; queue depth; tail latency; usual; recorded; wrong if; seen; not seen; \
+                 elsewhere; a verdict";
+    words.extend(fixed.split(';').map(|word| word.trim().to_string()));
+    assert!(words.len() > 60, "{words:?}");
+    let explained = |word: &&String| {
+        let output = Command::new(env!("CARGO_BIN_EXE_iowhy")).args(["explain", word]).output();
+        output.unwrap().status.success()
+    };
+    let missing: Vec<&String> = words.iter().filter(|word| !explained(word)).collect();
+    assert!(missing.is_empty(), "not explained: {missing:?}");
+}

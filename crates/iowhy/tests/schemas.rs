@@ -20,6 +20,7 @@ const OBJECTS: &[(&str, Option<&str>, &str)] = &[
         Some("iowhy.source/1"),
         "format:string input:string lines:[integer]|null level:string level_words:string sampling:string \
          sees_queue:boolean resolution_ns:integer|null zero_ns:integer|null watched_ns:integer|null host:string|null \
+         host_name?:string kernel?:string zone?:string \
          records:integer folded:integer skipped:integer lost:integer losses:[$loss] notes:[$note]",
     ),
     (
@@ -62,7 +63,7 @@ const OBJECTS: &[(&str, Option<&str>, &str)] = &[
         "requester",
         None,
         "program:string|null pid:integer|null cgroup:string|null unit?:string container?:string container_name?:string \
-         pod?:string pod_name?:string file:string|null share:number",
+         pod?:string pod_name?:string file:string|null journal?:string share:number",
     ),
     (
         "evidence",
@@ -97,14 +98,14 @@ const OBJECTS: &[(&str, Option<&str>, &str)] = &[
     (
         "stat",
         Some("iowhy.stat/1"),
-        "device:string layer:string names?:$names start_ns:integer|null length_ns:integer|null since_boot:boolean ops:object \
+        "at?:string at_ns?:integer device:string layer:string names?:$names start_ns:integer|null length_ns:integer|null since_boot:boolean ops:object \
          mixed:object|null await_ns:number|null wait_ns:number|null device_ns:number|null aqu_sz:number|null \
          active_len:number|null busy_share:number|null svctm_ns:number|null in_flight:integer|null",
     ),
     (
         "event",
         Some("iowhy.event/1"),
-        "device:string op:string layer:string flags:string|null queued_ns:integer|null issued_ns:integer|null \
+        "at?:string at_ns?:integer device:string op:string layer:string flags:string|null queued_ns:integer|null issued_ns:integer|null \
          completed_ns:integer|null sector:integer|null bytes:integer|null pid:integer|null comm:string|null depth:integer|null \
          arrived_ns?:integer cgroup?:string|null file?:string|null cpu?:integer queue?:integer error:integer|null",
     ),

@@ -75,6 +75,43 @@ fn no_percentage_is_printed_without_a_verdict() {
     assert!(seen > 0, "no case has no verdict");
 }
 
+/// Whether some word of a text is the name of a verdict: `device.slow`.
+fn names_a_verdict(text: &str) -> bool {
+    let families = ["cap.", "cfg.", "device.", "layer.", "load.", "peer.", "report."];
+    let mut words = text.split(|c: char| c.is_whitespace() || "`(),;:".contains(c));
+    let is_name =
+        |rest: &str| rest.len() > 2 && rest.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    words.any(|word| families.iter().any(|family| word.strip_prefix(family).is_some_and(is_name)))
+}
+
+#[test]
+fn without_a_verdict_there_are_two_readings_and_one_step() {
+    let mut seen = 0;
+    for (name, files) in cases() {
+        let text = why(&files, &["--width", "80"]);
+        if !text.contains("NO VERDICT") || !text.contains("perhaps ") {
+            continue;
+        }
+        seen += 1;
+        let sentence: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(['▌', '|'])).collect();
+        let sentence = sentence[1..].join(" ");
+        assert!(sentence.matches("perhaps ").count() <= 2, "{name}: {text}");
+        assert!(!names_a_verdict(&sentence), "{name}: {text}");
+        let part = |label: &str| -> String {
+            let lines = text.lines().skip_while(|line| !line.starts_with(&format!("  {label} ")));
+            let of_it = |(at, line): &(usize, &str)| *at == 0 || line.starts_with("      ");
+            lines.enumerate().take_while(of_it).map(|(_, line)| format!("{line}\n")).collect()
+        };
+        assert!(!names_a_verdict(&part("seen")), "{name}: {text}");
+        if sentence.starts_with("not enough evidence") {
+            // Of several steps each begins at the column of the first.
+            let steps = part("next").lines().filter(|line| line.contains("`: ")).count();
+            assert!(steps <= 1 && !part("next").is_empty(), "{name}: {text}");
+        }
+    }
+    assert!(seen > 0, "no case has two readings");
+}
+
 #[test]
 fn a_wide_screen_shows_the_numbers_beside_the_verdict() {
     let (_, files) = cases().into_iter().find(|(name, _)| name == "dusty-disk").unwrap();

@@ -373,6 +373,8 @@ pub struct Requester {
     pub cgroup: Option<String>,
     /// The file it waited for most.
     pub file: Option<String>,
+    /// The thread that committed the journal for it, if it waited for that too (fsync).
+    pub journal: Option<String>,
     /// Its share of all time waited, 0 to 1.
     pub share: f64,
 }

@@ -196,6 +196,11 @@ pub fn date_and_time(since_1970_ns: i64, zone: &TimeZone) -> String {
     format!("{} {}", civil(since_1970_ns, zone), offset(since_1970_ns, zone))
 }
 
+/// A moment for programs (RFC 3339): `2026-11-21T08:06:07.123456789-03:30`.
+pub fn rfc3339(since_1970_ns: i64, zone: &TimeZone) -> String {
+    zoned(since_1970_ns, zone).strftime("%Y-%m-%dT%H:%M:%S.%9f%:z").to_string()
+}
+
 /// A zone's offset from UTC at a time: `-03:30`, or `UTC` for none.
 pub fn offset(since_1970_ns: i64, zone: &TimeZone) -> String {
     match offset_s(since_1970_ns, zone) {
@@ -244,6 +249,14 @@ mod tests {
 
     fn st_johns() -> TimeZone {
         TimeZone::posix(ST_JOHNS).unwrap()
+    }
+
+    #[test]
+    fn a_moment_for_programs_has_nanoseconds_and_an_offset() {
+        let at = 1_795_260_967 * SECOND_NS + 123_456_789;
+        assert_eq!(rfc3339(at, &st_johns()), "2026-11-21T08:06:07.123456789-03:30");
+        assert_eq!(rfc3339(at, &TimeZone::UTC), "2026-11-21T11:36:07.123456789+00:00");
+        assert_eq!(rfc3339(-1, &TimeZone::UTC), "1969-12-31T23:59:59.999999999+00:00");
     }
 
     #[test]

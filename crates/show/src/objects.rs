@@ -3,12 +3,14 @@
 use std::io::{self, Write};
 
 use iowhy_model::{
-    Bound, DeviceId, Entry, Evidence, Finding, Forecast, Impact, Listing, NameTable, Nanos, Note,
-    Observation, Owner, OwnerNames, Recording, Report, Requester, Severity,
+    Bound, DeviceId, Entry, Evidence, FactKey, Finding, Forecast, Impact, Listing, NameTable,
+    Nanos, Note, Observation, Owner, OwnerNames, Recording, Report, Requester, Severity, Time,
+    key,
 };
 use serde_json::{Map, Value, json};
 
-use crate::{Style, clock, device_label};
+use crate::clock::{self, Clock};
+use crate::{Style, device_label};
 
 /// An object whose keys stay in the order they are given.
 pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
@@ -142,6 +144,11 @@ pub const SOURCE: &[Field<Listing>] = &[
     field("host", "host, kernel or tool version, as printed in the listing", |_, of| {
         of.source.host.clone().into()
     }),
+    optional("host_name", "name of the machine, if the capture has it", |_, of| {
+        stated(of, key::HOST_NAME)
+    }),
+    optional("kernel", "its kernel release", |_, of| stated(of, key::HOST_KERNEL)),
+    optional("zone", "its time zone", |_, of| stated(of, key::HOST_ZONE)),
     field("records", "events, averages, histograms and facts read", |_, of| {
         of.source.records.into()
     }),
@@ -177,6 +184,26 @@ pub const SOURCE: &[Field<Listing>] = &[
         },
     ),
 ];
+
+/// The text of a fact of a listing.
+fn stated(of: &Listing, key: FactKey) -> Value {
+    let fact = of.facts.iter().find(|fact| fact.key == key);
+    fact.and_then(|fact| fact.value.text()).into()
+}
+
+/// A moment of a listing, given the nanoseconds since 1970 at its zero: local time and
+/// nanoseconds since 1970.
+pub fn at(zero: Option<i64>, of: Option<Time>, style: &Style) -> Option<(String, i64)> {
+    let ns = zero?.saturating_add(of?.ns());
+    Some((clock::rfc3339(ns, &style.zone), ns))
+}
+
+/// The nanoseconds since 1970 at the zero of each listing, where that is known.
+pub fn zeros(recording: &Recording, style: &Style) -> Vec<Option<i64>> {
+    let clocks = Clock::of_each(recording).into_iter();
+    let zero = |clock: Option<Clock>| clock.filter(|clock| clock.utc).map(|clock| clock.zero);
+    clocks.map(|clock| style.time_of_day.or_else(|| zero(clock))).collect()
+}
 
 /// A source as an object.
 pub fn source(listing: &Listing) -> Value {
@@ -369,7 +396,7 @@ fn owner(of: &Requester) -> Owner {
 /// The waiting processes, and their share of the time.
 pub const REQUESTER: &[Field<Requester>] = &[
     field("program", "its name, or `null`", |_, of| of.program.clone().into()),
-    field("pid", "its process id, or `null`", |_, of| of.pid.into()),
+    field("pid", "its process id; `null` for several processes added up", |_, of| of.pid.into()),
     field("cgroup", "its control group, or `null`", |_, of| of.cgroup.clone().into()),
     optional("unit", "systemd unit named in the path of the control group", |_, of| {
         owner(of).unit.into()
@@ -393,6 +420,11 @@ pub const REQUESTER: &[Field<Requester>] = &[
         },
     ),
     field("file", "the file it waited for most, or `null`", |_, of| of.file.clone().into()),
+    optional(
+        "journal",
+        "thread that committed the journal for it, if it waited for that (fsync on ext4)",
+        |_, of| of.journal.clone().into(),
+    ),
     field("share", "its share of all time waited", |_, of| number(of.share)),
 ];
 

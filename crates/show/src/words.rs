@@ -2,7 +2,8 @@
 
 pub use iowhy_model::numbers::{NONE, bytes, count, duration, several, share, short, three};
 use iowhy_model::{
-    Basis, Blame, Bound, Finding, Impact, Level, Nanos, Quantity, STANDS, Severity, Unit, Verdict,
+    Basis, Blame, Bound, Finding, Impact, Level, Nanos, Quantity, Requester, STANDS, Severity,
+    Unit, Verdict,
 };
 
 use crate::paint::{Tone, wrap};
@@ -20,6 +21,24 @@ pub fn ended(sentence: &str, room: usize) -> String {
         return format!("{first} {begun} ..");
     }
     format!("{first} ..")
+}
+
+/// The first clauses of a sentence that there is room for, whole, so that nothing is cut; the
+/// beginning of the first one if that is too long.
+pub fn clauses(sentence: &str, room: usize) -> String {
+    if sentence.chars().count() <= room {
+        return sentence.to_string();
+    }
+    // A bracket or a quote that is open would not be closed.
+    let is_whole = |text: &str| {
+        text.matches('(').count() == text.matches(')').count() && text.matches('`').count() % 2 == 0
+    };
+    let ends = [": ", "; ", ", ", " ("].into_iter();
+    let ends = ends.flat_map(|end| sentence.match_indices(end)).map(|(at, _)| at);
+    let heads = ends.filter_map(|at| sentence.get(..at));
+    let heads = heads.filter(|head| head.chars().count() <= room && is_whole(head));
+    let longest = heads.max_by_key(|head| head.len());
+    longest.filter(|head| head.contains(' ')).map_or_else(|| ended(sentence, room), str::to_string)
 }
 
 /// What a finding blames, as a headline; or suspects, if it is not certain enough to be acted on.
@@ -86,6 +105,11 @@ pub fn explains(finding: &Finding) -> Option<&'static str> {
 /// Whether a finding rests on a log or a status rather than on timings.
 fn is_told(finding: &Finding) -> bool {
     finding.evidence.iter().any(|one| one.basis != Basis::Measured)
+}
+
+/// How a program waited for a thread that commits a journal, if it did: ` by fsync (jbd2/sdb1-8)`.
+pub fn by_journal(one: &Requester) -> String {
+    one.journal.as_deref().map_or(String::new(), |thread| format!(" by fsync ({thread})"))
 }
 
 /// The worst interval is reported beside the mean if it is this many times as bad.
@@ -162,6 +186,13 @@ mod tests {
 
     #[test]
     fn a_cut_sentence_fills_its_line() {
+        let saturated = "sda is saturated: await 32 ms, service time 0.3 ms (a guess), and so on";
+        assert_eq!(clauses(saturated, 100), saturated);
+        assert_eq!(clauses(saturated, 40), "sda is saturated: await 32 ms");
+        assert_eq!(clauses(saturated, 52), "sda is saturated: await 32 ms, service time 0.3 ms");
+        assert_eq!(clauses(saturated, 20), "sda is saturated");
+        assert_eq!(clauses(saturated, 14), "sda is satu ..");
+        assert_eq!(clauses("in `a, b, c` of a line that is too long", 20), "in `a, b, c` of a ..");
         assert_eq!(ended("a short one", 20), "a short one");
         assert_eq!(ended("the disk needs too long for a read", 21), "the disk needs too ..");
         let path = ended("the server of /tmp/iowhy-slow-29-1/mount does not answer", 40);

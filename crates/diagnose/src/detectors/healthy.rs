@@ -335,7 +335,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     }
     let n = trace.spans.len() as u64;
     let mean_ms = trace.mean_ns() / 1e6;
-    let lost = trace.lost_ns() / trace.span_ns();
+    let lost = trace.lost_ns() / analysis.watched_ns(trace.listing, trace.span_ns());
     let far = TAIL * trace.s0.slowest_ms() * 1e6;
     let latencies = || trace.spans.iter().map(ServiceSpan::latency_ns);
     let beyond = || latencies().filter(|ns| *ns > far);

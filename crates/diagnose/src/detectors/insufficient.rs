@@ -22,8 +22,7 @@
 //! Run the named command for the named time.
 
 use iowhy_model::{
-    Basis, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inference, Layer, Level, MessageKind,
-    STANDS, Verdict, key,
+    Basis, Evidence, Family, Finding, How, Inference, Layer, Level, MessageKind, Verdict, key,
 };
 
 use crate::analysis::samples::{HistogramSample, IntervalSample};
@@ -64,6 +63,8 @@ const PLENTY: f64 = 1000.0;
 /// From this many I/Os of a probe their number is not the reason that nothing is accused: a 99th
 /// percentile needs as many.
 const ENOUGH: u64 = 100;
+/// From this confidence on a second reading is named (a choice: below it is noise).
+const NAMED_FROM: f64 = 0.1;
 /// A reported number needs no weight.
 const CERTAIN: f64 = 0.95;
 
@@ -338,7 +339,8 @@ fn by_class(analysis: &Analysis, suspicion: &Finding) -> Option<String> {
         format!(", and the {} requests that wait make the latency", phrase::digits(n.round()))
     });
     Some(format!(
-        "; if {} is {}, it is healthy{waiting}; if {}, {} times slower than its class",
+        "; if {} is {}, it is healthy{waiting}; if {}, {} times slower than its class (`--class` \
+         states it)",
         phrase::disk(&row.disk),
         phrase::medium(readings.healthy),
         phrase::medium(readings.slow),
@@ -399,15 +401,22 @@ fn asked_of_a_log(analysis: &Analysis, host: Host) -> Vec<String> {
 
 fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[String]) -> Finding {
     let of_host = |place: &usize| analysis.host(*place) == host;
-    let suspicion = ranked
-        .findings
-        .iter()
-        .filter(|known| known.verdict.family() != Family::Report)
-        .filter(|known| known.subject.listings.iter().any(of_host))
-        .filter(|known| {
-            let mut devices = known.subject.device.iter().chain(&known.subject.devices);
-            devices.any(|device| disks.contains(&analysis.disk(*device)))
-        })
+    let suspicions = || {
+        ranked
+            .findings
+            .iter()
+            .filter(|known| known.verdict.family() != Family::Report)
+            .filter(|known| known.subject.listings.iter().any(of_host))
+            .filter(|known| {
+                let mut devices = known.subject.device.iter().chain(&known.subject.devices);
+                devices.any(|device| disks.contains(&analysis.disk(*device)))
+            })
+    };
+    let suspicion = suspicions().max_by(|a, b| a.weight().total_cmp(&b.weight()));
+    // The other reading, if there is one that is not a consequence of the first.
+    let second = suspicions()
+        .filter(|known| suspicion.is_some_and(|first| first.verdict != known.verdict))
+        .filter(|known| known.explained_by.is_none() && known.confidence() >= NAMED_FROM)
         .max_by(|a, b| a.weight().total_cmp(&b.weight()));
     let needs =
         suspicion.and_then(|known| ranked.detector(known.verdict)).map(|detector| detector.needs);
@@ -432,22 +441,15 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[St
         format!(", with {} of excess wait per second", phrase::ms(lost * 1000.0))
     });
     finding.sentence = match suspicion {
-        Some(known) => format!(
-            "not enough evidence about {}: best candidate {}, {} confidence (needs {}){}",
-            phrase::list(disks),
-            known.verdict,
-            phrase::percent((known.confidence() * 100.0).round() / 100.0),
-            phrase::percent(STANDS),
-            // An unmeasured share is not reported.
-            match known.share_is_assumed {
-                true => String::new(),
-                false => format!(
-                    ", explains {} of the excess latency (needs {})",
-                    phrase::percent(known.explained_share),
-                    phrase::percent(EXPLAINS_ENOUGH)
-                ),
-            }
-        ),
+        Some(known) => {
+            let readings = [Some(known), second].into_iter().flatten();
+            let readings = readings.filter_map(|known| reading(analysis, ranked, known, disks));
+            format!(
+                "not enough evidence about {}: perhaps {}",
+                phrase::list(disks),
+                readings.collect::<Vec<_>>().join("; or perhaps ")
+            )
+        }
         None if plenty => format!(
             "no known cause fits {}: {} individual I/Os were seen{excess}",
             named(disks),
@@ -507,10 +509,6 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[St
         if let Some((lines, _)) = unaccused::unread(analysis, host) {
             finding.evidence.push(computed.count("lines not read", lines));
         }
-        if let Some(known) = suspicion {
-            let what = format!("confidence of {}", known.verdict);
-            finding.evidence.push(computed.share(&what, known.confidence()).above(STANDS));
-        }
     }
     let suspected = suspicion.map_or(0.0, |known| known.confidence());
     finding.assume(1.0 - suspected, "remaining probability besides the strongest suspect");
@@ -531,6 +529,22 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, host: Host, disks: &[St
     finding.next_step = of_class.into_iter().chain([capture]).collect();
     finding.seen = observations::of(analysis, ranked, host, disks);
     finding
+}
+
+/// A cause that is not certain enough, and what speaks for it.
+fn reading(
+    analysis: &Analysis,
+    ranked: &RankedFindings,
+    known: &Finding,
+    disks: &[String],
+) -> Option<String> {
+    let cause = phrase::clause(ranked.detector(known.verdict)?.summary);
+    let disk = known.subject.device.map(|device| analysis.disk(device));
+    let disk = disk.filter(|_| disks.len() > 1).map_or(String::new(), |disk| format!(" of {disk}"));
+    Some(match known.evidence.first() {
+        Some(one) => format!("{cause} ({}{disk}: {})", one.quantity, one.amount.words()),
+        None => cause,
+    })
 }
 
 fn named(disks: &[String]) -> String {
@@ -576,7 +590,7 @@ fn amounts(analysis: &Analysis, host: Host, disks: &[String]) -> Amounts {
     let counted = requests::counted(histograms().map(|sample| (sample.listing, &*sample.known)));
     let above = |sample: &HistogramSample| sample.known.layer == Layer::Application;
     let lost = traces()
-        .map(|trace| trace.lost_ns() / trace.span_ns())
+        .map(|trace| trace.lost_ns() / analysis.watched_ns(trace.listing, trace.span_ns()))
         .chain(rows().map(IntervalSample::lost));
     Amounts {
         seen: seen as f64,

@@ -340,7 +340,7 @@ fn advise(finding: &mut Finding, disk: &str) {
         "the program is just as slow with group commit or without fsync",
     ]);
     finding.next_step = lines(&[
-        &format!("`iowhy snoop --op flush --for 30s --device {disk}` shows which process flushes"),
+        "`iowhy syscalls --for 30s`: which program calls fsync, how often, how long it waits",
         "use group commit: one flush for many records",
         &format!(
             "`cat /sys/block/{disk}/queue/write_cache`: `write back` means that flushes are sent; \

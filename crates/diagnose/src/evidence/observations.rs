@@ -481,7 +481,7 @@ pub fn pointer(
     let pointer = first.map(|Seen { one, decided_by, .. }| {
         let suspected = one.verdict.and_then(|verdict| ranked.detector(verdict)).map(|detector| {
             let summary = phrase::clause(detector.summary);
-            format!("a suspicion of {} ({summary}): ", detector.verdict)
+            format!("perhaps {summary}: ")
         });
         let sentence = format!(
             "no block I/O was timed; {}{}: {}; {}",
@@ -632,8 +632,8 @@ fn suspicions(
         let mut others: Vec<String> = same.iter().filter_map(|other| disk_of(other)).collect();
         others.sort_unstable();
         others.dedup();
-        let mut would_mean =
-            format!("may be {} ({})", known.verdict, ranked.detector(known.verdict)?.summary);
+        let cause = phrase::clause(ranked.detector(known.verdict)?.summary);
+        let mut would_mean = format!("perhaps {cause}");
         if let Some(disk) = disk_of(known).filter(|_| disks.len() > 1) {
             evidence.quantity = named(&evidence.quantity, &disk, disks);
             evidence.disk = Some(disk);

@@ -35,7 +35,8 @@ fn of(analysis: &Analysis, host: Host, disk: &str) -> Option<Impact> {
     let most = |known: &mut Option<f64>, ns: f64| *known = Some(known.unwrap_or(0.0).max(ns));
     for trace in analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk)) {
         most(&mut mean_ns, trace.mean_ns());
-        most(&mut waited, trace.mean_ns() * trace.spans.len() as f64 / trace.span_ns());
+        let watched_ns = analysis.watched_ns(trace.listing, trace.span_ns());
+        most(&mut waited, trace.mean_ns() * trace.spans.len() as f64 / watched_ns);
         most(&mut longest_ns, trace.spans.iter().map(ServiceSpan::latency_ns).fold(0.0, f64::max));
         if trace.spans.len() > all.len() {
             all = trace.spans.iter().map(ServiceSpan::latency_ns).collect();
@@ -45,7 +46,8 @@ fn of(analysis: &Analysis, host: Host, disk: &str) -> Option<Impact> {
     for known in analysis.requests.iter().filter(|known| here(known.listing, &known.disk)) {
         let stretches = known.events.iter().filter_map(|event| requests::stretch(event));
         let lengths: Vec<f64> = stretches.map(requests::length_ns).collect();
-        most(&mut waited, lengths.iter().sum::<f64>() / known.span_ns());
+        let watched_ns = analysis.watched_ns(known.listing, known.span_ns());
+        most(&mut waited, lengths.iter().sum::<f64>() / watched_ns);
         most(&mut longest_ns, lengths.iter().copied().fold(0.0, f64::max));
         median_ns = spread::median(&lengths).or(median_ns);
         if lengths.len() > all.len() {
@@ -196,7 +198,9 @@ fn whole_of(analysis: &Analysis, place: usize, disk: &str) -> Option<(Histogram,
         (first, last) = (first.min(began), last.max(ended));
     }
     let waited_ns = whole.sum_ns?;
-    let per_s = waited_ns / ((last - first).ns().max(1) as f64);
+    // All I/Os are counted, also where single ones of an interval only are kept.
+    let span_ns = (last - first).ns().max(listing.source.watched.map_or(1, Nanos::ns)).max(1);
+    let per_s = waited_ns / span_ns as f64;
     Some((whole, per_s))
 }
 

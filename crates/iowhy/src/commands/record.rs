@@ -18,7 +18,11 @@
 //! of schema `iowhy.record/1` on stdout. The exit status is 1 if anything was lost.
 //!
 //! With `-- COMMAND` the command is started once tracing has begun, with the rights of iowhy, and
-//! the recording ends with it.
+//! the recording ends with it. The exit status is that of the command (128 + N if signal N ended
+//! it), unless iowhy failed (2). All I/O of that time is recorded, because a verdict needs that of
+//! others too; `--comm` or `--cgroup` keep less. What the command writes through the page cache is
+//! sent later by a thread of the kernel (`kworker`), maybe after its end: it is recorded under that
+//! name, unless the command calls fsync or `sync`; `--cgroups` records who pays for it.
 //!
 //! ## Examples
 //! `iowhy record -o trace.iowhy --for 1m`: a minute; then `iowhy why trace.iowhy`.

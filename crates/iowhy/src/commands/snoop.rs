@@ -134,7 +134,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     style.files = snoop.files;
     style.clock_of_day = false;
     // Replaced once the first I/O has completed.
-    style.time_of_day = snoop.timestamp.then(when::now_ns);
+    style.time_of_day = (snoop.timestamp || snoop.output.json).then(when::now_ns);
     let numbers = snoop.output.json || snoop.commas.csv;
     let mut table = repeat.interval.filter(|_| !numbers && !snoop.folded).map(Table::new);
     let mut out = sanitised::buffered();

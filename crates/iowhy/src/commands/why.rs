@@ -10,7 +10,12 @@
 //! and judges again with the result.
 //!
 //! With `-- COMMAND` the command is started once tracing has begun, with the rights of iowhy, and
-//! its end is the end of the watch. Where there was no I/O at all, the answer is IDLE.
+//! its end is the end of the watch. The verdict is on all I/O of that time, because the command
+//! waits for that of others too; `who waits` and `iowhy snoop --comm` show its part. The exit
+//! status is that of the command (128 + N if signal N ended it), unless iowhy failed (2) or the
+//! command succeeded and `--fail-on` found its verdict (3).
+//!
+//! Where there was no I/O at all, the answer is IDLE.
 //!
 //! Where a recorder keeps a store, the screen of a live verdict ends with its start and frequency
 //! (`recorded`), and with the latency that is usual at this hour (`usual`). A verdict on `--since`
@@ -47,7 +52,8 @@ use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
 use iowhy_model::{
-    EVENTS_JUDGED, Fact, Filter, Listing, NameTable, Op, Recording, Report, Tally, key, numbers,
+    EVENTS_JUDGED, Fact, Filter, Level, Listing, NameTable, Op, Recording, Report, Tally, key,
+    numbers,
 };
 use iowhy_show::{Style, device_label, incidents, views};
 use iowhy_store::LearnedHistograms;
@@ -162,10 +168,17 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         why.selection = why.selection.known_in(&recording);
     }
     let filter = why.selection.filter(&mut recording);
+    let mut idle = live && is_idle(&recording);
     if filter != Filter::default() {
         let asked_for = scope::narrow(&mut recording, &filter, &why.selection);
-        // In a live watch an idle device is an answer.
-        if asked_for == Some(0) || !live && is_idle(&recording) {
+        idle = live && is_idle(&recording);
+        // In a live watch an idle device or partition is an answer.
+        let by_place = Filter { devices: Vec::new(), sectors: None, ..filter.clone() };
+        let of_partition = why.selection.partition.is_some() && by_place == Filter::default();
+        // Counters are of the whole disk.
+        let traced = recording.listings.iter().any(|listing| listing.source.level >= Level::C);
+        idle |= live && of_partition && traced && asked_for == Some(0);
+        if asked_for == Some(0) && !idle || !live && is_idle(&recording) {
             return Err(HintedError::error(
                 "no I/O matches the filters, so there is nothing to judge",
                 "averages and histograms in the input cannot be filtered by operation, size or \
@@ -174,7 +187,6 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
     }
     let options = Options { healthy_origin, ..why.stated.options(&recording) };
-    let idle = live && is_idle(&recording);
     let left_out = bounds::reported(&mut recording);
     // A capture can be judged in parts, so the status shows that not all of it was judged. A live
     // watch has no other parts.
@@ -323,8 +335,11 @@ fn say_idle(recording: &Recording, why: &Why) -> anyhow::Result<()> {
         bytes.is_some_and(|bytes| bytes > 0) && (asked.is_empty() || asked.contains(name))
     });
     let table = NameTable::of(recording);
-    let mut names: Vec<String> =
-        devices.map(|(_, name)| device_label::label(&table, &name)).collect();
+    let part = why.selection.partition.as_ref().map(|(name, _)| name);
+    let mut names: Vec<String> = devices
+        .map(|(_, name)| device_label::label(&table, &name))
+        .map(|disk| part.map_or(disk.clone(), |part| format!("{part} of {disk}")))
+        .collect();
     if names.len() > DEVICES_NAMED {
         let more = names.split_off(DEVICES_NAMED).len();
         names.push(format!("{more} more"));
@@ -332,6 +347,11 @@ fn say_idle(recording: &Recording, why: &Why) -> anyhow::Result<()> {
     let mut out = sanitised::stdout();
     writeln!(out, "IDLE: no I/O {watched}")?;
     writeln!(out, "  watched     {}", names.join(", "))?;
+    let elsewhere: usize = recording.listings.iter().map(|listing| listing.events.len()).sum();
+    if elsewhere > 0 {
+        let ios = numbers::several(elsewhere as u64, "I/O");
+        writeln!(out, "  elsewhere   {ios} on the same disk: `{me} -d {}`", asked.join(" -d "))?;
+    }
     writeln!(out, "  next        `{me}` while it is slow, or `{me} why -- COMMAND`")?;
     if !std::io::stdout().is_terminal() {
         writeln!(out, "  a verdict   `{me} why --example dusty-disk`, of a bundled capture")?;

@@ -98,6 +98,9 @@ const NAMES_OLD: &[Call] = calls![SYS_mkdir SYS_rmdir SYS_unlink SYS_link SYS_re
 #[cfg(not(target_arch = "x86_64"))]
 const NAMES_OLD: &[Call] = &[];
 
+/// The exit status of a command that is watched.
+const OF_A_COMMAND: &[Call] = calls![SYS_waitid];
+
 /// Answering on an open socket, and waiting for processes started earlier.
 const SERVING: &[Call] = calls![
     SYS_accept4 SYS_getsockname SYS_getpeername SYS_getsockopt SYS_wait4 SYS_waitid
@@ -226,8 +229,8 @@ fn more(role: Role) -> (&'static [&'static [Call]], &'static [(i64, When)]) {
     match role {
         Role::Reader => (&[], &[TERMINAL]),
         Role::ReaderWithOutput => (&[NAMES, NAMES_OLD], &[TERMINAL]),
-        Role::Watcher => (&[], &TRACER),
-        Role::WatcherWithOutput => (&[NAMES, NAMES_OLD], &TRACER),
+        Role::Watcher => (&[OF_A_COMMAND], &TRACER),
+        Role::WatcherWithOutput => (&[NAMES, NAMES_OLD, OF_A_COMMAND], &TRACER),
         Role::Recorder => (
             &[NAMES, NAMES_OLD, SERVING],
             const {
@@ -252,7 +255,7 @@ fn more(role: Role) -> (&'static [&'static [Call]], &'static [(i64, When)]) {
                 ]
             },
         ),
-        Role::Prober => (&[NAMES, NAMES_OLD, RINGS], &TRACER),
+        Role::Prober => (&[NAMES, NAMES_OLD, RINGS, OF_A_COMMAND], &TRACER),
         Role::Pusher => (
             &[SENDING],
             const {
@@ -322,6 +325,7 @@ pub(super) const NAMED: &[&[Call]] = &[
     FILES_OLD,
     NAMES,
     NAMES_OLD,
+    OF_A_COMMAND,
     SERVING,
     SENDING,
     RINGS,

@@ -9,8 +9,9 @@
 //! their differences are Q2D, D2C and Q2C. `arrived_ns`, present only if known, is the arrival of
 //! the bio in the block layer, and B2Q is the time from then to `queued_ns`. `cgroup`, present only
 //! if known, is the charged control group; likewise `file` is the file that is read or written.
-//! `sector` counts units of 512 bytes. `depth` is the number of requests in flight at issue, this
-//! one included. `error` is a positive errno.
+//! `at`, present only if the time of day is known, is the local time of completion, `at_ns` the
+//! same in nanoseconds since 1970 (UTC). `sector` counts units of 512 bytes. `depth` is the number
+//! of requests in flight at issue, this one included. `error` is a positive errno.
 //!
 //! ## Read it like this
 //! Unknown values are null, never 0. An end before its start means that the clock jumped. Losses
@@ -21,7 +22,7 @@ use std::io::{self, Write};
 use iowhy_model::{EVENT_FIELDS, Event, FieldValue, Recording, Report};
 use serde_json::Value;
 
-use crate::objects::{device, number, source_line};
+use crate::objects::{at, device, number, source_line, zeros};
 use crate::{Style, View};
 
 /// Entry in the list of views.
@@ -34,10 +35,10 @@ pub const VIEW: View = View {
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let recording = &report.recording;
-    for listing in &recording.listings {
+    for (listing, zero) in recording.listings.iter().zip(zeros(recording, style)) {
         source_line(listing, style, out)?;
         for event in listing.events.iter().filter(|event| style.filter.event(event)) {
-            one(recording, event, out)?;
+            one(recording, event, at(zero, event.completed, style), out)?;
         }
     }
     Ok(())
@@ -45,8 +46,16 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
 
 /// Written field by field: a trace has millions of these, and a tree of values for each would
 /// cost more than all the rest.
-fn one(recording: &Recording, event: &Event, out: &mut dyn Write) -> io::Result<()> {
+fn one(
+    recording: &Recording,
+    event: &Event,
+    at: Option<(String, i64)>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     write!(out, "{{\"schema\":\"iowhy.event/1\"")?;
+    if let Some((text, ns)) = at {
+        write!(out, ",\"at\":\"{text}\",\"at_ns\":{ns}")?;
+    }
     for field in &EVENT_FIELDS {
         let value = (field.get)(event);
         // Few sources see these: their absence costs no bytes.

@@ -6,8 +6,9 @@
 //!
 //! ## Units
 //! Rates per second, sizes in bytes, latencies in nanoseconds, `busy_share` from 0 to 1 (iostat's
-//! %util divided by 100). Unknown values are null; an operation that the source does not count is
-//! missing from `ops`.
+//! %util divided by 100). `at`, present only if the time of day is known, is the start in local
+//! time, `at_ns` the same in nanoseconds since 1970 (UTC). Unknown values are null; an operation
+//! that the source does not count is missing from `ops`.
 //!
 //! ## Read it like this
 //! `ops.read.await_ns` is r_await, null if no read completed. `busy_share` is the share of time
@@ -21,7 +22,7 @@ use iowhy_model::{
 };
 use serde_json::{Map, Value};
 
-use crate::objects::{self, device, line, number, source_line};
+use crate::objects::{self, at, device, line, number, source_line};
 use crate::{Style, View};
 
 /// Entry in the list of views.
@@ -35,10 +36,10 @@ pub const VIEW: View = View {
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let recording = &report.recording;
     let names = NameTable::of(recording);
-    for listing in &recording.listings {
+    for (listing, zero) in recording.listings.iter().zip(objects::zeros(recording, style)) {
         source_line(listing, style, out)?;
         for interval in listing.intervals.iter().filter(|known| style.filter.device(known.device)) {
-            let mut object = stretch(recording, interval);
+            let mut object = stretch(recording, interval, at(zero, interval.start, style));
             objects::add_names(&mut object, &names, recording, Some(interval.device));
             line(&object, out)?;
         }
@@ -46,11 +47,14 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-fn stretch(recording: &Recording, interval: &Interval) -> Value {
+fn stretch(recording: &Recording, interval: &Interval, at: Option<(String, i64)>) -> Value {
     let ops: Map<String, Value> =
         interval.rates.iter().map(|(op, known)| (op.name().to_string(), rates(known))).collect();
     let mut whole = Map::new();
     whole.insert("schema".to_string(), "iowhy.stat/1".into());
+    if let Some((text, ns)) = at {
+        whole.extend([("at".to_string(), text.into()), ("at_ns".to_string(), ns.into())]);
+    }
     whole.insert("device".to_string(), device(recording, Some(interval.device)));
     whole.insert("layer".to_string(), interval.layer.name().into());
     whole.insert("ops".to_string(), Value::Object(ops));

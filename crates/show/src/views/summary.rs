@@ -28,7 +28,7 @@ use iowhy_model::{Finding, Report};
 
 use crate::paint::{Canvas, Line, TextStyle, Tone};
 use crate::sources;
-use crate::words::{ended, share, tone};
+use crate::words::{clauses, share, tone};
 use crate::{Style, View};
 
 mod evidence;
@@ -111,7 +111,7 @@ fn section(canvas: &mut Canvas, title: &str, some: &[&Finding], report: &Report)
                 };
                 line.push(&format!("{sure:>5}  "), Tone::Faint);
                 let room = canvas.width().saturating_sub(line.width());
-                line.push(&ended(&finding.sentence, room), Tone::Plain);
+                line.push(&clauses(&finding.sentence, room), Tone::Plain);
             }
         }
         canvas.line(&line)?;

@@ -4,9 +4,10 @@
 //! A row per device and time interval: requests and kilobytes per second, mean latency (r_await,
 //! w_await), mean size, queue and busy share, as counted by `iostat -x`; if individual requests
 //! were traced or logged, also p50, p95, p99 and the maximum, and queue time (Q2D) and device time
-//! (D2C) separately; with `--before`, the mean time before the request (B2Q). Columns without data
-//! are omitted, and on a narrow terminal also the less important ones. Idle devices are hidden
-//! unless `--verbose` or `--device` is given.
+//! (D2C) separately; with `--before`, the mean time before the request (B2Q). What iostat lacks
+//! comes first: p50, p99, Q2D, D2C. Columns without data are omitted, and on a narrow terminal also
+//! the less important ones, those four last. Idle devices are hidden unless `--verbose` or
+//! `--device` is given.
 //!
 //! ## Units
 //! Rates per second; kB are 1024 bytes; await and all other latencies in ms; aqu-sz in requests;

@@ -181,11 +181,19 @@ pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> 
     let question = match (both, contested, leader) {
         (Some(followup), Some((a, b)), _) => (
             followup,
-            format!("distinguishes {} from {}: {}", a.verdict, b.verdict, followup.shows),
+            match first.verdict {
+                // Its sentence has named them in words.
+                Verdict::Insufficient => format!("distinguishes them: {}", followup.shows),
+                _ => format!("distinguishes {} from {}: {}", a.verdict, b.verdict, followup.shows),
+            },
         ),
         (_, _, Some(leader)) => {
             let followup = one?;
-            (followup, format!("tests {}: {}", leader.verdict, followup.shows))
+            let settles = match first.verdict {
+                Verdict::Insufficient => format!("tests it: {}", followup.shows),
+                _ => format!("tests {}: {}", leader.verdict, followup.shows),
+            };
+            (followup, settles)
         }
         // Without a suspicion, the latency of a single I/O comes first.
         _ => {

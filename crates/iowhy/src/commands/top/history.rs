@@ -29,7 +29,7 @@ pub struct History {
 
 impl History {
     /// Adds the records of the last `length`: filtered ones are shown, all are judged.
-    pub fn add(&mut self, part: Recording, filter: &Filter, length: Nanos) {
+    pub fn add(&mut self, mut part: Recording, filter: &Filter, length: Nanos) {
         let (from, to) = (Time::from_ns(i64::MIN), Time::from_ns(i64::MAX));
         let mut tick = if *filter == Filter::default() {
             Tick::of(&part, (from, to), length)
@@ -46,6 +46,10 @@ impl History {
             let began = began.filter_map(|fact| Some(fact.value.duration()?.ns())).min();
             (self.clock, self.now_ns) =
                 (Some(clock), began.map_or(self.now_ns, |began| began.saturating_sub(clock.zero)));
+        }
+        // The source reports the time since the start of the watch.
+        for listing in &mut part.listings {
+            listing.source.watched = listing.source.watched.map(|_| length);
         }
         tick.clock = self.clock;
         tick.slowest.iter_mut().for_each(|one| one.clock = one.clock.or(self.clock));
@@ -74,6 +78,9 @@ impl History {
 /// Puts older records before the new ones, and drops those that are too old.
 fn join(listing: &mut Listing, mut old: Listing) {
     let source = &mut listing.source;
+    let watched = source.watched.zip(old.source.watched);
+    source.watched =
+        watched.map(|(new, old)| Nanos(new.ns().saturating_add(old.ns()).min(JUDGED_NS)));
     source.records += old.source.records;
     source.skipped += old.source.skipped;
     old.source.losses.append(&mut source.losses);
@@ -88,6 +95,8 @@ fn join(listing: &mut Listing, mut old: Listing) {
     old.events.append(&mut listing.events);
     let over = old.events.len().saturating_sub(EVENTS);
     old.events.drain(..over);
+    // The oldest I/Os are missing, and so is the time in which they were watched.
+    source.watched = source.watched.filter(|_| over == 0);
     listing.events = old.events;
     let start = |row: &Interval| row.start.map(Time::ns);
     let last = listing.intervals.iter().filter_map(start).max();
@@ -346,6 +355,19 @@ mod tests {
         assert_eq!(first.0, replay.whole().0);
         let quarter = ios(&replay.ticks(first));
         assert!((95.0..=105.0).contains(&quarter), "{quarter} of 400 I/Os");
+    }
+
+    #[test]
+    fn the_window_is_as_long_as_its_parts() {
+        let mut part = log();
+        let mut history = History::default();
+        // The source counts from the start of the watch.
+        for second in 1..=40 {
+            part.listings[0].source.watched = Some(Nanos(second * 1_000_000_000));
+            history.add(part.clone(), &Filter::default(), Nanos(1_000_000_000));
+            let expected = Some(Nanos(second.min(30) * 1_000_000_000));
+            assert_eq!(history.window().listings[0].source.watched, expected);
+        }
     }
 
     #[test]

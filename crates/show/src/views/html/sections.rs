@@ -20,8 +20,8 @@ use crate::scale::stage_words;
 use crate::sources::file_name;
 use crate::verdict_figure;
 use crate::words::{
-    blame_headline, bound, bytes, count, duration, explains, impact, quantity, several, share,
-    sureness, tone,
+    blame_headline, bound, by_journal, bytes, count, duration, explains, impact, quantity, several,
+    share, sureness, tone,
 };
 
 /// Findings with all their numbers; the rest is named.
@@ -105,7 +105,8 @@ fn waits(one: &Requester, owners: &OwnerNames) -> Option<String> {
     let file = one.file.as_deref().map_or(String::new(), |file| format!(" on {}", text(file)));
     let owner = one.cgroup.as_deref().and_then(|cgroup| owners.words(cgroup));
     let owner = owner.map_or(String::new(), |owner| format!(" ({})", text(&owner)));
-    Some(format!("{name}{owner} {}{file}", share(one.share)))
+    let journal = by_journal(one);
+    Some(format!("{name}{owner} {}{file}{}", share(one.share), text(&journal)))
 }
 
 /// What is to be done about a finding.

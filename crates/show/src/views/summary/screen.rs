@@ -5,7 +5,7 @@ use std::io;
 
 use iowhy_model::{
     Evidence, Finding, Forecast, Level, NameTable, Observation, OwnerNames, Recording, Report,
-    Requester, Severity, Unit, key,
+    Requester, Severity, Unit, Verdict, key,
 };
 
 use super::verdict::{about, accuses};
@@ -27,6 +27,8 @@ const DECIDE: usize = 3;
 const STEPS: usize = 3;
 const ALSO: usize = 4;
 const WHO: usize = 3;
+/// Columns below which a clause cannot be read.
+const SHORTEST: usize = 12;
 /// From this width on all numbers and refutations are in a separate column on the right.
 const TWO_COLUMNS: usize = 150;
 /// Columns of the left one then: lines longer than this are hard to read.
@@ -78,16 +80,22 @@ fn column(canvas: &Canvas, report: &Report, first: &Finding, others: &[&Finding]
         confidence(canvas, first),
         forecast(canvas, first),
         who(canvas, report, first),
-        decides(canvas, first),
-        next(canvas, first),
+        decides(canvas, first, others),
+        next(canvas, first, others),
         refuted(canvas, first),
-        also(canvas, report, others),
+        also(canvas, report, first, others),
         not_seen(canvas, report),
         inputs(canvas, report),
     ];
     // What is shortened first: other findings, steps, numbers, the forecast, refutation, sentence.
+    // Whole items go before any sentence is cut.
     let lines = |blocks: &[Block]| blocks.iter().map(|block| block.lines.len()).sum::<usize>();
     let mut over = lines(&blocks).saturating_sub(LINES);
+    for place in [10, 8, 7] {
+        if let Some(block) = blocks.get_mut(place) {
+            over = over.saturating_sub(block.leave_out(over));
+        }
+    }
     for place in [10, 8, 9, 7, 5, 6, 11, 1] {
         if let Some(block) = blocks.get_mut(place) {
             over -= block.shorten(over, canvas.width());
@@ -103,6 +111,18 @@ impl Block {
 
     fn none() -> Block {
         Block::text(Vec::new(), 0)
+    }
+
+    /// Leaves out its last items, but not the first, to save `over` lines; how many it saves.
+    fn leave_out(&mut self, over: usize) -> usize {
+        let mut away = 0;
+        while away < over && self.ends.len() > 1 {
+            self.ends.pop();
+            let left = self.ends.last().copied().unwrap_or(0);
+            away += self.lines.len().saturating_sub(left);
+            self.lines.truncate(left);
+        }
+        away
     }
 
     /// Gives up to `over` lines away, and shows it; how many.
@@ -239,7 +259,8 @@ fn who(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
         let who: Vec<String> = pid.into_iter().chain(owner).collect();
         let who = if who.is_empty() { String::new() } else { format!(" ({})", who.join(", ")) };
         let file = one.file.as_deref().map_or(String::new(), |file| format!(" on {file}"));
-        Some(format!("{name}{who} {}{file}", share(one.share)))
+        let journal = words::by_journal(one);
+        Some(format!("{name}{who} {}{file}{journal}", share(one.share)))
     };
     let some: Vec<String> = finding.requesters.iter().filter_map(message).take(WHO).collect();
     if some.is_empty() {
@@ -250,7 +271,7 @@ fn who(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
 
 /// The numbers that decide: two that met their threshold and one that describes, or what there is.
 /// A number that a reader can see for himself comes before a statistic.
-fn decides(canvas: &Canvas, finding: &Finding) -> Block {
+fn decides(canvas: &Canvas, finding: &Finding, others: &[&Finding]) -> Block {
     let met = |one: &&Evidence| one.bound.is_some_and(|bound| bound.holds(one.amount.value));
     let plain = |one: &&Evidence| !matches!(one.amount.unit, Unit::Sigma | Unit::Nats);
     let all = &finding.evidence;
@@ -270,16 +291,20 @@ fn decides(canvas: &Canvas, finding: &Finding) -> Block {
     let mut lines = Vec::new();
     // The subject of the sentence is evidence as well.
     let reported = |one: &Observation| finding.evidence.first() == Some(&one.evidence);
-    let untold: Vec<&Observation> = finding.seen.iter().filter(|one| !reported(one)).collect();
+    let mut untold: Vec<&Observation> = finding.seen.iter().filter(|one| !reported(one)).collect();
+    let mut ends = Vec::new();
+    // The sentence has the causes that are not certain enough, and what speaks for them.
+    let suspected = suspicions(finding, others);
+    untold.retain(|one| !suspected.iter().any(|known| one.verdict == Some(known.verdict)));
     if !untold.is_empty() {
         for one in untold.into_iter().take(DECIDE) {
             let mark = label(if lines.is_empty() { name } else { "" });
             let text = format!("{}: {}", number(canvas, &one.evidence), one.would_mean);
             lines.extend(canvas.wrapped(&mark, &text, Tone::Plain));
+            ends.push(lines.len());
         }
-        return Block::text(lines, 1);
+        return Block { ends, ..Block::text(lines, 1) };
     }
-    let mut ends = Vec::new();
     for one in some {
         let mark = label(if lines.is_empty() { name } else { "" });
         lines.extend(canvas.wrapped(&mark, &number(canvas, one), Tone::Plain));
@@ -332,9 +357,19 @@ fn behind(canvas: &Canvas, finding: &Finding) -> Vec<Line> {
     lines
 }
 
-fn next(canvas: &Canvas, finding: &Finding) -> Block {
+/// Without a verdict: the causes that are not certain enough, of which its sentence names two.
+fn suspicions<'a>(first: &Finding, others: &[&'a Finding]) -> Vec<&'a Finding> {
+    let is_open = first.verdict == Verdict::Insufficient;
+    let is_seen = |of: &Finding| first.seen.iter().any(|one| one.verdict == Some(of.verdict));
+    let suspected = |one: &&&Finding| one.is_probability() && !one.stands() && is_seen(one);
+    others.iter().filter(|_| is_open).filter(suspected).copied().collect()
+}
+
+fn next(canvas: &Canvas, finding: &Finding, others: &[&Finding]) -> Block {
     let (mut lines, mut ends) = (Vec::new(), Vec::new());
-    for (place, step) in finding.next_step.iter().take(STEPS).enumerate() {
+    // Of causes that are not certain enough, one step decides.
+    let most = if suspicions(finding, others).is_empty() { STEPS } else { 1 };
+    for (place, step) in finding.next_step.iter().take(most).enumerate() {
         let mark = label(if place == 0 { "next" } else { "" });
         lines.extend(canvas.wrapped(&mark, step, Tone::Plain));
         ends.push(lines.len());
@@ -351,10 +386,14 @@ fn refuted(canvas: &Canvas, finding: &Finding) -> Block {
 }
 
 /// The other valid findings, one line each; consequences only count.
-fn also(canvas: &Canvas, report: &Report, others: &[&Finding]) -> Block {
+fn also(canvas: &Canvas, report: &Report, first: &Finding, others: &[&Finding]) -> Block {
     let mut lines = Vec::new();
-    let standing: Vec<&&Finding> =
-        others.iter().filter(|finding| finding.explained_by.is_none()).collect();
+    let suspected = suspicions(first, others);
+    let is_told = |one: &Finding| suspected.iter().any(|known| std::ptr::eq(*known, one));
+    let standing: Vec<&&Finding> = others
+        .iter()
+        .filter(|finding| finding.explained_by.is_none() && !is_told(finding))
+        .collect();
     let shown = if standing.len() > ALSO { ALSO - 1 } else { ALSO };
     for finding in standing.iter().take(shown) {
         let mut line = label(if lines.is_empty() { "also" } else { "" });
@@ -365,10 +404,15 @@ fn also(canvas: &Canvas, report: &Report, others: &[&Finding]) -> Block {
         let room = canvas.width().saturating_sub(line.width() + 2);
         let device = about(report, finding);
         let text = match finding.sentence.contains(&device) {
-            true => finding.sentence.clone(),
-            false => format!("{device}: {}", finding.sentence),
+            true => words::clauses(&finding.sentence, room),
+            false => match room.saturating_sub(device.chars().count() + 2) {
+                left if left < SHORTEST => {
+                    words::ended(&format!("{device}: {}", finding.sentence), room)
+                }
+                left => format!("{device}: {}", words::clauses(&finding.sentence, left)),
+            },
         };
-        line.push(&format!("  {}", words::ended(&text, room)), Tone::Plain);
+        line.push(&format!("  {text}"), Tone::Plain);
         lines.push(line);
     }
     if standing.len() > shown {

@@ -6,7 +6,7 @@ use crate::sources::shortened;
 use crate::words::NONE;
 
 /// The columns that are drawn even if a row has no value for them.
-const ALWAYS: u8 = 4;
+const ALWAYS: [&str; 4] = ["r/s", "w/s", "r_await", "w_await"];
 /// Blanks between columns.
 const GAP: usize = 1;
 /// No column is narrower, so that the columns of consecutive reports are aligned.
@@ -34,7 +34,7 @@ impl Layout {
         let name = longest.max("Device".len()).min((width / parts).max(6));
         let known = |place: usize| rows.iter().any(|row| row.cell(place).is_some());
         let mut order: Vec<usize> = (0..COLUMNS.len())
-            .filter(|place| COLUMNS[*place].1 <= ALWAYS || known(*place))
+            .filter(|place| ALWAYS.contains(&COLUMNS[*place].0) || known(*place))
             .collect();
         let unknown = COLUMNS.len() - order.len();
         order.sort_by_key(|place| COLUMNS[*place].1);
@@ -105,5 +105,27 @@ fn cell(value: Option<f64>) -> String {
         Some(value) if value.is_finite() && value.abs() < 1e12 => format!("{value:.2}"),
         Some(value) if value.is_finite() => format!("{value:.2e}"),
         _ => NONE.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of the columns at 80, of a device with this name that has all values.
+    fn at_80(device: &str) -> Vec<&'static str> {
+        let row = Row::full(device);
+        let layout = Layout::fit(&[&row], 80);
+        layout.columns.iter().map(|(place, _)| COLUMNS[*place].0).collect()
+    }
+
+    #[test]
+    fn percentiles_and_stages_stay_longest() {
+        let lead = ["p50", "p99", "Q2D", "D2C"];
+        let short = at_80("sdb");
+        assert_eq!(short[..4], lead, "{short:?}");
+        assert!(short.contains(&"r_await") && short.contains(&"w_await"), "{short:?}");
+        let long = at_80("a-volume-group-with-a-very-long-name");
+        assert_eq!(long[..4], lead, "{long:?}");
     }
 }

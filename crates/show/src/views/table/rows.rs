@@ -15,38 +15,38 @@ use crate::words::duration;
 /// The columns in the order they are drawn, each with its rank: the canvas's width is given to
 /// the lowest ranks first, percentiles and stages before what every other tool shows.
 pub const COLUMNS: [(&str, u8); 32] = [
-    ("tps", 5),
-    ("kB/s", 6),
-    ("areq-sz", 13),
-    ("r/s", 1),
-    ("rkB/s", 11),
-    ("rrqm/s", 24),
-    ("r_await", 3),
-    ("rareq-sz", 13),
-    ("w/s", 2),
-    ("wkB/s", 12),
-    ("wrqm/s", 25),
-    ("w_await", 4),
-    ("wareq-sz", 14),
-    ("d/s", 20),
-    ("dkB/s", 26),
-    ("d_await", 21),
-    ("dareq-sz", 27),
-    ("f/s", 17),
-    ("f_await", 18),
-    ("await", 5),
-    ("wsvc_t", 15),
-    ("asvc_t", 16),
-    ("actv", 22),
-    ("aqu-sz", 9),
-    ("p50", 7),
-    ("p95", 19),
-    ("p99", 6),
-    ("max", 15),
-    ("B2Q", 5),
-    ("Q2D", 8),
-    ("D2C", 8),
-    ("%util", 10),
+    ("p50", 1),
+    ("p99", 2),
+    ("Q2D", 3),
+    ("D2C", 4),
+    ("tps", 9),
+    ("kB/s", 10),
+    ("areq-sz", 17),
+    ("r/s", 5),
+    ("rkB/s", 15),
+    ("rrqm/s", 28),
+    ("r_await", 7),
+    ("rareq-sz", 17),
+    ("w/s", 6),
+    ("wkB/s", 16),
+    ("wrqm/s", 29),
+    ("w_await", 8),
+    ("wareq-sz", 18),
+    ("d/s", 24),
+    ("dkB/s", 30),
+    ("d_await", 25),
+    ("dareq-sz", 31),
+    ("f/s", 21),
+    ("f_await", 22),
+    ("await", 9),
+    ("wsvc_t", 19),
+    ("asvc_t", 20),
+    ("actv", 26),
+    ("aqu-sz", 13),
+    ("p95", 23),
+    ("max", 19),
+    ("B2Q", 9),
+    ("%util", 14),
 ];
 
 /// Means of fewer requests are drawn grey (docs/METHOD.md, 14 Counters: the error of a mean
@@ -87,6 +87,13 @@ impl Row {
     /// The value of a column, by its place in [`COLUMNS`].
     pub fn cell(&self, column: usize) -> Option<f64> {
         self.cells.get(column).copied().flatten()
+    }
+
+    /// A row with a value in each column.
+    #[cfg(test)]
+    pub fn full(device: &str) -> Row {
+        let cells = vec![Some(12.5); COLUMNS.len()];
+        Row { device: device.to_string(), idle: false, few: false, since_boot: false, cells }
     }
 
     /// What a record reports of the fields that have a column here.
