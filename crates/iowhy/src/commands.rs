@@ -154,6 +154,7 @@ mod tests {
         ("for", &["compare", "convert", "export"], "they read captures only"),
         ("for", &["doctor", "explain", "incidents", "mark", "mcp"], "they watch nothing"),
         ("json", &["convert", "export"], "they write files in a format of their own"),
+        ("json", &["report"], "a page for people: `why --json` has its findings"),
         ("json", &["top"], "a screen with keys: `stat --json` has its rows"),
         ("json", &["mark"], "it prints nothing but an identifier"),
         ("json", &["mcp"], "its protocol is JSON already"),

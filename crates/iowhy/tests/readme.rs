@@ -167,7 +167,8 @@ fn options_in(text: &str) -> std::collections::BTreeSet<String> {
         let rest = &text[place..];
         &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())]
     });
-    named.filter(|name| name.len() > 3).map(str::to_string).collect()
+    let has_name = |name: &&str| name.len() > 3 && name.contains(|c| c != '-');
+    named.filter(has_name).map(str::to_string).collect()
 }
 
 #[test]

@@ -93,7 +93,8 @@ fn without_a_verdict_there_are_two_readings_and_one_step() {
             continue;
         }
         seen += 1;
-        let sentence: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix(['▌', '|'])).collect();
+        let sentence: Vec<&str> =
+            text.lines().filter_map(|line| line.strip_prefix(['▌', '|'])).collect();
         let sentence = sentence[1..].join(" ");
         assert!(sentence.matches("perhaps ").count() <= 2, "{name}: {text}");
         assert!(!names_a_verdict(&sentence), "{name}: {text}");

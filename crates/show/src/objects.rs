@@ -4,8 +4,7 @@ use std::io::{self, Write};
 
 use iowhy_model::{
     Bound, DeviceId, Entry, Evidence, FactKey, Finding, Forecast, Impact, Listing, NameTable,
-    Nanos, Note, Observation, Owner, OwnerNames, Recording, Report, Requester, Severity, Time,
-    key,
+    Nanos, Note, Observation, Owner, OwnerNames, Recording, Report, Requester, Severity, Time, key,
 };
 use serde_json::{Map, Value, json};
 

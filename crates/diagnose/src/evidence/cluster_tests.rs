@@ -21,7 +21,7 @@ const OBJECT_S: f64 = 2.0;
 /// flight that are more than its disks serve at once, and what an own queue is worth (choices).
 const FLOWS_S: f64 = 0.05;
 const MANY: f64 = 32.0;
-const QUEUED: f64 = 0.90;
+const QUEUED: f64 = 0.95;
 /// Its weight: which service holds them up is not in it.
 const STUCK: f64 = 0.90;
 

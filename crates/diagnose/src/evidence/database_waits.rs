@@ -24,7 +24,7 @@ const FELT_MS: f64 = 100.0;
 const FEWEST: f64 = 10.0;
 const LONG_S: f64 = 10.0;
 /// Weight of it: who holds a lock may itself wait for a disk.
-const INSIDE: f64 = 0.7;
+const INSIDE: f64 = 0.8;
 
 /// Classes of waits for storage.
 const STORAGE: [&str; 3] = ["log", "read", "write"];
@@ -48,7 +48,7 @@ const LOCKS: Inside = Inside {
     ],
     next: [
         "which session blocks the others, and what does it do: `sys.dm_exec_requests`, `v$session`, \
-         `pg_blocking_pids()`, `db.currentOp()`",
+         pg_blocking_pids(), db.currentOp()",
         "shorten its transaction; spread inserts that meet in one page or index block",
     ],
 };

@@ -266,6 +266,13 @@ impl IowhyJsonl {
                 sink.lost(what, loss(lost, "count")?.ok_or("a loss without a count")?);
             }
         }
+        let zero = object.get("zero_ns").and_then(Value::as_i64);
+        if let Some(zero) = zero.filter(|zero| *zero > 0) {
+            sink.add_fact(None, typed::CLOCK_OFFSET, Nanos(zero));
+            // What contains nothing but a time is not a capture.
+            let source = sink.source();
+            source.records = source.records.saturating_sub(1);
+        }
         let known = self.from.replace(identity(object));
         if known != self.from
             && let Some(format) = text(object, "format")?

@@ -114,7 +114,7 @@ fn top_row(line: &str) -> Option<(Awaited, &str, f64, u64)> {
     };
     let words: Vec<&str> = rest.split_whitespace().collect();
     let numbers: Vec<f64> = words.iter().map_while(|word| number(word)).collect();
-    // Time on a CPU is no number of waits.
+    // Time on a CPU is not a number of waits.
     let (waits, seconds) = match numbers[..] {
         [seconds, _] => (0.0, seconds),
         [waits, seconds, ..] => (waits, seconds),
