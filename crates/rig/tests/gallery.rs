@@ -79,7 +79,8 @@ fn lines(name: &str) -> Vec<String> {
         let (text, _) = rest.split_once("</text>").unwrap();
         let (_, y) = tag.split_once("y=\"").unwrap();
         let (y, _) = y.split_once('"').unwrap();
-        let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+        let text = text.replace('\u{a0}', " ").replace("&lt;", "<").replace("&gt;", ">");
+        let text = text.replace("&amp;", "&");
         match lines.last_mut().filter(|(last, _)| *last == y) {
             Some((_, line)) => line.push_str(&text),
             None => lines.push((y, text)),

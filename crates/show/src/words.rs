@@ -31,7 +31,8 @@ pub fn clauses(sentence: &str, room: usize) -> String {
     }
     // A bracket or a quote that is open would not be closed.
     let is_whole = |text: &str| {
-        text.matches('(').count() == text.matches(')').count() && text.matches('`').count() % 2 == 0
+        text.matches('(').count() == text.matches(')').count()
+            && text.matches('`').count().is_multiple_of(2)
     };
     let ends = [": ", "; ", ", ", " ("].into_iter();
     let ends = ends.flat_map(|end| sentence.match_indices(end)).map(|(at, _)| at);
