@@ -113,10 +113,13 @@ mod tests {
     const FLASH: (&str, &str) = ("queue/rotational", "0");
     const AHCI: &str = "/sys/devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/";
 
+    /// A folder of /sys, files below it with what they say, and the medium.
+    type Described<'a> = (&'a str, &'a [(&'a str, &'a str)], Option<Medium>);
+
     #[test]
     fn disks_as_sys_describes_them() {
         let sda = format!("{AHCI}sda").leak();
-        let known: [(&str, &[(&str, &str)], Option<Medium>); 20] = [
+        let known: [Described; 20] = [
             (sda, &[ROTATIONAL, ("device/model", "ST4000NM0035")], Some(Medium::Rotational)),
             (sda, &[FLASH, ("device/model", "Samsung SSD 860")], Some(Medium::Flash)),
             (sda, &[], None),
