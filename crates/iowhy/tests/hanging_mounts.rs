@@ -91,7 +91,7 @@ fn a_mount_that_hangs_is_named_and_a_busy_one_or_an_idle_one_is_not() {
     }
     // Once it answers, nothing is said of any of them, though one is as busy as before.
     hangs.release();
-    rig::until(10, "the call returns", || {
+    rig::until(60, "the call returns", || {
         std::fs::metadata(format!("/proc/{}/fd/1", waits.0.id())).is_err().then_some(())
     });
     let after = remote(&printed(watching(&["why", "--for", "6s", "--json"])));
