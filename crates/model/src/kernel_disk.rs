@@ -19,7 +19,7 @@ impl Medium {
     /// The medium of a disk; `None` if the kernel does not report it reliably. `queue/rotational`
     /// is trusted only for disks that are neither virtual nor remote: it is 1 by default.
     pub fn of_kernel_disk(disk: &impl KernelDisk) -> Option<Medium> {
-        let name = disk.name();
+        let (name, way) = (disk.name(), disk.way());
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
         if begins(&["dm-", "md", "loop", "bcache"]) || !disk.names("slaves").is_empty() {
             return Some(Medium::Stacked);
@@ -27,11 +27,14 @@ impl Medium {
         let model = ["device/vendor", "device/model"].map(|file| disk.read(file));
         let model = model.into_iter().flatten().collect::<Vec<_>>().join(" ").to_ascii_uppercase();
         let is_of = |models: &[&str]| models.iter().any(|words| model.contains(words));
-        if begins(&["rbd", "nbd", "drbd", "sheep"]) || is_of(&NETWORK_MODELS) || is_remote(disk) {
+        if begins(&["rbd", "nbd", "drbd", "sheep"])
+            || is_of(&NETWORK_MODELS)
+            || is_remote(disk, &way)
+        {
             return Some(Medium::Network);
         }
         let is_virtual = begins(&["vd", "xvd", "zram", "ram", "ublk"]) || is_of(&VIRTUAL_MODELS);
-        if is_virtual || is_behind(disk, "virtio", "") {
+        if is_virtual || is_behind(&way, "virtio", "") {
             return None;
         }
         if begins(&["nvme"]) {
@@ -40,7 +43,7 @@ impl Medium {
         let is_removable = disk.read("removable").as_deref() == Some("1");
         match disk.read("queue/rotational")?.as_str() {
             // A stick answers no question about its rotation, so the default remains.
-            "1" if is_behind(disk, "usb", "") && is_removable => None,
+            "1" if is_behind(&way, "usb", "") && is_removable => None,
             "1" => Some(Medium::Rotational),
             "0" => Some(Medium::Flash),
             _ => None,
@@ -56,17 +59,17 @@ const VIRTUAL_MODELS: [&str; 5] = ["QEMU", "VMWARE", "VBOX", "MSFT", "VIRTUAL DI
 
 /// Whether the disk is attached by iSCSI (`session3`), Fibre Channel (`rport-7:0-0`) or NVMe over
 /// fabrics. A disk of NVMe multipath has its controllers, each with a transport, in its subsystem.
-fn is_remote(disk: &impl KernelDisk) -> bool {
+fn is_remote(disk: &impl KernelDisk, way: &str) -> bool {
     let controllers = disk.names("device").into_iter().filter(|name| has_number(name, "nvme", ""));
     let transports = controllers.map(|name| format!("device/{name}/transport"));
     let mut transports = transports.chain(["device/transport".to_string()]);
     let over_fabric = transports.any(|file| disk.read(&file).is_some_and(|by| by != "pcie"));
-    over_fabric || is_behind(disk, "session", "") || is_behind(disk, "rport-", ":")
+    over_fabric || is_behind(way, "session", "") || is_behind(way, "rport-", ":")
 }
 
 /// Whether a component of the way to a disk is this word, a number, and perhaps more.
-fn is_behind(disk: &impl KernelDisk, word: &str, more: &str) -> bool {
-    disk.way().split('/').any(|component| has_number(component, word, more))
+fn is_behind(way: &str, word: &str, more: &str) -> bool {
+    way.split('/').any(|component| has_number(component, word, more))
 }
 
 /// Whether a name is a word, a number, and nothing else, or what comes after begins with `more`.

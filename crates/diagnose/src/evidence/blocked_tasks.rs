@@ -153,8 +153,8 @@ pub fn for_io(analysis: &Analysis, host: Host, verdict: Verdict) -> Option<Findi
         disks => format!("; journals or work of {}", phrase::list(disks)),
     };
     finding.sentence = format!(
-        "{} hung for minutes in a wait for I/O ({}{of}): what is below does not complete it (a disk, \
-         its path, for a guest its host, or a very long queue to one of them)",
+        "{} hung for minutes in a wait for I/O ({}{of}), which the storage below does not complete: a \
+         disk, its path, the host of a guest, or a very long queue to one of them",
         phrase::count(tasks, "task(s)"),
         phrase::list(&functions)
     );

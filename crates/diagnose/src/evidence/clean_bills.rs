@@ -10,7 +10,7 @@ use crate::detector::RankedFindings;
 use crate::evidence::builder::{EvidenceBuilder, lines, look_elsewhere, new_finding};
 use crate::evidence::class_of_runs;
 use crate::evidence::confidence::{NOTICEABLE, SHAPE_ALONE};
-use crate::evidence::fast_programs;
+use crate::evidence::fast_programs::{self, NOTICEABLE_MS};
 use crate::evidence::medium_readings::Readings;
 use crate::evidence::unaccused;
 use crate::evidence::unseen_wait;
@@ -34,10 +34,8 @@ const COMPUTES: f64 = 10.0;
 const RUNNABLE: f64 = 8.0;
 const HARDLY: f64 = 0.02;
 const FEW_WAIT: f64 = 0.65;
-/// What it is worth that disks had nothing to do, and a noticeable wait, ms (Nielsen,
-/// Usability Engineering, 1993).
+/// What it is worth that disks had nothing to do.
 const HARDLY_ANY: f64 = 0.93;
-const NOTICEABLE_MS: f64 = 100.0;
 /// Another cause from this confidence on comes first.
 const SUSPECTED: f64 = 0.30;
 

@@ -7,18 +7,17 @@ use iowhy_model::{Finding, Layer, Verdict, key};
 
 use crate::analysis::{Analysis, Host};
 use crate::evidence::builder::{lines, new_finding};
+use crate::evidence::fast_programs::NOTICEABLE_MS;
 use crate::evidence::reported_problem::UNKNOWN_SHARE;
 use crate::phrase;
 
-/// Share of all waiting from which on it is the cause (a choice; as in `programs`, PREVAIL).
+/// Share of all waiting from which on it is the cause (a choice).
 const PREVAILS: f64 = 0.8;
-/// I/O below this mean, ms, is fast: a read of a platter takes a seek and half a revolution (as in
-/// `programs`, OF_A_PLATTER_MS).
+/// I/O below this mean, ms, is fast (a choice: a seek and half a revolution of a platter).
 const FAST_MS: f64 = 10.0;
-/// If it takes a small part of the waiting (a choice), it only must not be as slow as people notice
-/// (Nielsen, Usability Engineering, 1993).
+/// If it takes a small part of the waiting (a choice), it only must not be as slow as people
+/// notice.
 const SMALL: f64 = 0.05;
-const FELT_MS: f64 = 100.0;
 /// Waits of one kind whose mean is one, and all waits that decide (docs/METHOD.md, 10 Rules: ten
 /// events); or their time, s, as in `latches`.
 const FEWEST: f64 = 10.0;
@@ -99,7 +98,7 @@ fn of_host(analysis: &Analysis, verdict: Verdict, host: Host, inside: &Inside) -
     let seconds = number(key::DATABASE_WAIT_TIME);
     let many = waits >= FEWEST || seconds.is_some_and(|seconds| seconds >= LONG_S);
     let slowest = slowest_ms(analysis, host);
-    let bound_ms = if of_storage <= SMALL { FELT_MS } else { FAST_MS };
+    let bound_ms = if of_storage <= SMALL { NOTICEABLE_MS } else { FAST_MS };
     let fast = slowest.map_or(of_storage <= SMALL, |(_, ms)| ms <= bound_ms);
     if share < PREVAILS || !many || !fast || analysis.host(place) != host {
         return None;

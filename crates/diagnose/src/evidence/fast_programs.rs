@@ -26,9 +26,9 @@ const FLUSH_MS: f64 = 5.0;
 /// A write that may have to be durable, ms: a program that writes one at a time then does a
 /// thousand per second (a choice).
 const WRITE_MS: f64 = 1.0;
-/// Every request completed within a tenth of a second, however many were in flight (Nielsen,
-/// Usability Engineering, 1993), and no single wait was ten times that.
-const NOTICEABLE_MS: f64 = 100.0;
+/// A wait that people notice, ms (Nielsen, Usability Engineering, 1993): every request completed
+/// within it, however many were in flight, and no single wait was ten times that.
+pub const NOTICEABLE_MS: f64 = 100.0;
 const LONG_MS: f64 = 1000.0;
 /// Share of all time that slow requests may take: the mean is then theirs (as in `healthy`).
 const HOLDS: f64 = 1.0 / 3.0;
