@@ -83,10 +83,11 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     if numbers.len() != names.len() {
         return report.fails("the row does not match the heading");
     }
-    let value = |name: &str| {
-        let place = names.iter().position(|known| *known == name)?;
-        decimal(numbers[place]).filter(|number| *number >= 0.0)
-    };
+    let value = |name: &str| decimal(numbers[names.iter().position(|known| *known == name)?]);
+    let read = COUNTED.iter().flat_map(|(_, count, sum, mean)| [count[0], count[1], sum, mean]);
+    if read.filter_map(value).any(|number| number < 0.0) {
+        return report.fails("a number or a time of the row is negative");
+    }
     let file = texts.join(" ");
     let path = file.find(":\\").map_or(&*file, |at| &file[at..]);
     let end = [".mdf", ".ndf", ".ldf"].iter().find_map(|end| path.to_lowercase().find(end));

@@ -114,14 +114,18 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     if words.len() != report.heading.width() {
         return report.fails("the row does not match the heading");
     }
-    let value =
-        |names: &[&str]| names.iter().find_map(|name| number(report.heading.word(name, &words)?));
-    let in_ms = |name: &str| value(&[name]).map(|ms| ms / 1e3);
-    let Some(all_s) = value(&SECONDS).or_else(|| in_ms("waittimems")) else {
-        return report.fails("the time of the row is not a number");
+    let word = |names: &[&str]| names.iter().find_map(|name| report.heading.word(name, &words));
+    // A column that is absent is zero; one that holds no number is not.
+    let value = |names: &[&str]| word(names).map_or(Some(0.0), number);
+    let seconds = |names: &[&str], ms: &str| match word(names) {
+        Some(word) => number(word),
+        None => value(&[ms]).map(|ms| ms / 1e3),
     };
-    let signal_s = value(&SIGNAL).or_else(|| in_ms("signalwaittimems")).unwrap_or(0.0).min(all_s);
-    let waits = value(&COUNT).unwrap_or(0.0) as u64;
+    let (all_s, signal_s) = (seconds(&SECONDS, "waittimems"), seconds(&SIGNAL, "signalwaittimems"));
+    let (Some(all_s), Some(signal_s), Some(waits)) = (all_s, signal_s, value(&COUNT)) else {
+        return report.fails("a time or the number of waits of the row is not a number");
+    };
+    let (signal_s, waits) = (signal_s.min(all_s), waits as u64);
     let known = TYPES.iter().find(|(begin, ..)| name.starts_with(begin));
     let is_idle = IDLE.iter().any(|begin| name.starts_with(begin));
     let (awaited, op) = match known {
