@@ -149,6 +149,19 @@ fn time_ns(text: &str, unit_ns: f64) -> Option<f64> {
     Some(decimal(value)? * unit_ns)
 }
 
+/// Whether a cell of a column that is read holds neither NULL nor a number of it.
+fn is_invalid(name: &str, cell: &str) -> bool {
+    let is_null = cell.is_empty() || cell.eq_ignore_ascii_case("null");
+    let value = COUNTED.iter().find_map(|(count, time, unit_ns, _)| match name {
+        _ if name == *count => Some(decimal(cell)),
+        _ if name == *time => Some(time_ns(cell, *unit_ns)),
+        _ => None,
+    });
+    !is_null && value.is_some_and(|value| value.is_none_or(|value| value < 0.0))
+}
+
+const INVALID: &str = "a count or a time of the row is not a number";
+
 #[derive(Default)]
 struct DatabaseIo {
     columns: Vec<String>,
@@ -232,12 +245,16 @@ impl Reader for DatabaseIo {
             if self.record.contains_key(&name) {
                 self.close_record(sink);
             }
+            let is_invalid = is_invalid(&name, value);
             self.record.insert(name, value.to_string());
-            return Step::Consumed;
+            return if is_invalid { Step::skipped(INVALID) } else { Step::Consumed };
         }
         let Some(cells) = cells(line) else { return Step::NotMine };
         if cells.len() != self.columns.len() {
             return Step::skipped("the row does not match the heading");
+        }
+        if self.columns.iter().zip(&cells).any(|(name, cell)| is_invalid(name, cell)) {
+            return Step::skipped(INVALID);
         }
         let names = self.columns.iter().cloned();
         let row = names.zip(cells.into_iter().map(str::to_string)).collect();

@@ -79,6 +79,8 @@ fn value(rest: &str) -> Option<f64> {
     decimal(rest.split_whitespace().last()?)
 }
 
+const INVALID: &str = "the counter's value is not a number";
+
 /// Whose counter it is: in lower case its class and name.
 struct Counter {
     class: String,
@@ -148,7 +150,11 @@ impl Reader for GetCounter {
         let of = Counter { class, instance, name: found.counter };
         self.awaited = None;
         match value(found.rest) {
+            Some(value) if value < 0.0 => return Step::skipped(INVALID),
             Some(value) => self.take(of, value, sink),
+            None if !found.rest.trim_start_matches([' ', ':']).is_empty() => {
+                return Step::skipped(INVALID);
+            }
             None => self.awaited = Some(of),
         }
         Step::Consumed
