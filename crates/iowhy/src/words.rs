@@ -1,7 +1,7 @@
 //! The terms on a screen: columns, stages of a request, the lines of a verdict.
 
 /// Each term, its meaning in a line, and as a manual which tools show it or how it is computed.
-pub const WORDS: &[(&str, &str, &str)] = &[
+pub(crate) const WORDS: &[(&str, &str, &str)] = &[
     (
         "%util",
         "share of the time with a request in flight",

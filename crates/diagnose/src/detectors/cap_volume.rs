@@ -48,7 +48,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::CapVolume,
     summary: "A provider's limit throttles the volume to a round number",
     manual: iowhy_model::manual!("cap_volume.rs"),

@@ -43,7 +43,7 @@ use crate::measures::stall::Episode;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceHang,
     summary: "The device hung once: nothing completed for a while",
     manual: iowhy_model::manual!("device_hang.rs"),

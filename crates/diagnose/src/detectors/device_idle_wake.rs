@@ -55,7 +55,7 @@ use crate::measures::idle_wake::{self, Wake};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceIdleWake,
     summary: "The first request after each pause waits for the device to wake",
     manual: iowhy_model::manual!("device_idle_wake.rs"),

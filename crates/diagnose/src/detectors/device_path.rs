@@ -85,7 +85,7 @@ use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DevicePath,
     summary: "The cable, link, port or host adapter is faulty, not the disk",
     manual: iowhy_model::manual!("device_path.rs"),

@@ -67,7 +67,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceSlow,
     summary: "The device is slow at low load",
     manual: iowhy_model::manual!("device_slow.rs"),

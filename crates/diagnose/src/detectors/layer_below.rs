@@ -42,7 +42,7 @@ use crate::evidence::overdue::OVERDUE_S;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerBelow,
     summary: "A program waits for its storage; disk, path or load is open",
     manual: iowhy_model::manual!("layer_below.rs"),

@@ -46,7 +46,7 @@ use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerMemory,
     summary: "Memory is short: the machine swaps or rereads evicted pages",
     manual: iowhy_model::manual!("layer_memory.rs"),

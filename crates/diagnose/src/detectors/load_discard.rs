@@ -47,7 +47,7 @@ use crate::measures::windows::Windows;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadDiscard,
     summary: "Discards (TRIM) slow down all other I/O",
     manual: iowhy_model::manual!("load_discard.rs"),

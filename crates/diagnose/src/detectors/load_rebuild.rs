@@ -47,7 +47,7 @@ use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadRebuild,
     summary: "An array rebuild, check or scrub competes with the workload",
     manual: iowhy_model::manual!("load_rebuild.rs"),

@@ -43,7 +43,7 @@ use crate::measures::spread;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadRwMix,
     summary: "Read/write interference on the same device",
     manual: iowhy_model::manual!("load_rw_mix.rs"),

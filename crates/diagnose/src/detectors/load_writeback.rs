@@ -36,7 +36,7 @@ use crate::facts::reading::FactReading;
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadWriteback,
     summary: "Programs are paused: they dirty pages faster than the device writes them back",
     manual: iowhy_model::manual!("load_writeback.rs"),

@@ -43,7 +43,7 @@ use crate::measures::{correlation, spread};
 use crate::phrase;
 
 /// Entry in the list of detectors.
-pub const DETECTOR: Detector = Detector {
+pub(super) const DETECTOR: Detector = Detector {
     verdict: Verdict::PeerShared,
     summary: "Many disks are slow together: a shared component is at fault",
     manual: iowhy_model::manual!("peer_shared.rs"),

@@ -33,12 +33,12 @@ fn tests<'a>(analysis: &Analysis<'a>) -> impl Iterator<Item = (usize, &'a Distri
 }
 
 /// A finding of each test with almost no progress: `layer.remote`.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     tests(analysis).filter_map(|(place, of)| stuck(analysis, place, of, verdict)).collect()
 }
 
 /// Tests whose objects wait for each other: `load.saturated`.
-pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = tests(analysis).filter_map(|(place, objects)| {
         let n = objects.histogram.count();
         let mean_s = objects.histogram.mean_ns()?.0 / 1e9;

@@ -67,13 +67,13 @@ const CPUS: Inside = Inside {
 };
 
 /// A finding of each input whose database waits for its own locks and latches.
-pub fn for_locks(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn for_locks(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let hosts = analysis.hosts().into_iter();
     hosts.filter_map(|host| of_host(analysis, verdict, host, &LOCKS)).collect()
 }
 
 /// A finding of each input whose database computes, or waits for a CPU.
-pub fn for_cpus(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn for_cpus(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let hosts = analysis.hosts().into_iter();
     hosts.filter_map(|host| of_host(analysis, verdict, host, &CPUS)).collect()
 }

@@ -20,7 +20,7 @@ const ONCE: f64 = 0.8;
 const AGAIN: f64 = 0.92;
 
 /// One finding for each listing: the lowest of its layers holds the requests of those above.
-pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let places = 0..analysis.recording.listings.len();
     places.filter_map(|place| finding(analysis, place, verdict)).collect()
 }

@@ -6,7 +6,7 @@ use iowhy_model::{FactKey, Unit, Verdict, key};
 use crate::evidence::fullness;
 
 /// A number of the machine or of a drive that is significant beyond a bound.
-pub struct NotableNumber {
+pub(crate) struct NotableNumber {
     /// The fact.
     pub key: FactKey,
     /// What it counts.
@@ -70,7 +70,7 @@ const LOG_OF_STALLS: &str = "the system's log of the time at which it was slow (
      -LogName System`: events 129 and 153; Linux: `dmesg`)";
 
 /// Minimum bytes per second of all disks together (a choice: any disk does more).
-pub const NOTABLE_PER_S: f64 = 1e6;
+pub(crate) const NOTABLE_PER_S: f64 = 1e6;
 
 const fn rate(key: FactKey, above: f64, quantity: &'static str) -> NotableNumber {
     known(key, above, quantity, Unit::BytesPerSecond)
@@ -249,7 +249,7 @@ const OF_MACHINE: [NotableNumber; 40] = [
 ];
 
 /// They and the tasks that wait in a function of the kernel.
-pub fn of_machine() -> impl Iterator<Item = NotableNumber> {
+pub(crate) fn of_machine() -> impl Iterator<Item = NotableNumber> {
     let waits = KERNEL_WAITS.iter().map(|wait| {
         let row = count(key::TASKS_WAIT_IN.of(wait.function), 0.0, wait.tasks).means(wait.means);
         match wait.function {
@@ -269,7 +269,7 @@ const PHY_AGAIN: &str = "the same counters again after an hour of load: a phy wh
      still increase has a bad cable, connector or backplane slot";
 
 /// Numbers of a drive.
-pub const OF_DRIVE: [NotableNumber; 34] = [
+pub(crate) const OF_DRIVE: [NotableNumber; 34] = [
     rate(key::DISK_READ.of("mean"), NOTABLE_PER_S, "read, per second").means(UNCOUNTED),
     rate(key::DISK_WRITTEN.of("mean"), NOTABLE_PER_S, "written, per second").means(UNCOUNTED),
     count(key::SMART_RAW.of("199"), 0.0, "CRC errors in the drive's lifetime")

@@ -47,7 +47,7 @@ impl From<Observation> for Seen {
 }
 
 /// What was seen of these disks of an input.
-pub fn of(
+pub(crate) fn of(
     analysis: &Analysis,
     ranked: &RankedFindings,
     host: Host,
@@ -453,7 +453,7 @@ fn speaks_for(kind: MessageKind) -> Option<Verdict> {
 }
 
 /// What an input points to in which no I/O was timed.
-pub struct Pointer {
+pub(crate) struct Pointer {
     /// In words.
     pub sentence: String,
     /// The reading that decides.
@@ -464,7 +464,7 @@ pub struct Pointer {
 
 /// What the strongest observation points to, and all of them: a message of the kernel before a
 /// counter, and evidence for a verdict before evidence for none.
-pub fn pointer(
+pub(crate) fn pointer(
     analysis: &Analysis,
     ranked: &RankedFindings,
     host: Host,

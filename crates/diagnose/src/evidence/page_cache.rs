@@ -27,7 +27,7 @@ const BESIDE: f64 = 0.85;
 const BY_CALLS: f64 = 0.8;
 
 /// What each shows about the rate it printed.
-pub fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+pub(crate) fn measured(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut all = runs::runs(analysis);
     all.retain(|run| run.await_ms().is_none() && run.throughput() > 0.0);
     let cached: Vec<Option<PageCache>> = all.iter().map(|run| of_run(analysis, run)).collect();

@@ -18,7 +18,7 @@ use crate::facts::kernel_log::LogLine;
 /// PCIe errors cost microseconds each: 0.29 and 0.55 with the prior. Aborted commands and timeouts
 /// weigh as for ATA and SCSI disks (`device.stall`). A disk that disappeared without an earlier
 /// failed command may have been unplugged, and a single reset of a link may be a resume.
-pub const LOGGED: [Signal; 21] = [
+pub(crate) const LOGGED: [Signal; 21] = [
     path(MessageKind::Link, &[PathEvent::DeadPort], SEEN_ONCE)
         .again(WAS_RESET)
         .takes(|case, line| !signals::is_discard(line) && !recovers(case, line))
@@ -103,7 +103,7 @@ pub const LOGGED: [Signal; 21] = [
 /// Weight, nats, of what shows once that a disk does not answer over its path, and not which of the
 /// two failed: 0.64 with the prior. Six of six first answers on new captures were on the right
 /// side (docs/decisions/0130).
-pub const SEEN_ONCE: f64 = 2.0;
+pub(crate) const SEEN_ONCE: f64 = 2.0;
 
 /// Whether a test of the same input reads so slowly from the disk as without DMA.
 fn is_slow_since(case: &Case) -> bool {
@@ -111,7 +111,7 @@ fn is_slow_since(case: &Case) -> bool {
 }
 
 /// Resets, aborted commands or transport errors up to this many are none (a choice).
-pub const RESETS: f64 = 2.0;
+pub(crate) const RESETS: f64 = 2.0;
 /// Corrected PCIe errors beyond the kernel's own print limit of 10 in 5 s (drivers/pci/pcie/aer.c).
 const OFTEN_PER_S: f64 = 2.0;
 const OFTEN: usize = 10;
@@ -134,7 +134,7 @@ const fn controller(events: &'static [PathEvent], worth: f64) -> Signal {
 }
 
 /// Whether the link went down and up without corrupted frames.
-pub fn is_awake(case: &Case) -> bool {
+pub(crate) fn is_awake(case: &Case) -> bool {
     case.has(&[MessageKind::Phy])
         && !case.log.iter().any(|line| is_corruption(line))
         && !case.reports(&[PathEvent::Exchanged])
@@ -179,7 +179,7 @@ fn is_gone(case: &Case, line: &LogLine) -> bool {
 }
 
 /// Whether a session of iSCSI was lost shortly before, in the same log.
-pub fn lost_its_session(analysis: &Analysis, line: &LogLine) -> bool {
+pub(crate) fn lost_its_session(analysis: &Analysis, line: &LogLine) -> bool {
     analysis.facts.log().any(|lost| {
         let apart_s = line.message.at_s.zip(lost.message.at_s).map(|(at, lost)| at - lost);
         lost.kind == MessageKind::Remote
@@ -227,7 +227,7 @@ fn also_logged(builder: &mut EvidenceBuilder, case: &Case, most: f64) -> f64 {
 
 /// Whether tasks still hang long after the last of these lines: the path had recovered by then, and
 /// whatever holds them is something else.
-pub fn hangs_go_on(case: &Case) -> bool {
+pub(crate) fn hangs_go_on(case: &Case) -> bool {
     let times = case.log.iter().map(|line| line.message.at_s);
     let ended_s = times.reduce(|last, at_s| Some(last?.max(at_s?))).flatten();
     let hung = case.analysis.facts.log().filter(|line| line.kind == MessageKind::HungTask);
@@ -238,7 +238,7 @@ pub fn hangs_go_on(case: &Case) -> bool {
 /// Whether these lines are about the path itself: a link, a port, an interrupt, a transfer. A disk
 /// that is reset, offline or failed, or does not answer a reset, may itself be faulty; and one that
 /// dies takes its link with it.
-pub fn shows_the_way(reading: &[&LogLine]) -> bool {
+pub(crate) fn shows_the_way(reading: &[&LogLine]) -> bool {
     const TRANSPORT_EVENTS: [PathEvent; 5] = [
         PathEvent::CardHost,
         PathEvent::Dma,

@@ -20,7 +20,7 @@ use crate::recorder::marks;
 use crate::store_input::FOLDER;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "mark",
     summary: "Make the flight recorder keep the I/Os around this moment",
     manual: iowhy_model::manual!("mark.rs"),

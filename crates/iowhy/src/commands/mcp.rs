@@ -37,7 +37,7 @@ use crate::command::{Command, Status};
 use crate::sanitised;
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "mcp",
     summary: "A server for agents (Model Context Protocol) on standard input and output",
     manual: iowhy_model::manual!("mcp.rs"),

@@ -34,7 +34,7 @@ use crate::present::{ReportHeading, View, repeated};
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
-pub const COMMAND: Command = Command {
+pub(super) const COMMAND: Command = Command {
     name: "stat",
     summary: "Rates, await, queue and busy share per device and interval",
     manual: iowhy_model::manual!("stat.rs"),

@@ -171,7 +171,7 @@ fn faults(text: &str) -> Vec<String> {
 
 /// Writes every known message into every name, in every form of the log or, in short, in one form
 /// each; read here, for the files of all commands are read so.
-pub fn names(in_short: bool) -> AttackRow {
+pub(super) fn names(in_short: bool) -> AttackRow {
     let mut row = AttackRow::of(NAMES);
     let examples = iowhy_read::log_examples();
     for (turn, (form_name, form)) in FORMS.iter().enumerate() {
@@ -210,7 +210,7 @@ pub fn names(in_short: bool) -> AttackRow {
 
 impl Field<'_> {
     /// Gives `why` all of these logs: it blames no device.
-    pub fn names(&self) -> io::Result<AttackRow> {
+    pub(super) fn names(&self) -> io::Result<AttackRow> {
         let mut row = AttackRow::of(JUDGED);
         let examples = iowhy_read::log_examples();
         for (place_name, place) in PLACES {
@@ -245,7 +245,7 @@ impl Field<'_> {
     /// As root, where memory is limited by groups of version 1 or 2: a group with a message as its
     /// name runs out of memory, and the kernel writes that name to its log. Nothing where that
     /// cannot be.
-    pub fn named_live(&self) -> io::Result<Option<AttackRow>> {
+    pub(super) fn named_live(&self) -> io::Result<Option<AttackRow>> {
         let tops =
             [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
         let Some((top, limit)) = tops.iter().find(|(top, limit)| {

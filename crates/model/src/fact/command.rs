@@ -66,7 +66,7 @@ const NAMES: [(&str, Option<CommandKind>); 30] = [
 ];
 
 /// The purpose of the command in a message; `None` if it names none, or one of another kind.
-pub fn command(message: &str) -> Option<CommandKind> {
+pub(super) fn command(message: &str) -> Option<CommandKind> {
     let after = |mark: &str| message.split_once(mark).map(|(_, rest)| rest);
     if let Some(rest) = after("CDB: ").or_else(|| message.strip_prefix("cdb[0]=")) {
         return of_scsi(rest);

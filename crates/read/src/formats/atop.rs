@@ -22,7 +22,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("atop -P DSK, parseable lines of disks, volumes and arrays", Level::A, &LABELS);
 
 /// Bytes of a sector, whatever the disk's block size (atop reads /proc/diskstats).

@@ -23,7 +23,7 @@ use crate::describe::report::*;
 use crate::drive::health::drive_named;
 use crate::text::invocation::invocation;
 
-pub const FORMAT: Format = Format::labels("failed blocks of a drive", Level::E, &LABELS);
+pub(super) const FORMAT: Format = Format::labels("failed blocks of a drive", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     command: Some(Command {

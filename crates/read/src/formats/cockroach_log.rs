@@ -25,7 +25,7 @@ use iowhy_model::{Level, Nanos, Op};
 use crate::Format;
 use crate::describe::log::{Effect, Log, Stamp, says};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::log("CockroachDB's log: disk slowness detected, disk stalls", Level::C, &LOG);
 
 /// The last line of an operation counts.

@@ -25,7 +25,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("collectl -sD, disk details as tables or plottable lines", Level::A, &LABELS);
 
 /// collectl's KB are powers of 1024 (it halves sectors).

@@ -29,7 +29,7 @@ use iowhy_model::typed::{Bytes, OfProcess, Share};
 use crate::counters::processor::{Processor, Shares, are_shares, shares};
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("top, mpstat, sar -u: iowait, steal, load, blocked tasks", Level::E, &LABELS);
 
 /// Percent of a processor from which on a task is named, and how many are.

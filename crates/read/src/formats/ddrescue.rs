@@ -24,7 +24,7 @@ use crate::describe::report::*;
 use crate::drive::health::is_name;
 use crate::text::invocation::invocation;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("GNU ddrescue: areas of a drive that could not be read", Level::E, &LABELS);
 
 // The labels of the screen: main.cc and rescuebook.cc of ddrescue.

@@ -27,7 +27,7 @@ use iowhy_model::typed::PageCache;
 use crate::counters::stated::rates;
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "CrystalDiskMark, KDiskMark: rates and mean latencies by size and depth",
     Level::A,
     &LABELS,

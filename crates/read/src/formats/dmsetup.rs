@@ -23,7 +23,7 @@ use iowhy_model::typed::{ArrayAction, Share};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("dmsetup status: caches, pools, snapshots, RAID", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

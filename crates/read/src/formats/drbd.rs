@@ -25,7 +25,7 @@ use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "/proc/drbd: open requests of replicated volumes, local and at the peer",
     Level::E,
     &LABELS,

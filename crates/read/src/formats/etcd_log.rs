@@ -27,7 +27,7 @@ use iowhy_model::{Level, Nanos, Op, typed};
 use crate::Format;
 use crate::describe::log::{Effect, Log, Stamp, says};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::log("etcd's log: slow fdatasync, slow applies, late heartbeats", Level::C, &LOG);
 
 const SYNC: &[Effect] = &[Effect::Event(Op::Flush, "fdatasync")];

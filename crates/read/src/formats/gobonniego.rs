@@ -21,7 +21,8 @@ use iowhy_model::typed::PageCache;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels("throughput of files, run after run", Level::A, &LABELS);
+pub(super) const FORMAT: Format =
+    Format::labels("throughput of files, run after run", Level::A, &LABELS);
 
 /// Bytes of a sequential and of a random request (bench.go, Blocksize and diskBlockSize).
 const BLOCK: f64 = 65_536.0;

@@ -21,7 +21,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("mmdiag --waiters of GPFS: what threads wait for", Level::E, &LABELS);
 
 /// What a waiter waits for, and under which names that is kept: how many, and the longest, s.

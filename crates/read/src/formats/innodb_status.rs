@@ -28,7 +28,7 @@ use iowhy_model::typed::{OfProcess, PerSecond};
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("SHOW ENGINE INNODB STATUS: pending and done I/O", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

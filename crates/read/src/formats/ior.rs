@@ -26,7 +26,7 @@ use iowhy_model::typed::PageCache;
 use crate::describe::report::*;
 use crate::describe::table::{KIB, MIB};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("bandwidth, rate and latency of parallel tasks", Level::A, &LABELS);
 
 // What the rows below a heading are.

@@ -23,7 +23,7 @@
 use crate::describe::report::*;
 use crate::drive::health::leading;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("disk errors counted by illumos: iostat -e, -E", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

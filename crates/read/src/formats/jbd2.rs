@@ -24,7 +24,7 @@ use iowhy_model::Event;
 use crate::describe::report::*;
 use crate::{device_name, fixed};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("trace events of ext4's journal: time of each commit", Level::C, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -91,7 +91,7 @@ use crate::drive::stack_frames;
 use crate::program::*;
 use crate::text::words::is_for_people;
 
-pub const FORMAT: Format = Format::program::<KernelLog>(
+pub(super) const FORMAT: Format = Format::program::<KernelLog>(
     "the kernel's log: dmesg, journalctl -k, /var/log/messages",
     Level::E,
     &[

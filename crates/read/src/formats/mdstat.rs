@@ -27,7 +27,7 @@ use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 use crate::describe::report::*;
 use crate::drive::health::leading;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("Linux software RAID: /proc/mdstat, mdadm --detail", Level::E, &LABELS);
 
 /// Labels of `mdadm --detail` without a fact that is read.

@@ -32,7 +32,7 @@ use crate::describe::log::{Effect, Log, Stamp, says};
 use crate::describe::pattern::Found;
 use crate::{Format, integer};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::log("MongoDB's log: long checkpoints and flushes, reads of queries", Level::E, &LOG);
 
 const CHECKPOINT: &[Effect] = &[Effect::Running(typed::CHECKPOINT_COUNT, typed::CHECKPOINT_TOTAL)];

@@ -25,7 +25,7 @@
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("MySQL's logs: slow page cleaner, slow commits", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {

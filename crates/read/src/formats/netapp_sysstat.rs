@@ -23,7 +23,7 @@ use iowhy_model::typed::Share;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("NetApp sysstat -x: disks and consistency points", Level::E, &LABELS);
 
 const BACK: &str = "back to back";

@@ -24,7 +24,7 @@ use iowhy_model::typed::Key;
 
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("nodetool tpstats, compactionstats of Cassandra", Level::E, &LABELS);
 
 /// Pools whose work is I/O, or waits for it.

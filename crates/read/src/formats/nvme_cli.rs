@@ -32,7 +32,7 @@ use crate::describe::drive::{firmware, model, serial};
 use crate::describe::report::*;
 use crate::drive::health::{Drive, drive_named, leading, nvme_fact, nvme_key, nvme_value};
 
-pub const FORMAT: Format = Format::labels(
+pub(super) const FORMAT: Format = Format::labels(
     "NVMe drives: nvme smart-log, error-log, list, id-ctrl, get-feature",
     Level::E,
     &LABELS,

@@ -24,7 +24,7 @@
 use crate::describe::report::*;
 use crate::trace::syscalls::{file_of, file_op};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("time and number of system calls for I/O", Level::C, &LABELS);
 
 static LABELS: Labels = Labels {

@@ -28,7 +28,7 @@ use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 use crate::describe::pattern::Found;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::log("PostgreSQL's log: checkpoints and their syncs, slow commits", Level::B, &LOG);
 
 const COMPLETE: &[Effect] = &[

@@ -25,7 +25,7 @@ use iowhy_model::{Level, Nanos, typed};
 use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 
-pub const FORMAT: Format = Format::log("slow syncs of the append-only file", Level::E, &LOG);
+pub(super) const FORMAT: Format = Format::log("slow syncs of the append-only file", Level::E, &LOG);
 
 /// The server waits this long before it reports it (`flushAppendOnlyFile` of aof.c).
 const WAITED: Nanos = Nanos::whole_ms(2_000);

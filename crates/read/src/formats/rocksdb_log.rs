@@ -25,7 +25,7 @@ use iowhy_model::{Level, typed};
 use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::log("RocksDB's log: writes stalled by compaction", Level::E, &LOG);
 
 const SLOWED: &[Effect] = &[Effect::Count(typed::STALL_SLOWED)];

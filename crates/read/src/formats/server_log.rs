@@ -48,7 +48,7 @@ use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 use crate::describe::pattern::Found;
 
-pub const FORMAT: Format = Format::log(
+pub(super) const FORMAT: Format = Format::log(
     "logs of servers: HDFS, Elasticsearch, Cassandra and others, of slow I/O",
     Level::C,
     &LOG,

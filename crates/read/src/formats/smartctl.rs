@@ -39,7 +39,7 @@ use crate::drive::health::{
     PHY_COUNTERS, disk_behind, drive_named, leading, nvme_fact, nvme_key, nvme_value, wear,
 };
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("drive health: text output of smartctl", Level::E, &LABELS);
 
 // Tables that a blank line ends.

@@ -26,7 +26,8 @@
 use crate::counters::database_waits::{Awaited, io_waits};
 use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::labels("SQL Server: wait statistics by type", Level::B, &LABELS);
+pub(super) const FORMAT: Format =
+    Format::labels("SQL Server: wait statistics by type", Level::B, &LABELS);
 
 /// The beginnings of types: what is waited for, and the operation if it is one I/O.
 const TYPES: [(&str, Awaited, Option<Op>); 18] = [

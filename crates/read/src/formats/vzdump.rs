@@ -20,7 +20,7 @@
 use crate::counters::stated::state_disk;
 use crate::describe::report::*;
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::labels("vzdump of Proxmox VE: rates of a backup", Level::E, &LABELS);
 
 const READ: &str = "read";

@@ -24,7 +24,7 @@ use iowhy_model::{Level, Nanos, Op};
 use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 
-pub const FORMAT: Format =
+pub(super) const FORMAT: Format =
     Format::log("ZooKeeper's log: slow syncs of the transaction log", Level::C, &LOG);
 
 const SYNC: &[Effect] = &[Effect::Event(Op::Flush, "fsync")];

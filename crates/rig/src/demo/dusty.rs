@@ -18,7 +18,7 @@ const BYTES: u64 = 64 << 30;
 ///
 /// # Errors
 /// If the disk cannot be made or `iowhy` cannot be started.
-pub fn show(stage: &Stage) -> io::Result<()> {
+pub(super) fn show(stage: &Stage) -> io::Result<()> {
     let spec = Spec {
         model: "rotational:rpm=7200".to_string(),
         faults: vec!["retry=0.35".to_string()],

@@ -19,7 +19,7 @@ const BYTES: u64 = 64 << 30;
 ///
 /// # Errors
 /// If a disk cannot be made or `iowhy` cannot be started.
-pub fn show(stage: &Stage) -> io::Result<()> {
+pub(super) fn show(stage: &Stage) -> io::Result<()> {
     std::fs::create_dir_all(stage.file("truth"))?;
     let mut disks = Vec::new();
     for place in 0..DISKS {

@@ -3,7 +3,7 @@
 use iowhy_lab::written::WrittenScenario;
 
 /// A picture of the gallery.
-pub struct Picture {
+pub(super) struct Picture {
     /// The scenario it shows.
     pub scenario: &'static str,
     /// What it is called.
@@ -17,7 +17,7 @@ const fn picture(scenario: &'static str, title: &'static str, look: &'static str
 }
 
 /// All pictures, healthy disks first.
-pub const PICTURES: &[Picture] = &[
+pub(super) const PICTURES: &[Picture] = &[
     picture(
         "slow/near-miss",
         "Healthy: random reads of a spinning disk",
@@ -116,7 +116,7 @@ pub const PICTURES: &[Picture] = &[
 ];
 
 /// The text above the pictures.
-pub fn beginning(seed: u64) -> String {
+pub(super) fn beginning(seed: u64) -> String {
     format!(
         "# Gallery: healthy and faulty disks\n\n\
          A heat map of latency: time on the horizontal axis, latency on the vertical one. The upper map is\n\
@@ -130,7 +130,12 @@ pub fn beginning(seed: u64) -> String {
 }
 
 /// One picture with its words.
-pub fn part(picture: &Picture, scenario: &WrittenScenario, name: &str, verdict: &str) -> String {
+pub(super) fn part(
+    picture: &Picture,
+    scenario: &WrittenScenario,
+    name: &str,
+    verdict: &str,
+) -> String {
     let Picture { title, .. } = picture;
     let look = wrapped(picture.look);
     // The headline, the confidence and the numbers it rests on.

@@ -22,7 +22,7 @@ struct Mirror {
 ///
 /// # Errors
 /// If this machine has no Debian mirror.
-pub fn sources() -> io::Result<String> {
+pub(super) fn sources() -> io::Result<String> {
     Ok(list(&mirrors()?, &releases()?))
 }
 

@@ -23,7 +23,11 @@ const SIXTEEN: [&str; 16] = [
 ///
 /// # Errors
 /// If tmux is missing, or the program left the screen empty.
-pub fn screen(command: &str, (columns, rows): (u16, u16), run: Duration) -> io::Result<String> {
+pub(crate) fn screen(
+    command: &str,
+    (columns, rows): (u16, u16),
+    run: Duration,
+) -> io::Result<String> {
     let server = format!("iowhy-pictures-{}", std::process::id());
     let tmux = |arguments: &[&str]| {
         let mut command = Command::new("tmux");
@@ -143,7 +147,7 @@ fn runs(line: &str, look: &mut Look) -> Vec<(usize, String, Look)> {
 }
 
 /// The picture of such a screen.
-pub fn svg(screen: &str, (columns, rows): (u16, u16)) -> String {
+pub(crate) fn svg(screen: &str, (columns, rows): (u16, u16)) -> String {
     let width = f64::from(columns) * CELL.0 + 2.0 * MARGIN;
     let height = f64::from(rows) * CELL.1 + 2.0 * MARGIN;
     let mut out = format!(

@@ -11,7 +11,7 @@ const TOP: &[&str] =
 const WRITTEN: &[&str] = &["dist/out"];
 
 /// What a page or a comment names and the tree lacks.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let known = Known::of(tree);
     let mut complaints = Vec::new();
     let pages = tree.files.iter().filter(|path| is_page(path));

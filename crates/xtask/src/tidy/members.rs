@@ -7,7 +7,7 @@ const STRANGERS: &[&str] =
     &["crates/diagnose/src/detectors", "crates/read/src/formats", "crates/show/src/views"];
 
 /// Looks for paths such as `super::other` or `crate::formats::other` in code that ships.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for folder in STRANGERS {
         let members: Vec<&Source> = tree.folder(folder).collect();

@@ -6,7 +6,7 @@ use super::{Complaint, Source, Tree};
 const COLUMNS: usize = 100;
 
 /// Checks one file after the other.
-pub fn check(tree: &Tree) -> Vec<Complaint> {
+pub(super) fn check(tree: &Tree) -> Vec<Complaint> {
     let comments = tree.sources.iter().flat_map(of);
     let pages = tree.files.iter().filter(|path| path.ends_with(".md"));
     let prose = pages.filter_map(|path| Some(of_page(path, &tree.text(path)?))).flatten();

@@ -24,7 +24,7 @@ const GAP: f64 = 6.0;
 const NARROWEST: f64 = 3.0;
 
 /// Writes the section, if there are any.
-pub fn section(timeline: &Timeline, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn section(timeline: &Timeline, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let rows = &timeline.rows;
     let Some(window) = timeline.window() else { return Ok(()) };
     let title = several(rows.len() as u64, "incident");
