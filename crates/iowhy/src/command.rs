@@ -93,12 +93,14 @@ pub enum Status {
 pub(crate) const STATUSES: [(u8, &str); 4] = [
     (
         0,
-        "Done. After `-- COMMAND` the exit status of the command, if it is not 2 or 3 by the rules below.",
+        "Done. After `-- COMMAND` the exit status of the command, if it is not 2 or 3 by the rules \
+         below.",
     ),
     (1, "Done, but something was lost or could not be read; the output lists it."),
     (
         2,
-        "No result: bad arguments, unreadable input, missing rights. stderr has the reason and the remedy.",
+        "No result: bad arguments, unreadable input, missing rights. stderr has the reason and the \
+         remedy.",
     ),
     (3, "Done, and a verdict that `--fail-on` names was found."),
 ];

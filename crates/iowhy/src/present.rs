@@ -222,7 +222,8 @@ pub(crate) fn named(
     if !reported {
         return Err(HintedError::error(
             "the capture does not contain the field for `--by` of each I/O",
-            "`iowhy record --cgroups` records the control group of each I/O, `--files` its file, `--places` \
+            "`iowhy record --cgroups` records the control group of each I/O, `--files` its file, \
+             `--places` \
              its CPU and queue",
         ));
     }

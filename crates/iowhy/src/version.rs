@@ -27,7 +27,8 @@ pub(crate) fn asked_for() -> Option<Status> {
 fn text() -> String {
     let linked = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
     format!(
-        "iowhy {}\ncommit: {}\ntarget: {}\nC library: {linked}\ncompiler: {}\nprofile: {} (opt-level {})\n",
+        "iowhy {}\ncommit: {}\ntarget: {}\nC library: {linked}\ncompiler: {}\nprofile: {} \
+         (opt-level {})\n",
         env!("CARGO_PKG_VERSION"),
         option_env!("IOWHY_COMMIT").unwrap_or("not recorded (built outside dist/build)"),
         env!("IOWHY_TARGET"),

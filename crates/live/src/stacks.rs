@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn frames_have_names_and_those_of_the_tracer_are_left_out() {
-        let text = "ffffffff81000100 T submit\nffffffff81000200 t next\nffffffff81000300 D no_code\n\
+        let text = "ffffffff81000100 T submit\nffffffff81000200 t next\nffffffff81000300 D \
+                    no_code\n\
                     ffffffff82000000 T __traceiter_block_io_start\n0000000000000000 T hidden\n";
         let symbols = KernelSymbols::parse(text);
         let frames = [0xffff_ffff_8200_0010, 0xffff_ffff_8100_0104, 0xffff_ffff_8100_0290];

@@ -364,7 +364,8 @@ fn table(outcomes: &[Outcome]) -> String {
     let faulty = count(&|one| one.stretch.faulty);
     let healthy = outcomes.len() - faulty;
     text += &format!(
-        "\nOf {faulty} planted incidents {} were found, {} with the expected verdict by `why --at`; of {healthy} healthy \
+        "\nOf {faulty} planted incidents {} were found, {} with the expected verdict by `why \
+         --at`; of {healthy} healthy \
          stretches {} were accused.\n",
         count(&|one| one.stretch.faulty && one.found()),
         count(&|one| one.stretch.faulty && one.found() && one.right()),

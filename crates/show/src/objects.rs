@@ -268,8 +268,10 @@ pub(crate) const FINDING: &[Field<Finding>] = &[
     }),
     field(
         "blame",
-        "`disk`, `path` (cable, link, port or adapter), `disk-or-path`, `workload`, `limit`, `configuration`, \
-         `above` (software above the block layer), `below` (disk, path or the load on them), `report`, `healthy` or \
+        "`disk`, `path` (cable, link, port or adapter), `disk-or-path`, `workload`, `limit`, \
+         `configuration`, \
+         `above` (software above the block layer), `below` (disk, path or the load on them), \
+         `report`, `healthy` or \
          `insufficient`",
         |_, of| of.blames().name().into(),
     ),

@@ -123,7 +123,8 @@ fn ladder(
         _ => format!("a line: {} more revolutions", count(step)),
     };
     let caption = format!(
-        "y: device time (D2C), linear; x: time of completion; a dot: an I/O; {lines} of {}, above {}.",
+        "y: device time (D2C), linear; x: time of completion; a dot: an I/O; {lines} of {}, above \
+         {}.",
         duration(revolution),
         duration(first)
     );

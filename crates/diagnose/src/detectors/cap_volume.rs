@@ -103,7 +103,8 @@ const WAITING: f64 = 1.5;
 /// Share of the seconds at the limit in which nothing is in flight, from which on the demand itself
 /// may be what ends there (a choice): a limit is reached only while a request waits.
 const NOTHING_WAITS: f64 = 0.1;
-const PACED: &str = "nothing is in flight for part of the time at that rate: a program may limit itself \
+const PACED: &str = "nothing is in flight for part of the time at that rate: a program may limit \
+                     itself \
                      to it";
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {

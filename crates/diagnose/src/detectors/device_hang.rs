@@ -113,7 +113,8 @@ fn given_up(analysis: &Analysis) -> Vec<Finding> {
              `nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`; do the errors stop?",
             "check firmware, temperature and spare blocks of the drive: `nvme smart-log`, `nvme \
              error-log`",
-            "reseat the drive, or move it to another slot: `lspci -vv` (LnkSta against LnkCap, AER)",
+            "reseat the drive, or move it to another slot: `lspci -vv` (LnkSta against LnkCap, \
+             AER)",
         ]);
         finding
     });

@@ -155,7 +155,10 @@ const CLAUSES: [(&str, &[Signal]); 8] = [
             // Of Windows; the drive or the path to it (`lost_members::MEMBER_GONE`).
             state_signal(key::MEMBER_STATE, &["lost communication"], 1.6)
                 .what("disks that Windows lost")
-                .say("Windows reports `{state}`: check its path and its power before the disk itself"),
+                .say(
+                    "Windows reports `{state}`: check its path and its power before the disk \
+                      itself",
+                ),
         ],
     ),
 ];

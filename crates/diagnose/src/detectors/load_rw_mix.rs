@@ -263,7 +263,8 @@ fn advise(finding: &mut Finding, disk: &str, victim: Op) {
     ];
     let limit = |who: &str, key: &str, watched: &str| {
         format!(
-            "limit the {who}: `systemctl set-property {}.service {key}=\"/dev/{} 50M\"`, and watch the {watched}",
+            "limit the {who}: `systemctl set-property {}.service {key}=\"/dev/{} 50M\"`, and watch \
+             the {watched}",
             who.to_uppercase(),
             phrase::disk(disk)
         )

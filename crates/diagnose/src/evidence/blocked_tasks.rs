@@ -96,7 +96,8 @@ pub(crate) fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Find
         let mut finding = builder.finding(verdict, None);
         let functions = functions(analysis, host);
         finding.sentence = format!(
-            "{} hang, all of them within {module} ({}), for a lock or a resource of its own: no disk \
+            "{} hang, all of them within {module} ({}), for a lock or a resource of its own: no \
+             disk \
              reports an error, and none is shown to be slow",
             phrase::count(tasks, "task(s)"),
             phrase::list(&functions)
@@ -108,7 +109,8 @@ pub(crate) fn within_a_module(analysis: &Analysis, verdict: Verdict) -> Vec<Find
              holder of the lock waits for it",
         ]);
         finding.next_step = vec![
-            "all stacks at once (`echo w > /proc/sysrq-trigger`, then `dmesg`): one task holds what \
+            "all stacks at once (`echo w > /proc/sysrq-trigger`, then `dmesg`): one task holds \
+             what \
              the others wait for, and its stack shows the reason"
                 .to_string(),
             format!("look for known faults of {module} in this kernel; try a newer one"),
@@ -153,7 +155,8 @@ pub(crate) fn for_io(analysis: &Analysis, host: Host, verdict: Verdict) -> Optio
         disks => format!("; journals or work of {}", phrase::list(disks)),
     };
     finding.sentence = format!(
-        "{} hung for minutes in a wait for I/O ({}{of}), which the storage below does not complete: a \
+        "{} hung for minutes in a wait for I/O ({}{of}), which the storage below does not \
+         complete: a \
          disk, its path, the host of a guest, or a very long queue to one of them",
         phrase::count(tasks, "task(s)"),
         phrase::list(&functions)
@@ -161,7 +164,8 @@ pub(crate) fn for_io(analysis: &Analysis, host: Host, verdict: Verdict) -> Optio
     finding.assume(FOR_MINUTES, "stacks of tasks that hung");
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
     finding.refuted_by = lines(&[
-        "`iostat -x 1` shows no request in flight (aqu-sz 0) while they hang: then the kernel lost a \
+        "`iostat -x 1` shows no request in flight (aqu-sz 0) while they hang: then the kernel lost \
+         a \
          wake-up",
     ]);
     finding.next_step = lines(&[

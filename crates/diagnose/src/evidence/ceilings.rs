@@ -40,7 +40,8 @@ pub(crate) fn seen(analysis: &Analysis, host: Host, any: &str) -> Option<Observa
     let what = format!("bytes {words} all disks per second, at most {above} above their mean");
     let evidence = analysis.stated(&reading).bytes_per_s(&what, value);
     let would_mean = format!(
-        "a plateau: {} tasks wait on average, and throughput never rises. A disk, its bus or a limit \
+        "a plateau: {} tasks wait on average, and throughput never rises. A disk, its bus or a \
+         limit \
          is saturated: `iostat -x 1` names the disk, and its class shows whether that is low",
         phrase::digits(number("b"))
     );

@@ -46,7 +46,8 @@ const LOCKS: Inside = Inside {
         "the counters are older than the problem: read them twice, and compare the difference",
     ],
     next: [
-        "which session blocks the others, and what does it do: `sys.dm_exec_requests`, `v$session`, \
+        "which session blocks the others, and what does it do: `sys.dm_exec_requests`, \
+         `v$session`, \
          pg_blocking_pids(), db.currentOp()",
         "shorten its transaction; spread inserts that meet in one page or index block",
     ],

@@ -39,7 +39,8 @@ pub(crate) fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.next_step = lines(&[
             "on the host, in the same minute: latency of the datastore or image (`esxtop`, `iostat \
              -x 1`), its log, and its network if the storage is remote",
-            "in the guest: steal time (`vmstat 1`); a longer timeout (`/sys/block/DISK/device/timeout`) \
+            "in the guest: steal time (`vmstat 1`); a longer timeout \
+             (`/sys/block/DISK/device/timeout`) \
              only hides such a pause",
         ]);
     }

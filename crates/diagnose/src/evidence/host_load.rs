@@ -195,7 +195,8 @@ pub(crate) fn all_blocked(analysis: &Analysis, verdict: Verdict) -> Vec<Finding>
         finding.assume(SHAPE_ALONE, "many tasks blocked, and no I/O");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[
-            "the stacks of these tasks show one lock and its holder on a CPU: then it is the kernel \
+            "the stacks of these tasks show one lock and its holder on a CPU: then it is the \
+             kernel \
              or a program",
         ]);
         finding.next_step = lines(&[

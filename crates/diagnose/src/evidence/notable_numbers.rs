@@ -150,7 +150,8 @@ const OF_MACHINE: [NotableNumber; 40] = [
     seconds(key::FLUSH_SLOWEST, 0.1, "slowest flush logged by a program").means(NO_FLUSH),
     seconds(key::FLUSH_ROUND, 1.0, "longest time in which a program wrote and flushed its changes")
         .means(
-            "many writes and a flush: the storage does not keep up with them, or with other I/O; the \
+            "many writes and a flush: the storage does not keep up with them, or with other I/O; \
+             the \
              program may also have waited for a CPU or for its own locks",
         ),
     seconds(key::FLUSH_SLOWEST_AT_LEAST, 0.1, "slowest flush logged by a program, at least")
@@ -244,8 +245,13 @@ const OF_MACHINE: [NotableNumber; 40] = [
     .means("the network or the disk of that node: `mmdiag --waiters` there shows which"),
     count(key::STALL_STOPPED, 0.0, "times a database stopped its own writes").means(COMPACTS),
     count(key::STALL_SLOWED, 0.0, "times a database slowed down its own writes").means(COMPACTS),
-    share(key::STALL_SHARE, 0.0, "time in which a database throttled its own writes, since it opened")
-        .means(COMPACTS),
+    share(
+        key::STALL_SHARE,
+        0.0,
+        "time in which a database throttled its own writes, since it \
+                                  opened",
+    )
+    .means(COMPACTS),
 ];
 
 /// They and the tasks that wait in a function of the kernel.
@@ -263,7 +269,8 @@ pub(crate) fn of_machine() -> impl Iterator<Item = NotableNumber> {
     OF_MACHINE.into_iter().chain(waits).chain([blocked])
 }
 
-const SELF_TEST: &str = "`smartctl -t long /dev/DISK`, hours later `smartctl -l selftest /dev/DISK`: a test that \
+const SELF_TEST: &str = "`smartctl -t long /dev/DISK`, hours later `smartctl -l selftest \
+                         /dev/DISK`: a test that \
                          ends in a read failure proves a bad surface";
 const PHY_AGAIN: &str = "the same counters again after an hour of load: a phy whose counters \
      still increase has a bad cable, connector or backplane slot";

@@ -202,7 +202,8 @@ fn read_back(
     let name = analysis.disk(device);
     finding.sentence = format!(
         "the {} read from {name} are the rate of the page cache, not of a disk: the same test had \
-         just written the file, and nothing emptied the cache in between; the {} written are partly \
+         just written the file, and nothing emptied the cache in between; the {} written are \
+         partly \
          memory too, since no flush was counted",
         phrase::rate(read),
         phrase::rate(written)

@@ -48,7 +48,8 @@ pub(crate) const LOGGED: [Signal; 21] = [
          or driver",
     ),
     controller(&[PathEvent::Unsent], 2.0).what(
-        "command(s) that never reached the drive (libata: internal error), in the kernel's log: the \
+        "command(s) that never reached the drive (libata: internal error), in the kernel's log: \
+         the \
          controller, its driver or the IOMMU",
     ),
     path(MessageKind::Link, &[PathEvent::NoDevice], SEEN_ONCE)
@@ -62,7 +63,10 @@ pub(crate) const LOGGED: [Signal; 21] = [
     // A port without a disk reports the same at the start.
     path(MessageKind::Link, &[PathEvent::NoDevice], FAILED)
         .only_if(|case| case.reports(&[PathEvent::Exchanged]))
-        .what("time(s) no device was on the link (`SATA link down`): its plug, its cable or its power"),
+        .what(
+            "time(s) no device was on the link (`SATA link down`): its plug, its cable or its \
+               power",
+        ),
     path(MessageKind::Link, &[PathEvent::Corruption], CORRUPTED)
         .what("link error(s) in the kernel's log"),
     controller(&[PathEvent::Reset, PathEvent::UsbReset], WAS_RESET)
@@ -83,7 +87,9 @@ pub(crate) const LOGGED: [Signal; 21] = [
         .what("request(s) to an offline device, in the kernel's log"),
     path(MessageKind::Link, &[], 0.0)
         .takes(|case, line| {
-            !signals::is_discard(line) && !recovers(case, line) && !follows_a_medium_error(case, line)
+            !signals::is_discard(line)
+                && !recovers(case, line)
+                && !follows_a_medium_error(case, line)
         })
         .by(|lines| confidence::beyond(lines.len() as f64, RESETS))
         .what("link reset(s) in the kernel's log"),

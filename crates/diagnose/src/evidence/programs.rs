@@ -348,7 +348,8 @@ fn held_up_in(
     let (computed, printed) = (analysis.computed(place, n), analysis.printed(place, n));
     let mut finding = new_finding(verdict, of_it.map(|event| event.device), vec![place]);
     finding.sentence = format!(
-        "{} ({pid}) waits for its flushes at least {} of the time: {} of {} on average, and fast ones are not listed",
+        "{} ({pid}) waits for its flushes at least {} of the time: {} of {} on average, and fast \
+         ones are not listed",
         comm.unwrap_or("a task"),
         phrase::percent(share),
         phrase::count(waits.len() as f64, "flush(es)"),

@@ -359,7 +359,8 @@ const HANDING_NS: f64 = 20_000.0;
 const FITS: f64 = 32.0;
 /// What that is worth: the layer is not known.
 const IN_SUBMISSION: f64 = 0.66;
-const MAY_BE_FULL: &str = "with so many in flight, a full queue of the block device (`nr_requests`) \
+const MAY_BE_FULL: &str = "with so many in flight, a full queue of the block device \
+                           (`nr_requests`) \
                            makes submission wait as well";
 
 /// A run whose threads wait while they submit: an asynchronous request that is none.
@@ -545,16 +546,15 @@ pub(crate) fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<F
                 (analysis.printed(run.listing, 1), analysis.computed(run.listing, 1));
             let (rate, unit, words) = match limit {
                 Limit::Iops => (run.per_s, Unit::PerSecond, phrase::iops(run.per_s)),
-                Limit::BytesPerSecond => (
-                    run.bytes_per_s,
-                    Unit::BytesPerSecond,
-                    phrase::rate(run.bytes_per_s),
-                ),
+                Limit::BytesPerSecond => {
+                    (run.bytes_per_s, Unit::BytesPerSecond, phrase::rate(run.bytes_per_s))
+                }
             };
             let device = only_disk(analysis, run).unwrap_or(run.device);
             let mut finding = new_finding(verdict, Some(device), vec![run.listing]);
             // What the generator calls it is the same disk.
-            finding.subject.devices = Some(run.device).filter(|run| *run != device).into_iter().collect();
+            finding.subject.devices =
+                Some(run.device).filter(|run| *run != device).into_iter().collect();
             finding.sentence = format!(
                 "{} is pinned at {words} for {}, {} from a product limit ({}), with {} requests in \
                  flight",
@@ -566,7 +566,15 @@ pub(crate) fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<F
             );
             finding.evidence = vec![
                 printed.of("throughput, reads and writes", rate, unit),
-                computed.of(&format!("nearest known limit ({})", tier.known_from), tier.value, unit),
+                computed.of(
+                    &format!(
+                        "nearest known limit \
+                                      ({})",
+                        tier.known_from
+                    ),
+                    tier.value,
+                    unit,
+                ),
                 computed.share("distance from the limit", off.abs()).below(near),
                 computed.requests("requests in flight", in_flight).above(DEEP),
                 printed.seconds("the run took", run.seconds),
@@ -595,7 +603,8 @@ pub(crate) fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<F
                 "the run was rate-limited by its own options",
             ]);
             finding.next_step = lines(&[
-                "ask the provider for the provisioned limit: `aws ec2 describe-volumes` or its equivalent",
+                "ask the provider for the provisioned limit: `aws ec2 describe-volumes` or its \
+                 equivalent",
                 "use a larger tier, or fewer and larger I/Os; also check the instance's own limit",
             ]);
             Some(finding)

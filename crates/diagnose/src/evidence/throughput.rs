@@ -486,7 +486,8 @@ pub(crate) fn behind_twins(analysis: &Analysis, verdict: Verdict) -> Vec<Finding
         let of_control = analysis.host(control.place()).name.unwrap_or_default();
         let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
         finding.sentence = format!(
-            "one stream of {} reached {} from {}, and {} from that of {of_control} in the same test",
+            "one stream of {} reached {} from {}, and {} from that of {of_control} in the same \
+             test",
             phrase::plural(run.op()),
             phrase::rate(run.throughput()),
             phrase::disk(run.name()),

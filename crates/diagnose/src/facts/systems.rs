@@ -46,7 +46,8 @@ impl System {
     pub(crate) fn next_listing(self) -> &'static str {
         match self {
             System::Aix => {
-                "add `iostat -DRTl 10 3`, `errpt -a | head -200`, `lspath` and `lsattr -El DISK` of \
+                "add `iostat -DRTl 10 3`, `errpt -a | head -200`, `lspath` and `lsattr -El DISK` \
+                 of \
                  that machine"
             }
             System::FreeBsd => {

@@ -48,7 +48,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let text = format!("cannot mark in `{}`: {cause}", mark.store.display());
         let hint = match cause.kind() {
             std::io::ErrorKind::PermissionDenied => "run as the recorder's user, or as root",
-            _ => "no recorder runs there: `systemctl start iowhy-watch`, or `iowhy watch --store DIR`",
+            _ => {
+                "no recorder runs there: `systemctl start iowhy-watch`, or `iowhy watch --store \
+                  DIR`"
+            }
         };
         HintedError::error(text, hint)
     })?;

@@ -99,7 +99,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if whole.per_event() {
         return Err(HintedError::error(
             "device counters cannot be filtered: they count all I/Os",
-            "`iowhy hist` and `iowhy snoop` take `--size`, `--flag`, `--pid`, `--comm`, `--cgroup` and `--over` live",
+            "`iowhy hist` and `iowhy snoop` take `--size`, `--flag`, `--pid`, `--comm`, `--cgroup` \
+             and `--over` live",
         ));
     }
     let trace = !stat.sampled && stat.root.is_none();

@@ -381,7 +381,8 @@ fn say_quiet(report: &Report) -> anyhow::Result<()> {
     let me = called_as();
     writeln!(
         sanitised::stdout(),
-        "  almost idle {}: `{me}` while it is slow; `{me} why --example dusty-disk` shows a verdict",
+        "  almost idle {}: `{me}` while it is slow; `{me} why --example dusty-disk` shows a \
+         verdict",
         numbers::several(ios as u64, "I/O")
     )?;
     Ok(())

@@ -38,7 +38,8 @@ static LABELS: Labels = Labels {
     may_resume: true,
     lines: &[
         begins(
-            "^{SEQ|RND|Sequential|Random} {size:text}(Q={q:u}, T={t:u}):{mb:n} MB/s [{ios:n} IOPS] <{us:n} us>$",
+            "^{SEQ|RND|Sequential|Random} {size:text}(Q={q:u}, T={t:u}):{mb:n} MB/s [{ios:n} IOPS] \
+             <{us:n} us>$",
             with_latency,
         )
         .like(&[

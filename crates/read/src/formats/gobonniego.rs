@@ -33,7 +33,8 @@ static LABELS: Labels = Labels {
     near: 1,
     lines: &[
         announces("gobonniego starting. version: ", |_, _, _| Some(())).like(&[
-            "2023/12/16 04:26:45 gobonniego starting. version: 1.0.9, runs: 5, seconds: 0, threads: 4",
+            "2023/12/16 04:26:45 gobonniego starting. version: 1.0.9, runs: 5, seconds: 0, \
+             threads: 4",
         ]),
         begins("^Sequential {op:op} MB/s: {mb:n}$", |found, report, sink| {
             let (op, _) = found.operation()?;

@@ -146,7 +146,8 @@ static LABELS: Labels = Labels {
         })
         .like(&["resync=DELAYED"]),
         perhaps("^[{*}] {action:word} = {percent:word}", progress).like(&[
-            "[===>.................]  recovery = 19.6% (288381540/1465135936) finish=1420.1min speed=13810K/sec",
+            "[===>.................]  recovery = 19.6% (288381540/1465135936) finish=1420.1min \
+             speed=13810K/sec",
         ]),
         perhaps("^{n:word} {major:word} {minor:word} {place:word} {state:text}", device)
             .like(&["2       8       49        -      faulty   /dev/sdd1"]),

@@ -30,7 +30,8 @@ pub(super) fn show(stage: &Stage) -> io::Result<()> {
     let path = disk.path();
     let device = path.trim_start_matches("/dev/");
     say(
-        "A disk with dust in it: 7200 rpm, and every third read misses its sector and has to wait for",
+        "A disk with dust in it: 7200 rpm, and every third read misses its sector and has to wait \
+         for",
     )?;
     say(&format!(
         "the next revolution. It is {path}, a real block device of this kernel, served from memory."

@@ -39,9 +39,8 @@ pub(super) fn show(stage: &Stage) -> io::Result<()> {
     say(&format!(
         "A shelf of {DISKS} disks, {first} to {last}: 7200 rpm each, real block devices of this"
     ))?;
-    say(
-        "kernel, served from memory. Each gets a few small reads a second, anywhere. One is faulty.",
-    )?;
+    say("kernel, served from memory. Each gets a few small reads a second, anywhere. One is \
+         faulty.")?;
     stage.announce("iostat and iowhy")?;
 
     let drive = Drive::parse(LOAD).map_err(io::Error::other)?;

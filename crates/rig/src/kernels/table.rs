@@ -112,7 +112,8 @@ pub(super) fn tables(all: &[Results]) -> String {
         }
     }
     out.push_str(
-        "\n| kernel | null_blk of 1 ms | SCSI timeout of 3 s | medium error | dusty disk | healthy disk | |\n",
+        "\n| kernel | null_blk of 1 ms | SCSI timeout of 3 s | medium error | dusty disk | healthy \
+         disk | |\n",
     );
     out.push_str("| --- | --- | --- | --- | --- | --- | --- |\n");
     for one in all {

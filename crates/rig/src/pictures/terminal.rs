@@ -152,7 +152,8 @@ pub(crate) fn svg(screen: &str, (columns, rows): (u16, u16)) -> String {
     let height = f64::from(rows) * CELL.1 + 2.0 * MARGIN;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
-         font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" \
+         font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', \
+         monospace\" \
          font-size=\"{FONT}\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"{}\"/>\n",
         PLAIN[1],
@@ -167,7 +168,8 @@ pub(crate) fn svg(screen: &str, (columns, rows): (u16, u16)) -> String {
             if behind != PLAIN[1] {
                 let _ = writeln!(
                     out,
-                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{:.1}\" fill=\"{behind}\" \
+                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{:.1}\" \
+                     fill=\"{behind}\" \
                      shape-rendering=\"crispEdges\"/>",
                     CELL.1
                 );

@@ -216,7 +216,8 @@ mod tests {
         columns.row(vec![cell("磁盘"), cell("5")]);
         assert_eq!(
             drawn(&columns, 40),
-            "what                         n\nextra seconds each, median  17\n磁盘                         5\n"
+            "what                         n\nextra seconds each, median  \
+             17\n磁盘                         5\n"
         );
         assert_eq!(
             drawn(&columns, 20),

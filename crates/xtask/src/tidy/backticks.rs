@@ -108,7 +108,8 @@ mod tests {
     #[test]
     fn a_path_that_is_gone_is_found() {
         let page = "`crates/a/src/gone.rs`, `crates/a/src/`, `gone.rs` and `b.rs`\n\
-                    `sd.h`, `notes.txt`, `/proc/a.rs`, `dist/out/x.deb`, `a/b.rs`, `block/core.c`, `disk.md`, `NAME.rs`\n\
+                    `sd.h`, `notes.txt`, `/proc/a.rs`, `dist/out/x.deb`, `a/b.rs`, `block/core.c`, \
+                    `disk.md`, `NAME.rs`\n\
                     ```\n`crates/none`\n```\n`bench/gone --all`\n";
         let tree = Tree::of(&[
             ("docs/METHOD.md", page),

@@ -89,7 +89,8 @@ mod tests {
             ("crates/read/src/formats/b.rs", "//! B.\nuse super::{\n    a,\n    c::X,\n};\n"),
             (
                 "crates/read/src/formats/c.rs",
-                "//! C, see super::a.\nuse crate::alpha;\n#[cfg(test)]\nmod tests {\n use super::a;\n}\n",
+                "//! C, see super::a.\nuse crate::alpha;\n#[cfg(test)]\nmod tests {\n use \
+                 super::a;\n}\n",
             ),
         ]);
         let found = check(&tree);

@@ -61,7 +61,8 @@ impl Exporter {
         if damage.any() {
             self.sum.incomplete = true;
             let text = format!(
-                "the store is damaged: {} blocks (a second each, unless older) and {} bytes are lost",
+                "the store is damaged: {} blocks (a second each, unless older) and {} bytes are \
+                 lost",
                 damage.blocks, damage.bytes
             );
             messages::warn(&text, None);

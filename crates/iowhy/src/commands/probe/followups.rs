@@ -244,7 +244,8 @@ mod tests {
         );
         assert_eq!(
             of("rand-write", "flush-cost"),
-            "`iowhy probe flush-cost DIRECTORY` (a directory on the disk behind rand-write): settles"
+            "`iowhy probe flush-cost DIRECTORY` (a directory on the disk behind rand-write): \
+             settles"
         );
     }
 

@@ -252,7 +252,8 @@ mod tests {
         let text = String::from_utf8(expose(&figures(), Form::Text)).expect("text");
         for line in [
             "# TYPE iowhy_latency_seconds histogram",
-            "iowhy_latency_seconds_bucket{device=\"sda\",op=\"read\",stage=\"q2c\",le=\"6.4e-5\"} 0",
+            "iowhy_latency_seconds_bucket{device=\"sda\",op=\"read\",stage=\"q2c\",le=\"6.4e-5\"} \
+             0",
             "iowhy_latency_seconds_bucket{device=\"sda\",op=\"read\",stage=\"q2c\",le=\"0.000128\"} 3",
             "iowhy_latency_seconds_bucket{device=\"sda\",op=\"read\",stage=\"q2c\",le=\"+Inf\"} 4",
             "iowhy_latency_seconds_count{device=\"sda\",op=\"read\",stage=\"q2c\"} 4",

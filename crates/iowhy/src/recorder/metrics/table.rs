@@ -243,7 +243,8 @@ pub(super) const METRICS: &[Metric] = &[
         "iowhy_device_info",
         Kind::Gauge,
         &["device", "volume", "mount"],
-        "1 for each device with metrics: the name of its volume and its mount point, to join by device.",
+        "1 for each device with metrics: the name of its volume and its mount point, to join by \
+         device.",
         |figures| {
             let all = figures.names.iter().filter(|(device, _)| figures.known.contains(*device));
             all.map(|(device, [volume, mount])| {

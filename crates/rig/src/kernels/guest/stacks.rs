@@ -160,7 +160,8 @@ fn judgement(
     let own = d2c.is_some_and(|ms| (BELOW_MS.0..BELOW_MS.1).contains(&ms));
     let right = waited >= least && own && !blames(message, below) && message["verdict"] == expected;
     json!({
-        "expected": format!("the program waits {least} ms or more, the disk takes 1 ms: {expected}"),
+        "expected": format!("the program waits {least} ms or more, the disk takes 1 ms: \
+                             {expected}"),
         "waited_ms": waited, "p50_ms": d2c,
         "verdict": message["verdict"], "sentence": message["sentence"], "accused": message["device"],
         "right": right,

@@ -181,7 +181,8 @@ pub(super) fn others(
             };
             writeln!(
                 out,
-                "<tr><td class=\"w\">{}<td class=\"w\">{}<td class=\"n\">{}<td class=\"t\">{what}</tr>",
+                "<tr><td class=\"w\">{}<td class=\"w\">{}<td class=\"n\">{}<td \
+                 class=\"t\">{what}</tr>",
                 text(finding.verdict.name()),
                 text(device(report, finding).unwrap_or("")),
                 share(finding.confidence()),
